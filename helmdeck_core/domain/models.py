@@ -147,7 +147,7 @@ class BudgetRow:
 
     :ivar prefix: prefix of model ids; the longest matching prefix applies. ``""`` is the fallback.
     :ivar providers: other providers that serve the same models, in place of the first part of ``prefix``.
-    :ivar order: position in listings; it has no effect on look-ups.
+    :ivar order: position in listings; it has no effect on lookups.
     """
 
     prefix: str
@@ -162,7 +162,7 @@ class BudgetRow:
 
 
 class BudgetTable:
-    """All contributed rows, indexed for longest-prefix look-up."""
+    """All contributed rows, indexed for longest-prefix lookup."""
 
     def __init__(self, rows: Iterable[BudgetRow]) -> None:
         named = (attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix)) for row in rows)

@@ -176,7 +176,7 @@ def implementations(plugins: Plugins, hook: str) -> tuple[str, ...]:
 
 
 def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:
-    """Call a look-up; return the answer and its plugin, or ``None`` without an answer.
+    """Call a lookup; return the answer and its plugin, or ``None`` without an answer.
 
     :raises PluginError: a plugin raised, or the answer is not of the type.
     """

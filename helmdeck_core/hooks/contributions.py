@@ -30,7 +30,7 @@ def hook_specifications() -> Mapping[str, FunctionType]:
 
 
 def is_lookup(specification: FunctionType) -> bool:
-    """Whether a hook is a look-up; every other hook is a contribution."""
+    """Whether a hook is a lookup; every other hook is a contribution."""
     return bool(getattr(specification, f"{GROUP}_spec").get("firstresult"))
 
 

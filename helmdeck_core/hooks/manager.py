@@ -50,7 +50,7 @@ class PluginInfo:
 
 @attrs.frozen
 class Plugins:
-    """All plugins in the order of registration: later ones answer look-ups first and override built-ins."""
+    """All plugins in the order of registration: later ones answer lookups first and override built-ins."""
 
     pm: pluggy.PluginManager
     infos: tuple[PluginInfo, ...]
@@ -73,7 +73,7 @@ class _PluginManager(pluggy.PluginManager):
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         if not inspect.ismodule(plugin):
             return super().parse_hookimpl_opts(plugin, name)
-        # Reading a module attribute runs no code, so skip pluggy's safe look-up, which takes half of the start-up time.
+        # Reading a module attribute runs no code, so skip pluggy's safe lookup, which takes half of the start-up time.
         value = vars(plugin).get(name)
         return getattr(value, f"{GROUP}_impl", None) if callable(value) and inspect.isroutine(value) else None
 

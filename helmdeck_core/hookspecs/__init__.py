@@ -4,9 +4,9 @@ A plugin is a module or object whose functions are marked ``@hookimpl`` and name
 
 There are two kinds. A *contribution* returns a sequence of values, each with a ``name`` and an ``order``, by which they are
 sorted. A value replaces a built-in one of the same name; two installed plugins that contribute one name are an error. A
-*look-up* returns one answer or ``None``; the plugin registered last is called first; ``wrapper=True`` may adjust the answer.
+*lookup* returns one answer or ``None``; the plugin registered last is called first; ``wrapper=True`` may adjust the answer.
 
-All hooks are called when a deck is made, except for the look-up: it is called at the first request to a model id and cached.
+All hooks are called when a deck is made, except for the lookup: it is called at the first request to a model id and cached.
 
 The hooks exist since version 0.1, unless one says otherwise with ``.. versionadded::``.
 """

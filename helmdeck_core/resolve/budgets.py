@@ -29,7 +29,7 @@ PRICES = INPUT_PRICE, _, CACHED_PRICE = (
 )
 
 REMEMBERED = 4_096
-"""Cached look-ups; model ids come from callers, so the cache is bounded."""
+"""Cached lookups; model ids come from callers, so the cache is bounded."""
 
 
 class BudgetResolver:
@@ -70,7 +70,7 @@ class BudgetResolver:
 
         :param lists_prices: include prices that only a price source lists; calls are priced by the source itself, which
             knows all conditions of a price, and may take a second to load.
-        :raises PluginError: the look-up of a plugin raised.
+        :raises PluginError: the lookup of a plugin raised.
         """
         known = self._known.get((model, lists_prices))
         if known is None:
@@ -114,7 +114,7 @@ class BudgetResolver:
         return model
 
     def rows(self) -> list[BudgetLookup]:
-        """The look-up of every row of the table and of every configured prefix, the fallback last."""
+        """The lookup of every row of the table and of every configured prefix, the fallback last."""
         names = [row.prefix for row in self.table.rows if row.prefix]
         names += [prefix for prefix in self._overrides if prefix != FALLBACK and prefix not in names]
         return [self.find(name, lists_prices=True) for name in (*names, "")]
@@ -135,7 +135,7 @@ class BudgetResolver:
     def _sources(self, budget: Budget, plugin: str) -> dict[str, str]:
         """Return the source of each field: the table row, or the plugin where its answer differs from the row."""
         row = self._rows.get(budget.model)
-        answered = f"look-up of plugin {plugin!r}" if plugin else "the core's defaults"
+        answered = f"lookup of plugin {plugin!r}" if plugin else "the core's defaults"
         names = [field.name for field in attrs.fields(Budget)]
         if row is None:
             return dict.fromkeys(names, answered)

@@ -1,4 +1,4 @@
-"""Resolves plugins and configuration into immutable chains, once; nothing afterwards calls a hook except budget look-ups."""
+"""Resolves plugins and configuration into immutable chains, once; nothing afterwards calls a hook except budget lookups."""
 
 from __future__ import annotations
 

@@ -4,7 +4,9 @@
 """
 
 from helmdeck_command_kit.inputs import add_catalog as add_catalog
+from helmdeck_command_kit.inputs import add_inputs as add_inputs
 from helmdeck_command_kit.inputs import add_request as add_request
+from helmdeck_command_kit.inputs import input_values as input_values
 from helmdeck_command_kit.inputs import pairs as pairs
 from helmdeck_command_kit.inputs import read_input as read_input
 from helmdeck_command_kit.inputs import read_json as read_json
@@ -20,3 +22,4 @@ from helmdeck_command_kit.sockets import BACKLOG as BACKLOG
 from helmdeck_command_kit.sockets import listen as listen
 from helmdeck_command_kit.sources import note_source_problems as note_source_problems
 from helmdeck_command_kit.sources import source_status as source_status
+from helmdeck_command_kit.wording import counted as counted

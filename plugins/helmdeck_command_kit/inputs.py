@@ -42,6 +42,26 @@ def add_catalog(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add ``--input`` and ``--input-file``; ``input_values`` reads them."""
+    parser.add_argument(
+        "--input",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="one input, as JSON or a string; may be repeated; overrides --input-file",
+    )
+    parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
+
+
+def input_values(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the inputs of a command that uses ``add_inputs``.
+
+    :raises UsageError: a file cannot be read or is not a JSON object, or an input has no key.
+    """
+    return {**read_object(arguments.input_file), **pairs(arguments.input, "--input")}
+
+
 def request_text(arguments: argparse.Namespace) -> str:
     """Return the request of a command that uses ``add_request``, with its documents before it.
 
@@ -54,7 +74,8 @@ def request_text(arguments: argparse.Namespace) -> str:
         else read_input(None if not words else "-").decode("utf-8", "replace")
     )
     if not text.strip():
-        raise UsageError("the request is empty; example: helmdeck plan remember this and draft a post")
+        example = "remember this and draft a post"
+        raise UsageError(f'the request is empty; put it in quotes, such as "{example}", or on standard input')
     documents = [_document(path).strip() for path in arguments.document]
     return "\n\n".join([*documents, text.strip()])
 
@@ -158,5 +179,5 @@ def read_object(path: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError) as exc:
         raise UsageError(f"{path}: not valid JSON ({exc})") from exc
     if not isinstance(data, dict):
-        raise UsageError(f"{path}: the input must be a JSON object, found {type(data).__name__}")
+        raise UsageError(f"{path}: not a JSON object, found {type(data).__name__}")
     return data

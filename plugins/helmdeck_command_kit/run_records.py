@@ -48,6 +48,7 @@ def show_run(record: Any, *, as_json: bool) -> None:
         row = (step.id, str(facts.get("pack", "")), facts["state"], str(facts.get("attempts", "")))
         rows.append((*map(clean, row), f"{step.duration_s:.3f} s", "" if cost is None else f"{cost:.6f}"))
     if rows:
+        show("")
         show(table(rows, ("step", "pack", "state", "attempts", "time", "US dollars"), right={3, 4, 5}))
 
 

@@ -46,10 +46,10 @@ _ELEMENTS = (
 
 _BRACKETED = ("reasoning", "think", "thinking", "thought", "thoughts")  # [THINK]: Magistral
 
-_HARMONY_FINAL = (
-    "<|start|>assistant<|channel|>final<|message|>",
-    "<|start|>assistant<|channel|>final <|constrain|>json<|message|>",
-    "<|start|>assistant<|channel|>final<|constrain|>json<|message|>",
+_HARMONY_FINAL = tuple(
+    f"{header}<|channel|>final{constrained}<|message|>"
+    for header in ("", "<|start|>assistant", "<|end|><|start|>assistant")
+    for constrained in ("", " <|constrain|>json", "<|constrain|>json")
 )
 
 
@@ -64,12 +64,11 @@ def _bracketed(name: str) -> ReasoningTag:
 def _harmony(channel: str) -> tuple[ReasoningTag, ...]:
     """A channel, with and without the header of its message, which templates put into the prompt."""
     # Another message follows <|end|>; an <|end|> without an opening tag only ends the answer.
-    finals = ("<|channel|>final<|message|>", "<|channel|>final <|constrain|>json<|message|>", *_HARMONY_FINAL)
     return tuple(
         ReasoningTag(
             name=f"harmony-{channel}{suffix}",
             open=f"{header}<|channel|>{channel}<|message|>",
-            close=("<|end|>", *finals, *(f"<|end|>{final}" for final in _HARMONY_FINAL)),
+            close=("<|end|>", *_HARMONY_FINAL),
             closes_alone=False,
         )
         for header, suffix in (("", ""), ("<|start|>assistant", "-message"))

@@ -20,11 +20,15 @@ _PREFIXES: Mapping[str, str] = {
 """Key prefix to service names; a hyphen or underscore follows, and masked keys may contain asterisks."""
 
 
+_NO_KEY = r"responses\b"
+"""The provider ``xai-responses`` looks like a key."""
+
+
 @hookimpl
 def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
     """Services whose keys have a recognisable format."""
     prefixed = [
-        SecretPattern(name=prefix, pattern=rf"\b{prefix}[-_][\w*.\-]{{6,}}", order=number)
+        SecretPattern(name=prefix, pattern=rf"\b{prefix}[-_](?!{_NO_KEY})[\w*.\-]{{6,}}", order=number)
         for number, prefix in enumerate(_PREFIXES)
     ]
     return [*prefixed, SecretPattern(name="google", pattern=r"\bAIza[\w\-]{10,}", order=len(prefixed))]

@@ -29,7 +29,7 @@ def test_a_section_has_heading_signature_kind_and_every_argument(hook):
     function = hook_specifications()[hook.name]
     assert f"def {hook.name}(" in section
     assert str(inspect.signature(function).return_annotation) in section
-    assert (hook.kind == "look-up") is ("None" in inspect.signature(function).return_annotation)
+    assert (hook.kind == "lookup") is ("None" in inspect.signature(function).return_annotation)
     assert hook.summary.replace("``", "`") in section
     assert all(f"- `{name}`: " in section for name in inspect.signature(function).parameters)
     assert "- returns: " in section

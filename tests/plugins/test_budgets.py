@@ -1,4 +1,4 @@
-"""The built-in budget rows and their look-up, through a real deck."""
+"""The built-in budget rows and their lookup, through a real deck."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -236,6 +236,11 @@ def cli(capsys, monkeypatch, tmp_path):
     return Cli(capsys)
 
 
+def test_the_command_refuses_an_invalid_model_id_before_it_shows_a_cost(cli):
+    done = cli("calibrate", "nope", "--yes")
+    assert done == (2, "", "helmdeck: model id 'nope' is not of the form provider/model\n")
+
+
 def test_the_command_requires_a_confirmation(cli, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     done = cli("calibrate", "local/lexical")

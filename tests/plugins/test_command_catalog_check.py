@@ -129,9 +129,9 @@ def test_unusable_and_toml_files_are_reported_with_a_line(cli, name, content, li
 def test_valid_catalog_and_warnings_alone_are_a_success(cli):
     catalog = {"packs": [{"name": "a.b", "description": "d", "input_schema": {"type": "object"}}]}
     done = cli("catalog", "check", write("c.json", catalog))
-    assert done == (0, "ok: c.json; 1 entries, 0 errors, 0 warnings\n", "")
+    assert done == (0, "ok: c.json; 1 entry, 0 errors, 0 warnings\n", "")
     done = cli("catalog", "check", write("c.json", {"packs": [{"name": "a.b"}]}))
-    assert done.code == 0 and "1 warnings" in done.out
+    assert done.code == 0 and "1 warning" in done.out
     assert cli("catalog", "check", "none.json").code == ExitCode.USAGE
 
 

@@ -115,6 +115,9 @@ def test_schema_selects_the_value_and_reports_problems(decode, tmp_path):
     assert decode('{"a": 1}', "--schema", str(schema), "--json").data["problems"]
     schema.write_text("[]")
     assert decode('{"a": 1}', "--schema", str(schema)).code == ExitCode.USAGE
+    schema.write_text('{"a":' * 100_000)
+    done = decode('{"a": 1}', "--schema", str(schema))
+    assert done.code == ExitCode.USAGE and "not valid JSON" in done.err
     schema.write_text("{")
     assert decode('{"a": 1}', "--schema", str(schema)).code == ExitCode.USAGE
 

@@ -67,7 +67,7 @@ def test_healthy_deployment_is_ok_and_no_key_is_shown(cli, configure, chat_serve
     assert (done.code, done.data["ok"], done.data["counts"]["fail"]) == (0, True, 0)
     assert [state for state, _ in found(done, "provider", "acme")] == ["ok"]
     assert found(done, "key", "acme") == [("ok", "present (env:ACME_KEY)")]
-    assert found(done, "models", "acme") == [("ok", "1 models are listed")]
+    assert found(done, "models", "acme") == [("ok", "1 model listed")]
     assert {request.method for request in server.requests} == {"GET"}
     text = cli("doctor")
     assert text.code == 0 and "reachable in" in text.out
@@ -111,7 +111,7 @@ def test_missing_key_names_the_variable(cli, configure, monkeypatch, listing_ser
 def test_default_model_that_is_not_listed_is_a_warning(cli, configure, listing_server):
     configure('model = "acme/other"', acme=listing_server())
     done = cli("doctor", "--json")
-    assert found(done, "models", "acme") == [("warn", "the default model acme/other is not among the 1 models")]
+    assert found(done, "models", "acme") == [("warn", "1 model listed, without the default model acme/other")]
     assert done.code == 0
 
 
@@ -235,7 +235,7 @@ def test_each_key_of_a_provider_is_checked_by_its_position(cli, tmp_path, chat_s
     done = cli("doctor", "--json")
     assert found(done, "key", "vllm (key 1 of 3)") == [("ok", "present (env:ACME_KEY)")]
     assert found(done, "key", "vllm (key 3 of 3)") == [("warn", "missing: the variable THIRD_KEY is not set")]
-    assert found(done, "models", "vllm (key 1 of 3)") == [("ok", "1 models are listed")]
+    assert found(done, "models", "vllm (key 1 of 3)") == [("ok", "1 model listed")]
     ((state, refusal),) = found(done, "models", "vllm (key 2 of 3)")
     assert state == "fail" and "auth_failed" in refusal
     listed = cli("models", "vllm")

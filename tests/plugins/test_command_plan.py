@@ -190,7 +190,7 @@ def test_empty_request_is_a_usage_error(cli, stdin, text):
     for words in ((), ("-",), (text,)):
         done = cli("plan", *words)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("helmdeck: the request is empty; example: ")
+        assert done.err.startswith("helmdeck: the request is empty; put it in quotes")
 
 
 def test_request_is_not_read_from_a_terminal(cli, monkeypatch):
@@ -347,7 +347,7 @@ def test_run_accepts_json_and_string_inputs(cli, tmp_path, stdin):
     [
         (["stub.ehco"], 2, "did you mean 'stub.echo'?"),
         (["stub.echo", "--input", "n=x"], 2, "$.n: 'x' is not of type 'integer'"),
-        (["stub.echo", "--input-file", "list.json"], 2, "list.json: the input must be a JSON object, found list"),
+        (["stub.echo", "--input-file", "list.json"], 2, "list.json: not a JSON object, found list"),
         (["stub.echo", "--input-file", "bad.json"], 2, "bad.json: not valid JSON"),
         (["stub.echo", "--input-file", "gone.json"], 2, "gone.json: the file cannot be read"),
         (["stub.fail"], ExitCode.PACK, "stub.fail: handler_failed: ZeroDivisionError: a fault of the pack"),

@@ -52,6 +52,16 @@ def test_output_findings_and_files_are_shown(run, tmp_path):
     assert str(tmp_path / "data" / "artifacts") in json.loads(out)["artifacts"][0]["path"]
 
 
+def test_inputs_are_listed_if_those_of_a_call_do_not_match(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main(["run", "blog.draft", "--input", "tone=loud"]) == ExitCode.USAGE
+    inputs = 'brief (string, required), notes (string), tone ("expert" or "friendly" or "neutral")'
+    assert f"inputs      {inputs}\n" in capsys.readouterr().err
+    assert main(["run", "fs.read", "--input", "path=nowhere.txt"]) != ExitCode.OK
+    assert "inputs  " not in capsys.readouterr().err
+
+
 def test_failed_pack_shows_its_output_beside_the_error(run):
     code, out, err = run("--input", "strict=true")
     assert code != ExitCode.OK and json.loads(out)["findings"][0] == "too short"

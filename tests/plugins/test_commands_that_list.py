@@ -3,10 +3,16 @@
 import json
 import re
 
+import attrs
 import pytest
 
+from helmdeck_command_kit import counted
+from helmdeck_core import Helmdeck
 from helmdeck_core.cli import ExitCode
+from helmdeck_core.domain.questions import FilterCall
 from helmdeck_plugins.budgets import helmdeck_budget_rows
+from helmdeck_plugins.commands.results import footer
+from helmdeck_plugins.secrets import helmdeck_secret_patterns
 from tests.unit.cli_support import PLUGIN, Cli, leave_the_machine
 
 FREE = "openrouter/openrouter/free"
@@ -141,6 +147,38 @@ def test_catalog_of_two_sources_has_a_source_column(cli, tmp_path):
     assert all(len(line) <= 100 for line in out.splitlines())
 
 
+def test_catalog_without_entries_is_shown_without_a_table(cli, tmp_path):
+    (tmp_path / "empty.json").write_text("[]")
+    done = cli("catalog", "show", "--catalog", str(tmp_path / "empty.json"))
+    assert done.code == 0
+    assert re.fullmatch(r"0 packs, 0 pipelines, 27 bytes, version \w+\n", done.out)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries"), (1_000, "1,000 entries")]
+)
+def test_counted_nouns_are_singular_only_for_one(number, text):
+    assert counted(number, "entry", "entries") == text
+
+
+def test_explain_names_the_tasks_if_there_is_no_such_task(cli):
+    done = cli("explain", "--task", "foo", "draft a post")
+    assert done.code == ExitCode.USAGE
+    assert done.err.startswith("helmdeck: --task: there is no task 'foo'; tasks: blog.draft, filter, plan, route")
+
+
+def test_provider_whose_name_looks_like_a_key_is_no_secret():
+    [pattern] = [each.pattern for each in helmdeck_secret_patterns() if each.name == "xai"]
+    assert not re.search(pattern, "xai, xai-responses, zai")
+    assert re.search(pattern, "xai-responses1234567890") and re.search(pattern, "xai-a1b2c3d4")
+
+
+def test_footer_of_a_plan_counts_the_entries_that_a_filter_call_selected():
+    with Helmdeck(model="local/lexical") as deck:
+        plan = attrs.evolve(deck.plan("draft a post"), filter=FilterCall(model="acme/small", picks=("a", "b")))
+    assert "filter      the filter call to acme/small selected 2 entries" in list(footer(plan))
+
+
 def test_catalog_compact_shows_each_step_until_the_catalog_fits(cli):
     done = cli("catalog", "compact", "--max-bytes", "35,000")
     assert done.code == 0
@@ -247,7 +285,7 @@ def test_plugins_show_lists_contributions_and_replacements(cli, installed_plugin
     assert data["contributions"][0]["replaces"] == "trim"
 
 
-def test_plugins_show_lists_look_ups(cli):
+def test_plugins_show_lists_lookups(cli):
     assert "answers     helmdeck_model_budget" in cli("plugins", "show", "budgets").out
 
 

@@ -85,7 +85,7 @@ def test_steps_have_unique_names_and_orders() -> None:
         (
             "{a: 'x', b: None,}",
             {"a": "x", "b": None},
-            ("single_quotes", "constants", "unquoted_keys", "trailing_commas"),
+            ("single_quotes", "unquoted_keys", "constants", "trailing_commas"),
         ),
     ],
 )

@@ -105,7 +105,7 @@ def test_the_checked_address_is_the_one_that_is_connected_to(monkeypatch):
     network._backend = connections = Connections()
     with pytest.raises(httpcore2.ConnectError):
         asyncio.run(network.connect_tcp("rebinding.example", 80))
-    assert calls == ["rebinding.example"], "a second look-up could give another address"
+    assert calls == ["rebinding.example"], "a second lookup could give another address"
     assert connections.hosts == ["93.184.216.34"]
 
 

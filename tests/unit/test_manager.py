@@ -192,7 +192,7 @@ def test_the_plugin_that_was_loaded_last_answers_a_look_up_first(deck_with):
 
     deck = deck_with(Late())
     assert deck.budget("late/x").budget.evidence == "late"
-    assert deck.budget("late/x").sources["tier"] == "look-up of plugin 'late-1'"
+    assert deck.budget("late/x").sources["tier"] == "lookup of plugin 'late-1'"
     assert deck.budget("openai/gpt-4o").row == "openai/gpt-4o"
 
 

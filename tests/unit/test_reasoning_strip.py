@@ -221,3 +221,15 @@ def test_work_grows_linearly_for_whole_and_streamed_text(work_counter: WorkCount
         stream.finish()
 
     work_counter.assert_linear(read, 400)
+
+
+@pytest.mark.parametrize("unit", ["<muse>a</muse>", "</muse>", "<muse/>"])
+def test_marks_of_a_chunk_do_not_each_search_the_rest_of_the_chunk(work_counter: WorkCounter, unit: str) -> None:
+    decoder, chunk = Decoder(TAGS, []), unit * (900 // len(unit))
+
+    def read() -> None:
+        stream = decoder.stream()
+        for _ in range(10):
+            stream.feed(chunk)
+
+    assert work_counter.work(read).characters <= 8 * 10 * len(chunk)

@@ -1,4 +1,4 @@
-"""The look-up of built-in budgets: the longest prefix of the id, then of its other names, then the weakest tier."""
+"""The lookup of built-in budgets: the longest prefix of the id, then of its other names, then the weakest tier."""
 
 from __future__ import annotations
 

@@ -68,6 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     from helmdeck_plugins.calibration.session import Limits
 
     models = list(dict.fromkeys(filter(None, (arguments.model, arguments.compare))))
+    for model in models:
+        if not all(model.partition("/")[::2]):
+            raise UsageError(f"model id {model!r} is not of the form provider/model")
     if arguments.log is not None and len(models) > 1:
         raise UsageError("--log names the log of one model; leave it out with --compare")
     if arguments.max_cost is not None and not arguments.max_cost > 0:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_command_kit import add_request, read_input, read_json, request_text, wait_for
+from helmdeck_command_kit import add_request, read_input, read_object, request_text, wait_for
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_chunk, show_json
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ask and print the answer; text is printed as it arrives."""
     request = question_text(arguments)
-    schema = read_schema(arguments.schema) if arguments.schema else fields_schema(arguments.fields)
+    schema = read_object(arguments.schema) if arguments.schema else fields_schema(arguments.fields)
     deck = make_deck(arguments)
     options: AskOptions = {"system": arguments.system, "images": arguments.image, "model": arguments.model}
     model = arguments.model or deck.runtime.config.model
@@ -82,20 +82,6 @@ def _stream(deck: Helmdeck, request: str, options: AskOptions) -> int:
     if not text.endswith("\n"):
         show()
     return ExitCode.OK
-
-
-def read_schema(path: str) -> Any:
-    """Read a JSON Schema.
-
-    :raises UsageError: the file cannot be read or is not a JSON object.
-    """
-    try:
-        schema = read_json(read_input(path))
-    except (ValueError, RecursionError) as exc:
-        raise UsageError(f"--schema: {path} is not JSON ({exc})") from exc
-    if not isinstance(schema, dict):
-        raise UsageError(f"--schema: {path}: a JSON Schema is an object, found {type(schema).__name__}")
-    return schema
 
 
 def fields_schema(text: str | None) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from helmdeck_command_kit import counted
 from helmdeck_core import Helmdeck
 from helmdeck_core.cli import UsageError, hanging, labelled, make_deck, read_config, table, with_default_history
 
@@ -120,7 +121,7 @@ def _details(event: Mapping[str, Any]) -> Iterator[str]:
         case {"event": "attempt_ended", "outcome": outcome}:
             yield from _attempt(outcome)
         case {"event": "selection_filtered"}:
-            yield f"{event['filter_model']} selected {event['picks']} entries, {event['kept']} are sent"
+            yield f"{event['filter_model']} selected {counted(event['picks'], 'entry', 'entries')}, {event['kept']} sent"
         case {"event": "stop_reason_observed"}:
             yield f"{event['stop_reason']} ({event.get('raw_stop_reason')!r})"
         case {"event": "call_finished"}:
@@ -143,7 +144,7 @@ def _selection(event: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[
     yield f"tier {event['tier']}"
     yield f"{after:,} bytes, whole" if before == after else f"{before:,} -> {after:,} bytes"
     if record.get("left_out"):
-        yield f"{record['kept_entries']} entries sent, {record['left_out']} left out"
+        yield f"{counted(record['kept_entries'], 'entry', 'entries')} sent, {record['left_out']} left out"
     if event.get("confidence") is not None:
         yield f"confidence {event['confidence']:.2f}"
     yield ", ".join(record.get("dropped", ()))
@@ -171,7 +172,7 @@ def _attempt(outcome: Mapping[str, Any]) -> Iterator[str]:
     if any(usage.values()):
         yield f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out"
     if outcome.get("requests"):
-        yield f"{len(outcome['requests'])} requests"
+        yield counted(len(outcome["requests"]), "request")
     if outcome.get("cost_usd") is not None:
         about = "about " if outcome.get("is_estimated") else ""
         yield f"{about}{outcome['cost_usd']:.6f} US dollars"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_command_kit import add_catalog, note_source_problems, request_text, whole_number
+from helmdeck_command_kit import add_catalog, counted, note_source_problems, request_text, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, note, show, show_json, table
 from helmdeck_plugins.commands.results import trim_text
@@ -39,8 +39,11 @@ def show_catalog(arguments: argparse.Namespace) -> int:
         show("\n".join(entry.id for entry in catalog.entries))
     else:
         sources = list(dict.fromkeys(Path(entry.source).name for entry in catalog.entries))
-        counts = f"{len(catalog.packs)} packs, {len(catalog.pipelines)} pipelines"
-        show(f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}, from {', '.join(sources)}")
+        counts = f"{counted(len(catalog.packs), 'pack')}, {counted(len(catalog.pipelines), 'pipeline')}"
+        origin = f", from {', '.join(sources)}" if sources else ""
+        show(f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}{origin}")
+        if not sources:
+            return ExitCode.OK
         show(_who_runs(len(runnable), len(catalog)))
         show()
         rows: list[tuple[str, ...]] = [

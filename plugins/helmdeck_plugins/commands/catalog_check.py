@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from helmdeck_command_kit import read_input
+from helmdeck_command_kit import counted, read_input
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, hanging, show, show_json
 
@@ -36,7 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
         show(hanging(f"{name}:{each.line}: ", text, width=_ONE_LINE))
     warnings = len(report.findings) - report.errors
     state = "not valid" if report.errors else "ok"
-    show(f"{state}: {name}; {report.entries} entries, {report.errors} errors, {warnings} warnings")
+    show(
+        f"{state}: {name}; {counted(report.entries, 'entry', 'entries')}, {counted(report.errors, 'error')}, {counted(warnings, 'warning')}"
+    )
     return code
 
 

@@ -37,10 +37,11 @@ class Completion:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("shell", choices=list(SCRIPTS), help="the shell")
+    parser.add_argument("shell", metavar="SHELL", choices=list(SCRIPTS), help=f"one of {', '.join(SCRIPTS)}")
     parser.add_argument(
         "words",
         nargs="*",
+        default=[],
         metavar="WORD",
         help="with --complete, and after --: the words of the command line to complete",
     )

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import counted
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, inline_json, note, read_config, show, show_json, show_traceback, table
 
@@ -65,7 +66,9 @@ def check(arguments: argparse.Namespace) -> int:
         show_json({"ok": True, "file": _file(loaded), **counts, "model": model, "warnings": list(report.warnings)})
         return ExitCode.OK
     where = loaded.file or "no file, defaults only"
-    show(f"ok: {where}; {report.plugins} plugins, {report.catalog_entries} catalog entries, model {model}")
+    show(
+        f"ok: {where}; {counted(report.plugins, 'plugin')}, {counted(report.catalog_entries, 'catalog entry', 'catalog entries')}, model {model}"
+    )
     for warning in report.warnings:
         note(f"warning: {warning}")
     if servers := len(loaded.config.catalog.mcp):

@@ -6,7 +6,7 @@ import argparse
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_command_kit import read_input, read_json, whole_number
+from helmdeck_command_kit import read_input, read_object, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -156,12 +156,7 @@ def _schema_check(path: str | None) -> tuple[Callable[[Any], bool] | None, list[
         return None, problems
     from helmdeck_core import schema_problems
 
-    try:
-        schema = read_json(read_input(path))
-    except ValueError as exc:
-        raise UsageError(f"{path}: the schema is not JSON ({exc})") from exc
-    if not isinstance(schema, dict):
-        raise UsageError(f"{path}: a schema must be a JSON object")
+    schema = read_object(path)
 
     def fits(value: Any) -> bool:
         found = schema_problems(schema, value)

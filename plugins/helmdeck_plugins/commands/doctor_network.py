@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from helmdeck_command_kit import source_status
+from helmdeck_command_kit import counted, source_status
 from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, ListingProvider, ModelInfo, ProviderPool
 from helmdeck_plugins.commands.configured_providers import ConfiguredProvider, failure_text
 from helmdeck_plugins.commands.findings import Finding, fail, ok, warn
@@ -40,9 +40,9 @@ async def check_servers(deck: Helmdeck) -> list[Finding]:
         return []
     remedy = "correct its table in the configuration, or start the server; its entries are missing until then"
     return [
-        warn("server", name, f"{count} entries; {problem}", remedy)
+        warn("server", name, f"{counted(count, 'entry', 'entries')}; {problem}", remedy)
         if problem
-        else ok("server", name, f"{count} entries")
+        else ok("server", name, counted(count, "entry", "entries"))
         for name, count, problem in source_status(deck)
     ]
 
@@ -124,9 +124,13 @@ async def _check_list(deck: Helmdeck, provider: ConfiguredProvider) -> Finding:
     model = deck.runtime.config.model
     if listed and provider.is_default and model not in listed:
         remedy = f"`helmdeck models {provider.name}` lists them; set `model`"
-        return warn("models", name, f"the default model {model} is not among the {len(listed)} models", remedy)
+        return warn(
+            "models", name, f"{counted(len(listed), 'model')} listed, without the default model {model}", remedy
+        )
     return ok(
-        "models", name, f"{len(listed)} models are listed" if listed else "this provider does not list its models"
+        "models",
+        name,
+        f"{counted(len(listed), 'model')} listed" if listed else "this provider does not list its models",
     )
 
 

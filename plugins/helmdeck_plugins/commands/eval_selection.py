@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_command_kit import add_catalog, pairs, read_input, tracked, whole_number
+from helmdeck_command_kit import add_catalog, counted, pairs, read_input, tracked, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, note, read_config, show, show_json, table
 from helmdeck_plugins.commands.shared_options import add_model
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         def rank(request: str, deck: Helmdeck = deck, budget: str = budget) -> Any:
             return deck.rank(request, model=budget)
 
-        progress = tracked(requests, f"{label}: {{}} of {len(requests):,} requests")
+        progress = tracked(requests, f"{label}: {{}} of {counted(len(requests), 'request')}")
         results.append(evaluate(label, catalog, rank, progress, _main_k(arguments.k)))
     if arguments.plot:
         _write_plot(Path(arguments.plot), results, arguments.k)
@@ -139,7 +139,7 @@ def _report(
     from helmdeck_plugins.commands.eval_measure import REASONS
 
     k = _main_k(arguments.k)
-    yield f"{len(requests):,} requests over {results[0].entries:,} entries"
+    yield f"{counted(len(requests), 'request')} over {counted(results[0].entries, 'entry', 'entries')}"
     yield ""
     yield results_table(results, arguments.k)
     if len({request.group for request in requests}) > 1:

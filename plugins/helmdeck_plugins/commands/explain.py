@@ -51,8 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the explanation of a prompt, a call trace, or a run."""
     if arguments.run is not None:
         return _show_finished(arguments)
+    from helmdeck_core import PromptVariant
+
     request = request_text(arguments)
     deck = make_deck(arguments)
+    tasks = sorted({owned.value.task for owned in deck.runtime.contributed(PromptVariant).values()})
+    if arguments.task not in tasks:
+        raise UsageError(f"--task: there is no task {arguments.task!r}; tasks: {', '.join(tasks)}")
     explanation = deck.explain(request, model=arguments.model, task=arguments.task, caller=arguments.caller)
     note_source_problems(deck)
     if arguments.json:

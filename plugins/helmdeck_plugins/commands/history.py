@@ -158,6 +158,8 @@ def export(arguments: argparse.Namespace) -> int:
         show_json({"caller": arguments.caller, "rows": rows})
     elif rows:
         show("\n".join(_line(row) for row in rows))
+    else:
+        note(f"nothing is stored for the caller {arguments.caller!r}")
     return ExitCode.OK
 
 

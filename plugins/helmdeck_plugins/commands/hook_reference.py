@@ -28,7 +28,7 @@ _DIRECTIVES = {"versionadded": "New in", "versionchanged": "Changed in", "deprec
 class HookDoc:
     """The documentation of one hook.
 
-    :ivar kind: ``contribution`` or ``look-up``.
+    :ivar kind: ``contribution`` or ``lookup``.
     """
 
     name: str
@@ -55,16 +55,16 @@ def hooks() -> list[HookDoc]:
 
 
 def _kind(specification: FunctionType) -> str:
-    return "look-up" if getattr(specification, "helmdeck_spec")["firstresult"] else "contribution"
+    return "lookup" if getattr(specification, "helmdeck_spec")["firstresult"] else "contribution"
 
 
 @attrs.frozen
 class HookUse:
     """One hook, the plugins that implement it, and the values that take effect.
 
-    :ivar implementations: the plugins that implement the hook, in the order of registration. For a look-up, the last one is
+    :ivar implementations: the plugins that implement the hook, in the order of registration. For a lookup, the last one is
         called first.
-    :ivar contributions: the values that take effect, in their order; empty for a look-up.
+    :ivar contributions: the values that take effect, in their order; empty for a lookup.
     """
 
     hook: HookDoc

@@ -84,7 +84,7 @@ def _show_all(uses: Sequence[HookUse]) -> None:
     for line in replacement_lines(owned for use in uses for owned in use.contributions):
         show(line)
     legend = (
-        "A contribution is a named value, which replaces a built-in value of the same name. A look-up has one answer; the "
+        "A contribution is a named value, which replaces a built-in value of the same name. A lookup has one answer; the "
         "plugin that was loaded last is called first."
     )
     show(hanging("", f"{legend} `helmdeck hooks HOOK` shows each value."))

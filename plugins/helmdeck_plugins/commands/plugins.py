@@ -33,7 +33,7 @@ def show_list(arguments: argparse.Namespace) -> int:
         show()
         for line in replacement_lines(each for values in inventory.contributions.values() for each in values):
             show(line)
-        show("Later plugins answer look-ups first, and their values replace built-in ones of the same name.")
+        show("Later plugins answer lookups first, and their values replace built-in ones of the same name.")
         show("`helmdeck plugins show PLUGIN` shows the values of one.")
     for error in inventory.errors:
         show_exception(error)

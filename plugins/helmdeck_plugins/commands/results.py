@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import counted
 from helmdeck_core.cli import attempt_lines, cost_text, labelled
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def trim_text(record: TrimRecord) -> str:
     else:
         text = f"{record.before_bytes:,} -> {record.after_bytes:,} bytes (-{record.reduction:.0%})"
     if record.left_out:
-        text += f"; {record.kept_entries} entries sent, {record.left_out} left out"
+        text += f"; {counted(record.kept_entries, 'entry', 'entries')} sent, {record.left_out} left out"
     return text
 
 
@@ -51,7 +52,9 @@ def footer(result: Plan | Route) -> Iterable[str]:
         yield labelled("catalog", trim_text(record))
         yield labelled("trimmed", ", ".join(record.dropped) or "nothing")
     if (call := result.filter) is not None:
-        outcome = f"selected {call.picks} entries" if call.picks else f"failed: {call.failure}"
+        outcome = (
+            f"selected {counted(len(call.picks), 'entry', 'entries')}" if call.picks else f"failed: {call.failure}"
+        )
         yield labelled("filter", f"the filter call to {call.model} {outcome}")
     yield labelled("usage", ", ".join(_usage(result)))
     if result.served_model and result.served_model not in (result.model, result.model.partition("/")[2]):

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helmdeck_command_kit import add_catalog, pairs, read_object, wait_for
+from helmdeck_command_kit import add_catalog, add_inputs, input_values, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, inline_json, labelled, make_deck, note, show_json
+from helmdeck_core.cli import ExitCode, clean, inline_json, labelled, make_deck, note, show_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,14 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PACK",
         help="the name of a pack, or the id of a tool of an MCP server; `helmdeck catalog show` lists what can run",
     )
-    parser.add_argument(
-        "--input",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="one input, as JSON or a string; may be repeated; overrides --input-file",
-    )
-    parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
+    add_inputs(parser)
     parser.add_argument(
         "--model", metavar="PROVIDER/MODEL", help="the model that the pack calls; default: the configured model"
     )
@@ -45,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     A pack that fails may have an output nevertheless, which is printed before the error.
     """
-    from helmdeck_core import PackError
+    from helmdeck_core import PackError, PackErrorCode, schema_problems
 
-    inputs = {**read_object(arguments.input_file), **pairs(arguments.input, "--input")}
+    inputs = input_values(arguments)
     deck = make_deck(arguments)
     try:
         output = wait_for(
@@ -61,10 +54,26 @@ def run(arguments: argparse.Namespace) -> int:
         if exc.output and not arguments.json:  # with --json, the error itself holds it
             show_json(dict(exc.output))
             _note_facts(exc.output)
+        schema = (entry.input_schema or {}) if (entry := deck.catalog.get(arguments.pack)) else {}
+        if not arguments.json and exc.code is PackErrorCode.INVALID_INPUT and schema_problems(schema, inputs):
+            note(labelled("inputs", clean(_inputs_text(schema))))
         raise
     show_json(dict(output))
     _note_facts(output)
     return ExitCode.OK
+
+
+def _inputs_text(schema: Mapping[str, Any]) -> str:
+    """The inputs of a pack with their types."""
+    required = schema.get("required", ())
+    return ", ".join(
+        f"{name} ({_type_text(each)}{', required' if name in required else ''})"
+        for name, each in schema.get("properties", {}).items()
+    )
+
+
+def _type_text(schema: Mapping[str, Any]) -> str:
+    return " or ".join(map(inline_json, schema["enum"])) if "enum" in schema else str(schema.get("type", "any"))
 
 
 def progress_text(text: str) -> str:

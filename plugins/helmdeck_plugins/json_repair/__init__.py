@@ -86,7 +86,6 @@ def _each(kind: str, change: Callable[[str], str | None], *, becomes: str = "", 
     may_change = re.compile(only_if).search
 
     def rewrite(tokens: Tokens) -> Tokens | None:
-        # Most tokens come several times.
         changes = {text: change(text) for text in tokens.of_kind(kind) if may_change(text)}
         if not changes or None in changes.values():
             return None
@@ -195,7 +194,7 @@ def _escape_quotes(text: str) -> Iterator[str]:
     """Escape quotes inside strings if they cannot be confused with closing quotes."""
     if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or _is_valid(text):
         return
-    if (tokens := tokens_of(text)) and not _BESIDE_STRING.search(tokens.kinds):
+    if (tokens := tokens_of(text)) and not _BESIDE_STRING.search(tokens.structure):
         return  # a quote in a string leaves a string and something else without a comma between them
     parts: list[str] = []
     opened: list[str] = []
@@ -288,13 +287,16 @@ def _whitespace(space: str) -> str:
 _KEY = re.compile(r"[{,][ #]*+(w)(?=[ #]*+:)")
 _TRAILING_COMMA = re.compile(r"[squnw}\]][ #]*+(,)(?=[ #]*+[}\]])")
 _MISSING_COMMA = re.compile(r"[squnw}\]](?=[ #]*+([squnw{\[]))")
-_BESIDE_STRING = re.compile(r"s[ #]*+[squnw{\[]|[squnw}\]][ #]*+s")
 _STRUCTURE = re.compile(r"[^ #]")
 """Tokens of which some are wrong, by their kinds."""
 
+_BESIDE = re.compile(r"[squnw}\]][squnw{\[]")
+_BESIDE_STRING = re.compile(r"s[squnw{\[]|[squnw}\]]s")
+"""Tokens without a comma between them, by their kinds without whitespace and comments."""
+
 
 def _quote_keys(tokens: Tokens) -> Tokens | None:
-    if not _KEY.search(tokens.kinds):
+    if "w:" not in tokens.structure:
         return None
     texts, kinds = list(tokens.texts), list(tokens.kinds)
     for match in _KEY.finditer(tokens.kinds):
@@ -304,7 +306,7 @@ def _quote_keys(tokens: Tokens) -> Tokens | None:
 
 
 def _drop_trailing_commas(tokens: Tokens) -> Tokens | None:
-    if not _TRAILING_COMMA.search(tokens.kinds):
+    if ",}" not in tokens.structure and ",]" not in tokens.structure:
         return None
     texts, kinds = list(tokens.texts), list(tokens.kinds)
     for match in _TRAILING_COMMA.finditer(tokens.kinds):
@@ -316,7 +318,7 @@ def _drop_trailing_commas(tokens: Tokens) -> Tokens | None:
 def _add_commas(tokens: Tokens) -> Tokens | None:
     """Insert commas between a value and the next key, and between list items, where whitespace separates them."""
     kinds = tokens.kinds
-    if not _MISSING_COMMA.search(kinds):
+    if not _BESIDE.search(tokens.structure):
         return None
     texts = list(tokens.texts)
     opened: list[str] = []
@@ -374,8 +376,8 @@ _STEPS: tuple[DecodeStep, ...] = (
     _step("comments", 30, _each(COMMENT, lambda _: " ", becomes=SPACE), only_with="/#"),
     _step("curly_quotes", 40, _each(CURLY, _from_curly, becomes=STRING), only_with="“"),
     _step("single_quotes", 50, _each(QUOTED, _from_quoted, becomes=STRING), only_with="'"),
-    _step("constants", 60, _each(WORD, _constant, only_if="(?i)^(?:true|false|none|null)$")),
-    _step("unquoted_keys", 70, _quote_keys),
+    _step("unquoted_keys", 60, _quote_keys),  # before constants: ``True`` as a key is a name
+    _step("constants", 70, _each(WORD, _constant, only_if="(?i)^(?:true|false|none|null)$")),
     _step("control_characters", 80, _each(STRING, _escape_controls, only_if=_CONTROL.pattern)),
     _step("escapes", 90, _each(STRING, _repair_escapes, only_if=r"\\"), only_with="\\"),
     _step("numbers", 100, _each(NUMBER, _number, only_if=r"[^0-9]|^0")),

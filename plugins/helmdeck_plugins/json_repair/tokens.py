@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import cached_property
+
+import attrs
 
 MAX_TOKENS = 50_000  # a text with more tokens is not repaired
 
@@ -13,21 +15,22 @@ STRING, QUOTED, CURLY, COMMENT, SPACE, NUMBER, WORD = "squ# nw"
 
 _TOKEN = re.compile(
     r"""
-    " (?: [^"\\]++ | \\. )*+ "
+    [{}\[\],:]         # most tokens first: the engine tries one alternative after the other
+  | (?: \s | \\[nrt] )++
+  | " [^"\\]*+ (?: \\. [^"\\]*+ )*+ "
+  | [^\W\d] [\w$-]*+ | \$ [\w$-]*+
+  | [-+]? \.? \d [\w.+-]*+
   | ' (?: [^'\\\n]++ | \\. )*+ '
   | “ (?: [^“”"\\]++ | \\. )*+ ”
   | // [^\n]*+ | \# [^\n]*+ | /\* (?: [^*]++ | \* (?!/) )*+ \*/
-  | (?: \s | \\[nrt] )++
-  | [-+]? \.? \d [\w.+-]*+
-  | [^\W\d] [\w$-]*+ | \$ [\w$-]*+
-  | [{}\[\],:]
   | .                # keeps the scan linear: an unterminated string is not searched again
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 
-class Tokens(NamedTuple):
+@attrs.frozen(eq=False)
+class Tokens:
     """The tokens of a text.
 
     :ivar kinds: one character for each token.
@@ -37,9 +40,20 @@ class Tokens(NamedTuple):
     kinds: str
     texts: list[str]
 
-    def of_kind(self, kind: str) -> Iterator[str]:
+    @cached_property
+    def _distinct(self) -> frozenset[str]:
+        return frozenset(self.texts)
+
+    @cached_property
+    def structure(self) -> str:
+        """The kinds without whitespace and comments."""
+        return self.kinds.replace(SPACE, "").replace(COMMENT, "")
+
+    def of_kind(self, kind: str) -> Sequence[str]:
         """The different tokens of a kind."""
-        return (text for text in set(self.texts) if text and _KINDS[ord(text[0])] == kind)
+        if kind not in self.kinds:
+            return ()
+        return [text for text in self._distinct if text and _KINDS[ord(text[0])] == kind]
 
 
 class _Kinds(dict[int, str]):
@@ -64,9 +78,12 @@ _SINGLE = re.compile(r"[\s\w$#{}\[\],:]")
 
 def _read(text: str) -> Tokens | None:
     texts = _TOKEN.findall(text)
-    if len(texts) > MAX_TOKENS or not all(_SINGLE.match(each) for each in set(texts) if len(each) == 1):
+    if len(texts) > MAX_TOKENS:
         return None
-    return Tokens("".join([each[0] for each in texts]).translate(_KINDS), texts)
+    kinds = {each: _KINDS[ord(each[0])] for each in set(texts)}  # most tokens come several times
+    if not all(_SINGLE.match(each) for each in kinds if len(each) == 1):
+        return None
+    return Tokens("".join(map(kinds.__getitem__, texts)), texts)
 
 
 _last: tuple[str, Tokens | None] = ("", None)

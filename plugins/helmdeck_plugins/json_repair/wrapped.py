@@ -32,10 +32,11 @@ def uncomment(text: str) -> Iterator[str]:
 
 _STRINGS = r""" " (?: [^"\\]++ | \\. )*+ " | ' (?: [^'\\\n]++ | \\. )*+ ' | “ [^“”]*+ ” """
 
-_WIDE = str.maketrans("｛｝［］：，", "{}[]:,")
-_WIDE_MARKS = rf"{_STRINGS} | ＂ (?P<wide> [^＂]*+ ) ＂ | (?P<mark> [｛｝［］：，]++ )"
+_WIDE = tuple(zip("｛｝［］：，", "{}[]:,", strict=True))
+_WIDE_QUOTE = "＂"
+_STRING_PARTS = rf"( {_STRINGS} | {_WIDE_QUOTE} [^{_WIDE_QUOTE}]*+ {_WIDE_QUOTE} )"
 
-_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 _INVISIBLE_CHARS = rf"{_STRINGS} | (?P<mark> [{_INVISIBLE}]++ )"
 
 _DOUBLE, _SINGLE = r"&(?: quot | \#34 | \#x22 );", r"&(?: apos | \#39 | \#x27 );"
@@ -65,17 +66,26 @@ def _rewritten(text: str, pattern: str, rewrite: Callable[[re.Match[str]], str])
 
 def narrow_marks(text: str) -> Iterator[str]:
     """Yield the text with ASCII in place of full-width punctuation outside of strings."""
-    if not text.isascii():
-        yield from _rewritten(
-            text,
-            _WIDE_MARKS,
-            lambda m: m[0].translate(_WIDE) if m["mark"] else json.dumps(m["wide"], ensure_ascii=False),
-        )
+    if len(text) > MAX_LENGTH or (_narrow(text) == text and _WIDE_QUOTE not in text):
+        return
+    parts = _compiled(_STRING_PARTS).split(text)
+    parts[::2] = map(_narrow, parts[::2])
+    parts[1::2] = [
+        json.dumps(part[1:-1], ensure_ascii=False) if part[0] == _WIDE_QUOTE else part for part in parts[1::2]
+    ]
+    if (changed := "".join(parts)) != text:
+        yield changed
+
+
+def _narrow(text: str) -> str:
+    for wide, narrow in _WIDE:
+        text = text.replace(wide, narrow)
+    return text
 
 
 def drop_invisible(text: str) -> Iterator[str]:
     """Yield the text without invisible characters outside of strings."""
-    if not text.isascii():
+    if not text.isascii() and any(map(text.count, _INVISIBLE)):
         yield from _rewritten(text, _INVISIBLE_CHARS, lambda _: "")
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from helmdeck_command_kit import (
     add_catalog,
-    pairs,
-    read_object,
+    add_inputs,
+    counted,
+    input_values,
     run_data,
     show_run,
     started_text,
@@ -62,8 +63,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    count = len(row["problems"])
-    return "yes" if row["runnable"] else f"no: {count} problem{'' if count == 1 else 's'}"
+    return "yes" if row["runnable"] else f"no: {counted(len(row['problems']), 'problem')}"
 
 
 def _problems(entry: Entry, deck: Helmdeck) -> list[str]:
@@ -72,7 +72,7 @@ def _problems(entry: Entry, deck: Helmdeck) -> list[str]:
     from helmdeck_plugins.pipelines.validation import checked_definition
 
     definition, mistakes = checked_definition(entry, deck.catalog)
-    problems = [str(mistake) for mistake in mistakes]
+    problems = [str(mistake).removeprefix(f"pipeline {entry.id}: ") for mistake in mistakes]
     installed = deck.runtime.contributed(Pack)
     for step in definition.steps:
         found = deck.catalog.get(step.pack)
@@ -126,7 +126,10 @@ def run_show(arguments: argparse.Namespace) -> int:
     for name, value in definition.outputs.items():
         show(labelled("output", clean(f"{name}: {value if isinstance(value, str) else inline_json(value)}")))
     rows = [(clean(step.id), clean(step.pack), clean(inline_json(dict(step.arguments)))) for step in definition.steps]
+    show("")
     show(table(rows, ("step", "pack", "with")))
+    if problems:
+        show("")
     for problem in problems:
         show(labelled("problem", clean(problem)))
     return ExitCode.OK
@@ -160,14 +163,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 def configure_run(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("pipeline", metavar="ID", help="the id of the pipeline")
-    parser.add_argument(
-        "--input",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="one input, as JSON or a string; may be repeated; overrides --input-file",
-    )
-    parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
+    add_inputs(parser)
     parser.add_argument(
         "--model", metavar="PROVIDER/MODEL", help="the model that the steps call; default: the configured model"
     )
@@ -177,7 +173,7 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
 
 def run_run(arguments: argparse.Namespace) -> int:
     """Run a pipeline, and print its id and outputs as JSON."""
-    inputs = {**read_object(arguments.input_file), **pairs(arguments.input, "--input")}
+    inputs = input_values(arguments)
     deck = make_deck(arguments)
     name = arguments.pipeline
     if arguments.detach:
@@ -247,10 +243,12 @@ async def _record(deck: Helmdeck, run_id: str) -> RunRecord:
     from helmdeck_run_kit import runs_of
 
     newest = await runs_of(deck).records(kind=KIND, limit=1) if run_id == LAST else ()
+    if run_id == LAST and not newest:
+        raise UsageError("no runs of pipelines are recorded")
     record = await runs_of(deck).record(newest[0].run.id if newest else run_id)
     if record is None:
-        recent = ", ".join(each.run.id for each in await runs_of(deck).records(limit=5)) or "none"
-        raise UsageError(f"no run {run_id!r} is recorded; most recent: {recent}")
+        recent = ", ".join(each.run.id for each in await runs_of(deck).records(limit=5))
+        raise UsageError(f"no run {run_id!r} is recorded; most recent: {recent or 'none'}")
     return record
 
 

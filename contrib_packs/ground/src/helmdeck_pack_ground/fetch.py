@@ -1,7 +1,7 @@
 """Fetches a source: HTTP and HTTPS at public addresses only, with limits of size, time and redirects.
 
 The IP address is checked after the name was resolved, and the connection is made to it: a name that resolves to
-another one at the second look-up cannot reach a private network.
+another one at the second lookup cannot reach a private network.
 """
 
 from __future__ import annotations

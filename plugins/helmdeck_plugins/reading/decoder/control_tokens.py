@@ -10,7 +10,7 @@ import re
 from functools import cached_property
 from typing import NamedTuple
 
-_TOKEN = re.compile(r"<([|｜])([^|｜<>\s]{1,64})\1>")
+_TOKEN = re.compile(r"<([|｜])([^|｜<>\s](?:[^|｜<>\n]{0,62}[^|｜<>\s])?)\1>")
 
 _PAIRS = {
     "start": "end",
@@ -23,7 +23,7 @@ _PAIRS = {
 }
 """Words of an opening token, and what the closing token has in their place."""
 
-_AFFIX = re.compile(rf"(?P<before>.*[_▁-])?(?P<word>{'|'.join(_PAIRS)})(?P<after>[_▁-].*)?")
+_AFFIX = re.compile(rf"(?P<before>.*[_▁:. -])?(?P<word>{'|'.join(_PAIRS)})(?P<after>[_▁:. -].*)?")
 
 _ENCLOSES_ANSWERS = re.compile(
     r"""

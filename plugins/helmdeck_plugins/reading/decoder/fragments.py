@@ -42,6 +42,10 @@ _CONTINUES = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:|"[^"\n]*"\s*[,}\]]')
 _INVALID_CONTINUES = re.compile(r"""\s*(?:,\s*["'“\[{]|[\]}:])""")
 """The same after an invalid value, whose inner objects must not become the answer."""
 
+_CLOSES = re.compile(r"\s*+\}")
+_KEY_FIRST = re.compile(r'(?:\s|`{3,}+[\w+#-]*+)*+"[^"\n]*+"\s*+:')
+"""What shows that a value after a key is a member of an object without its opening brace, as after a brace in the prompt."""
+
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 
 _NON_SPACE = re.compile(r"\S")
@@ -174,6 +178,12 @@ def end_of_value(error: Exception, text: str) -> int | None:
     """
     trailing = _TRAILING.match(str(error))
     return int(trailing[1]) - 1 if trailing and text.isascii() else None
+
+
+def ends_in_key(text: str) -> bool:
+    """Whether a text ends in a quote and a colon, as before the value of a key."""
+    before = text.rstrip()
+    return before.endswith(":") and before[:-1].rstrip().endswith(_QUOTES)
 
 
 def is_json(text: str) -> bool:
@@ -335,7 +345,7 @@ class _FragmentScan:
         if not is_valid and self._is_prose(kind, start, end):
             self._result.fragments.append(Fragment(kind, start, end, text, is_valid, self._language, is_prose=True))
             return end
-        if (_CONTINUES if is_valid else _INVALID_CONTINUES).match(self._text, end):
+        if (_CONTINUES if is_valid else _INVALID_CONTINUES).match(self._text, end) or self._is_member(start, end):
             self._result.is_unreliable = True
             return end
         self._result.fragments.append(Fragment(kind, start, end, text, is_valid, self._language))
@@ -361,7 +371,14 @@ class _FragmentScan:
     def _is_inside_larger_value(self, start: int) -> bool:
         """Whether the text before ``start`` looks like an unfinished larger value."""
         before = self._text[max(self._result.visible_from, start - _LOOK_BEHIND) : start].rstrip()
-        return before.endswith((",", "[")) or (before.endswith(":") and before[:-1].rstrip().endswith(_QUOTES))
+        return before.endswith((",", "[")) or ends_in_key(before)
+
+    def _is_member(self, start: int, end: int) -> bool:
+        """Whether a value is a member of an object whose opening brace is missing."""
+        first = max(self._result.visible_from, self._block_end)
+        if not ends_in_key(self._text[max(first, start - _LOOK_BEHIND) : start]):
+            return False
+        return bool(_CLOSES.match(self._text, end) or _KEY_FIRST.match(self._text, first))
 
     def _is_prose(self, kind: Kind, start: int, end: int) -> bool:
         """Whether an object with bare keys is part of other text, as in a style sheet, and not set apart from it."""

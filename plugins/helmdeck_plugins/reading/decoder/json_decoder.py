@@ -29,7 +29,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.reading.decoder.control_tokens import has_token
 from helmdeck_plugins.reading.decoder.diagnosis import FINISHED, is_leak
-from helmdeck_plugins.reading.decoder.fragments import end_of_value, is_truncation_error
+from helmdeck_plugins.reading.decoder.fragments import end_of_value, ends_in_key, is_truncation_error
 from helmdeck_plugins.reading.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
 from helmdeck_plugins.reading.decoder.reasoning import TagStream, strip
 from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
@@ -210,6 +210,8 @@ class JsonDecoder:
         if not head or head.isspace():
             return "strict"
         if head.count("[") != head.count("]") or head[-1] == '"' or self._marks.search(head):
+            return None
+        if ends_in_key(head):
             return None
         if has_token(head) or ascii_brackets(head) is not head:
             return None

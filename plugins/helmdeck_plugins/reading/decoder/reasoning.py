@@ -33,6 +33,9 @@ class Kind(enum.Enum):
     """A closing mark without an opening mark: the text before it may be reasoning that started in the prompt."""
 
 
+VISIBLE, REASONING, OPEN, CLOSE, LONE_CLOSE = Kind  # by name, because an attribute of an enumeration is slow
+
+
 class Part(NamedTuple):
     """A part of the text; all parts together are the text."""
 
@@ -58,19 +61,18 @@ class BlockReader:
     _text: str = ""
     _done: int = 0
 
-    def plain(self, chunk: str) -> Kind | None:
-        """What all of the next chunk is, if it contains no mark and cannot be part of one; otherwise feed it.
+    def is_plain(self, chunk: str) -> bool:
+        """Whether the next chunk contains no mark and cannot be part of one; feed it otherwise.
 
         The chunk must include ``buffer``, which is then empty.
         """
         if (closer := self.closer) is not None:
-            has_start = closer.first in chunk and closer.partial.search(chunk)
-            return None if has_start else Kind.REASONING
+            return closer.first not in chunk or not closer.partial.search(chunk)
         if self._marks.partial.search(chunk):
-            return None
+            return False
         if self._before or "`" in chunk:
             self._keep(chunk)
-        return Kind.VISIBLE
+        return True
 
     def feed(self, chunk: str) -> Iterator[Part]:
         """Process the next chunk, which includes ``buffer``."""
@@ -91,10 +93,10 @@ class BlockReader:
 
     def _plain(self, text: str) -> Part:
         if self.closer is not None:
-            return Part(Kind.REASONING, text)
+            return Part(REASONING, text)
         if self._before or "`" in text:
             self._keep(text)
-        return Part(Kind.VISIBLE, text)
+        return Part(VISIBLE, text)
 
     def _keep(self, text: str) -> None:
         """Keep the end of a line that has a backtick: a mark after it may be mentioned only."""
@@ -107,7 +109,7 @@ class BlockReader:
         while True:
             mark = self._next(text, done)
             if not is_last and (mark is None or mark.start >= tail):
-                end = self._safe_end(text, done)
+                end = self._safe_end(text, done, mark.start if mark else end)
                 mark = mark if mark and mark.start < end else None
             until = mark.start if mark else end
             if until > done:
@@ -124,19 +126,21 @@ class BlockReader:
         written = text[mark.start : mark.end]
         if self.closer is not None:
             self.closer = None
-            return Part(Kind.CLOSE, written)
+            return Part(CLOSE, written)
         if mark.closer is None:
             self._before = ""
-            return Part(Kind.LONE_CLOSE, written, mark.tag)
+            return Part(LONE_CLOSE, written, mark.tag)
         self.closer = None if mark.is_empty else mark.closer
-        return Part(Kind.OPEN, written, mark.tag)
+        return Part(OPEN, written, mark.tag)
 
-    def _safe_end(self, text: str, start: int) -> int:
-        """The end of the text that cannot be part of a partial mark."""
+    def _safe_end(self, text: str, start: int, before: int) -> int:
+        """The end of the text that cannot be part of a partial mark; any later one if it is after ``before``."""
         partial = self._marks.partial if self.closer is None else self.closer.partial
         for match in partial.finditer(text, max(start, len(text) - self._marks.longest)):
             if match.end() == len(text):
                 return match.start()
+            if match.start() >= before:
+                break
         return len(text)
 
     def _next(self, text: str, start: int) -> ReasoningMark | None:
@@ -178,18 +182,18 @@ def _strip_once(text: str, marks: ReasoningMarks) -> Stripped:
     starts_in_reasoning = False
     reader = BlockReader(marks)
     for part in reader.whole(text):
-        if part.kind is Kind.VISIBLE:
+        if part.kind is VISIBLE:
             visible.add(part.text)
-        elif part.kind is Kind.LONE_CLOSE:
+        elif part.kind is LONE_CLOSE:
             reasoning.append(visible.clear())
             found.append(part.tag)
             starts_in_reasoning = True
-        elif part.kind is Kind.OPEN:
+        elif part.kind is OPEN:
             found.append(part.tag)
             unclosed = part.text
             if reader.closer is not None:
                 reasoning.append("")
-        elif part.kind is Kind.REASONING:
+        elif part.kind is REASONING:
             reasoning[-1] = part.text
     if reader.closer is not None:
         visible.add(unclosed + reasoning.pop())
@@ -250,14 +254,13 @@ class TagStream:
         reader = self._reader
         if reader.buffer:
             chunk, reader.buffer = reader.buffer + chunk, ""
-        kind = reader.plain(chunk)
-        if kind is Kind.REASONING:
+        if not reader.is_plain(chunk):
+            return self._released(reader.feed(chunk))
+        if reader.closer is not None:
             return "", chunk
-        if kind is Kind.VISIBLE:
-            if not self._has_text and chunk and not chunk.isspace():
-                self._has_text, self._is_plain = True, self._only_leading
-            return chunk, ""
-        return self._released(reader.feed(chunk))
+        if not self._has_text and chunk and not chunk.isspace():
+            self._has_text, self._is_plain = True, self._only_leading
+        return chunk, ""
 
     def finish(self) -> tuple[str, str]:
         """End the stream; return the buffered visible text and reasoning."""
@@ -267,11 +270,9 @@ class TagStream:
         visible: list[str] = []
         reasoning: list[str] = []
         for kind, text, _ in parts:
-            if kind is Kind.REASONING:
+            if kind is REASONING:
                 reasoning.append(text)
-            elif kind is Kind.VISIBLE or (
-                kind is Kind.LONE_CLOSE and self._has_text and not text.startswith(CONTROL_TOKEN)
-            ):
+            elif kind is VISIBLE or (kind is LONE_CLOSE and self._has_text and not text.startswith(CONTROL_TOKEN)):
                 visible.append(text)
                 self._has_text = self._has_text or not text.isspace()
                 if self._only_leading and self._has_text:

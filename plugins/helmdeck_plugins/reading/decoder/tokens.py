@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -32,20 +33,41 @@ _MAX_DEPTH = 1_000
 
 STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
-_TOKENS = re.compile(
-    r"""
-    " (?: [^"\\]++ | \\. )*+ "                              # a string
+_CLOSED = r"""
+    " [^"\\]*+ (?: \\. [^"\\]*+ )*+ "                       # a string
   | ' (?<= [\[{,:(\s] ') (?: [^'\\\n]++ | \\. )*+ '         # a string in Python's manner, not an apostrophe
   | \\" (?<! \\\\" ) (?: [^"\\]++ | \\\\ (?: \\. | [^\\] ) )*+ \\"  # a string inside a string that lost its quotes
   | &(?:quot|\#34|\#x22); (?: [^&\\]++ | \\. | &(?!quot;|\#34;|\#x22;) )*+ &(?:quot|\#34|\#x22);  # quotes of a web page
   | // [^\n]*+
   | /\* (?: [^*]++ | \* (?!/) )*+ \*/
-  | [{}\[\]]
-  | “                                                     # with _TOKENS_AND_CURLY, a string, if it is ever closed
+"""
+"""Strings and comments."""
+
+_OPEN = r"""
+    [{}\[\]]
+  | “                                                     # with a curly string, only if it is never closed
   | " | ' (?<= [\[{,:] ') | ' (?<= [\[{,:] \s ') | /\*       # begun and never ended
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+"""
+
+_CURLY = "“ [^”]*+ ”"
+
+_PLAIN = r"""[^{}\[\]"'“&/\\]++ | /(?![/*])"""
+"""Characters that are part of no token."""
+
+
+@functools.cache
+def _tokens(*, curly: bool, in_runs: bool) -> re.Pattern[str]:
+    """The pattern of the tokens, compiled lazily.
+
+    :param curly: curly quotes delimit strings.
+    :param in_runs: consecutive strings, comments, and pairs of brackets without brackets inside are one match.
+    """
+    closed = f"{_CURLY} | {_CLOSED}" if curly else _CLOSED
+    if in_runs:
+        pair = rf"[{{\[] (?: {_PLAIN} | {closed} )*+ [}}\]]"
+        closed = f"(?: {closed} | {pair} ) (?: {_PLAIN} | {closed} | {pair} )*+"
+    return re.compile(f"{closed} | {_OPEN}", re.VERBOSE | re.DOTALL)
+
 
 _STRAY_QUOTE = re.compile(r"""(?<=[^\s\[{,:\\])"(?=[ ]*+[^\s:,}\]])""")
 """A quote that neither starts nor ends a string, so it must be inside one."""
@@ -58,12 +80,10 @@ _LOOSE = re.compile(
 )
 """Tokens for which a string ends only at a quote that valid syntax may follow."""
 
-_TOKENS_AND_CURLY = re.compile(rf"“[^”]*+” | {_TOKENS.pattern}", re.VERBOSE | re.DOTALL)
-
 _UNTERMINATED = frozenset(('"', "'", "/*"))
 
-_FULL_WIDTH = str.maketrans("｛｝［］", "{}[]")
-_FULL_WIDTH_QUOTE = str.maketrans("＂", '"')
+_FULL_WIDTH = tuple(zip("｛｝［］", "{}[]", strict=True))
+_FULL_WIDTH_QUOTE = "＂"
 
 _LINE_COMMENTS = ("//", "#")
 
@@ -74,8 +94,9 @@ def ascii_brackets(text: str) -> str:
     """The text with ASCII in place of full-width brackets, and of full-width quotes if these are its only ones."""
     if "｛" not in text and "［" not in text:
         return text
-    text = text.translate(_FULL_WIDTH)
-    return text if '"' in text else text.translate(_FULL_WIDTH_QUOTE)
+    for wide, narrow in _FULL_WIDTH:
+        text = text.replace(wide, narrow)
+    return text if '"' in text else text.replace(_FULL_WIDTH_QUOTE, '"')
 
 
 def has_line_comment(text: str) -> bool:
@@ -101,23 +122,24 @@ class Tokens:
         self._last_close = text.rfind("”")
         self._is_closed = text.rfind("“") < self._last_close
 
-    def after(self, start: int) -> Iterator[re.Match[str]]:
+    def after(self, start: int, *, in_runs: bool = False) -> Iterator[re.Match[str]]:
         """The tokens from a position on."""
-        if self._last_close < start:
-            return _TOKENS.finditer(self._text, start)
-        return _TOKENS_AND_CURLY.finditer(self._text, start) if self._is_closed else self._with_curly_quotes(start)
+        curly = self._last_close >= start
+        if curly and not self._is_closed:
+            return self._mixed(start, in_runs=in_runs)
+        return _tokens(curly=curly, in_runs=in_runs).finditer(self._text, start)
 
-    def _with_curly_quotes(self, start: int) -> Iterator[re.Match[str]]:
-        for token in _TOKENS_AND_CURLY.finditer(self._text, start):
+    def _mixed(self, start: int, *, in_runs: bool) -> Iterator[re.Match[str]]:
+        for token in _tokens(curly=True, in_runs=in_runs).finditer(self._text, start):
             yield token
             if token.end() > self._last_close:
-                yield from _TOKENS.finditer(self._text, token.end())
+                yield from _tokens(curly=False, in_runs=in_runs).finditer(self._text, token.end())
                 return
 
     def balanced_end(self, start: int) -> int | None:
         """The end of the bracket at ``start``, ignoring strings and comments; ``None`` if unclosed."""
-        depth = 0
-        for token in self.after(start):
+        depth = 1
+        for token in self.after(start + 1, in_runs=True):
             symbol = token.group()
             if symbol in "{[":
                 depth += 1

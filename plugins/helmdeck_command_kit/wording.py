@@ -1,0 +1,11 @@
+"""Wording of numbers."""
+
+from __future__ import annotations
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun, such as ``1 entry`` or ``1,000 entries``.
+
+    :param plural: default: the singular with an ``s``.
+    """
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
