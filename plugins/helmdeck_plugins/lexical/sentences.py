@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -44,25 +43,22 @@ class Gap(int, Enum):
 _GAPS: Final = tuple(Gap)
 
 
-@attrs.frozen(slots=False)
+@attrs.frozen(slots=False)  # faster to create
 class Sentence:
     """A sentence, or a line without a full stop.
 
     :ivar tokens: folded words and the separators between them.
     :ivar words: folded words.
+    :ivar terms: the unique terms.
     :ivar is_unread: the middle of a very long text, which is not split and has no tokens.
     """
 
     text: str
     tokens: tuple[str, ...]
     words: tuple[str, ...]
+    terms: tuple[str, ...]
     gap: Gap
     is_unread: bool = False
-
-    @cached_property
-    def terms(self) -> tuple[str, ...]:
-        """The unique terms."""
-        return unique_terms(self.words)
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -77,7 +73,7 @@ def sentences(text: str) -> list[Sentence]:
         inside, gap = first[-1].text + inside, first.pop().gap
     if len(last) > 1:
         inside += last.pop(0).text
-    return [*first, Sentence(inside, (), (), gap, is_unread=True), *last]
+    return [*first, Sentence(inside, (), (), (), gap, is_unread=True), *last]
 
 
 def copies(found: Sequence[Sentence]) -> set[int]:
@@ -119,7 +115,7 @@ def _split(text: str) -> list[Sentence]:
             content, gap = f"{before.text} {content}", before.gap
         every = tuple(tokens(content))
         words = every if SEPARATORS.isdisjoint(every) else tuple([t for t in every if t not in SEPARATORS])
-        found.append(Sentence(content, every, words, gap))
+        found.append(Sentence(content, every, words, unique_terms(words), gap))
     return found
 
 
