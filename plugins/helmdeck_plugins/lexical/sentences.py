@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_plugins.lexical.text import SEPARATORS, tokens, unique_terms
+from helmdeck_plugins.lexical.text import token_words, tokens, unique_terms
 
 # Requests are near the ends of long texts; the middle is not split into sentences.
 _END_CHARACTERS: Final = 8_000
@@ -47,18 +47,21 @@ _GAPS: Final = tuple(Gap)
 class Sentence:
     """A sentence, or a line without a full stop.
 
-    :ivar tokens: folded words and the separators between them.
     :ivar words: folded words.
     :ivar terms: the unique terms.
     :ivar is_unread: the middle of a very long text, which is not split and has no tokens.
     """
 
     text: str
-    tokens: tuple[str, ...]
     words: tuple[str, ...]
     terms: tuple[str, ...]
     gap: Gap
     is_unread: bool = False
+
+    @property
+    def tokens(self) -> list[str]:
+        """Folded words and the separators between them."""
+        return [] if self.is_unread else tokens(self.text)
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -73,7 +76,7 @@ def sentences(text: str) -> list[Sentence]:
         inside, gap = first[-1].text + inside, first.pop().gap
     if len(last) > 1:
         inside += last.pop(0).text
-    return [*first, Sentence(inside, (), (), (), gap, is_unread=True), *last]
+    return [*first, Sentence(inside, (), (), gap, is_unread=True), *last]
 
 
 def copies(found: Sequence[Sentence]) -> set[int]:
@@ -113,9 +116,8 @@ def _split(text: str) -> list[Sentence]:
         if found and gap is Gap.SAME_LINE and _LIST_MARK.fullmatch(found[-1].text):
             before = found.pop()
             content, gap = f"{before.text} {content}", before.gap
-        every = tuple(tokens(content))
-        words = every if SEPARATORS.isdisjoint(every) else tuple([t for t in every if t not in SEPARATORS])
-        found.append(Sentence(content, every, words, unique_terms(words), gap))
+        own = tuple(token_words(content))
+        found.append(Sentence(content, own, unique_terms(own), gap))
     return found
 
 

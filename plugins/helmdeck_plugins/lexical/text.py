@@ -122,6 +122,11 @@ def tokens(text: str) -> list[str]:
     return [fold(token) for token in _TOKEN.findall(text)]
 
 
+def token_words(text: str) -> list[str]:
+    """Return the ``tokens`` without separators."""
+    return [token for token in tokens(text) if token not in SEPARATORS] if _has_url_or_email(text) else words(text)
+
+
 def token_starts(text: str) -> list[int]:
     """Return the start positions of the ``tokens``."""
     if _has_url_or_email(text):
