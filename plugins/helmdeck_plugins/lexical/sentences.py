@@ -27,7 +27,7 @@ _END: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}\s*$")
+_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}$")
 # A list number is not a sentence.
 _LIST_MARK: Final = re.compile(r"\W*(?:[0-9a-zA-Z]{1,2}|[ivxIVX]{3,5})\.")
 
@@ -102,7 +102,7 @@ def copies(found: Sequence[Sentence]) -> set[int]:
 
 def is_question(text: str) -> bool:
     """Whether a text ends with a question mark."""
-    return _QUESTION.search(text) is not None
+    return _QUESTION.search(text.rstrip()[-5:]) is not None
 
 
 def _split(text: str) -> list[Sentence]:

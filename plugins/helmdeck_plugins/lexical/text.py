@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Final
 
@@ -127,13 +127,15 @@ def token_words(text: str) -> list[str]:
     return [token for token in tokens(text) if token not in SEPARATORS] if _has_url_or_email(text) else words(text)
 
 
-def token_starts(text: str) -> list[int]:
-    """Return the start positions of the ``tokens``."""
+def token_starts(text: str, count: int) -> list[int]:
+    """Return the start positions of the first ``tokens``."""
     if _has_url_or_email(text):
-        return [match.start() for match in _ANY_TOKEN.finditer(text)]
-    if text.isascii():
-        return [match.start() for match in _ASCII_TOKEN.finditer(text.lower())]
-    return [match.start() for match in _TOKEN.finditer(text)]
+        found = _ANY_TOKEN.finditer(text)
+    elif text.isascii():
+        found = _ASCII_TOKEN.finditer(text.lower())
+    else:
+        found = _TOKEN.finditer(text)
+    return [match.start() for match in islice(found, count)]
 
 
 def _has_url_or_email(text: str) -> bool:
