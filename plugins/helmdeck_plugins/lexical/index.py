@@ -5,7 +5,6 @@ A request reads only the postings of its own terms.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -283,7 +282,9 @@ class LexicalIndex:
         """Return the terms of a query, those of the largest possible score first; common terms only if there are no others."""
         impacts, peaks = self._postings.impacts, self._peaks
         common = self._postings.common
-        rows = [(peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items() if term not in common]
+        rows = [
+            (peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items() if term not in common
+        ]
         if not rows:
             rows = [(peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items()]
         rows.sort(reverse=True)
@@ -320,7 +321,7 @@ class LexicalIndex:
             of_clause = self.clause_scores(clause)
             if not of_clause:
                 continue
-            top = sorted(of_clause.values())[: -3 : -1]
+            top = sorted(of_clause.values())[:-3:-1]
             highest = top[0]
             least = _CLOSE * highest
             close = [(index, score) for index, score in of_clause.items() if score > least]
