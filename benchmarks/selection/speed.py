@@ -17,7 +17,7 @@ from helmdeck_core import Catalog
 from helmdeck_plugins.lexical.catalog_index import CatalogIndex
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.stored import stored_postings
-from helmdeck_plugins.lexical.text import short_word_terms
+from helmdeck_plugins.lexical.text import WORD_TERMS
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 
 SIZES = (1_000, 10_000)
@@ -53,12 +53,12 @@ def large(sets: list[DataSet], size: int = 100_000) -> str:
     for count in (size // 10, size):
         catalog = Catalog.from_data(pooled(sets, count), "benchmark")
         with tempfile.TemporaryDirectory() as folder:
-            short_word_terms.cache_clear()
+            WORD_TERMS.clear()
             tracemalloc.start()
             index = LexicalIndex(catalog)
             memory = tracemalloc.get_traced_memory()[0]
             tracemalloc.stop()
-            short_word_terms.cache_clear()
+            WORD_TERMS.clear()
             built = _once(lambda _: stored_postings(catalog, LEXICAL_WEIGHTS, Path(folder)), "")  # noqa: B023
             read = min(
                 _once(lambda _: stored_postings(catalog, LEXICAL_WEIGHTS, Path(folder)), "")  # noqa: B023
@@ -116,13 +116,13 @@ def _once(rank: Callable[[str], object], text: str) -> float:
 
 
 def _ours(catalog: dict[str, Any]) -> Callable[[str], object]:
-    short_word_terms.cache_clear()
+    WORD_TERMS.clear()
     index = CatalogIndex(Catalog.from_data(catalog, "benchmark"), cache=False)
     return lambda text: index.rank(text).leading(TOP)
 
 
 def _word_index(catalog: dict[str, Any]) -> Callable[[str], object]:
-    short_word_terms.cache_clear()
+    WORD_TERMS.clear()
     index = LexicalIndex(Catalog.from_data(catalog, "benchmark"))
     return lambda text: index.rank(text).leading(TOP)
 

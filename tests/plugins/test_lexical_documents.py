@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Catalog
 from helmdeck_plugins.lexical import cues, layout
-from helmdeck_plugins.lexical.borders import BORDER
+from helmdeck_plugins.lexical.borders import BORDER, border_scores, recurrences
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.layout import LAYOUT, asking_chances
 from helmdeck_plugins.lexical.request import Reading, read
@@ -290,3 +290,35 @@ def test_a_document_of_a_megabyte_does_not_hide_the_request(index: LexicalIndex,
 @pytest.mark.parametrize("unit", ["a: b\n\n", "{};()\n", "请。", "Can you? ", "I want it.\n\n"])
 def test_work_grows_linearly_with_the_document(work_counter: WorkCounter, unit: str) -> None:
     work_counter.assert_linear(lambda length: read(unit * (length // len(unit)) + "\n\n" + REQUEST), 20_000)
+
+
+def bordered(lines: Sequence[Sequence[str]], feature: str) -> list[float]:
+    """The value of one feature of every border of a text."""
+    found = sentences("\n".join(" ".join(line) for line in lines))
+    count = len(found)
+    sides = layout.Sides([cues.BASE] * count, [False] * count, [""] * count, [0.0] * count, [(0.0,) * 5] * count)
+    weights = [float(name == feature) for name in BORDER]
+    places = range(1, count)
+    before, _ = border_scores(found, sides, weights, places, places, [], recurrences(found)[0])
+    return [before[at] for at in places]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("cat dog sun sea oak".split()), min_size=1, max_size=4), min_size=2, max_size=12)
+)
+def test_break_is_the_share_of_the_terms_on_one_side_only(lines: list[list[str]]) -> None:
+    found = [set(terms(" ".join(line))) for line in lines]
+    whole, near = [], []
+    for at in range(1, len(found)):
+        for shares, ahead, behind in (
+            (whole, set().union(*found[:at]), set().union(*found[at:])),
+            (near, set().union(*found[max(at - 3, 0) : at]), set().union(*found[at : at + 3])),
+        ):
+            shares.append(1 - len(ahead & behind) / min(len(ahead), len(behind)))
+    assert bordered(lines, "break") == pytest.approx(whole)
+    assert bordered(lines, "near_break") == pytest.approx(near)
+
+
+def test_recurring_terms_of_a_sentence_are_counted_once() -> None:
+    found = sentences("cat dog\ncat sun\nsea\ncat dog")
+    assert recurrences(found) == ([(0, 1), (1, 3), (0, 3)], [2, 1, 0, 2])

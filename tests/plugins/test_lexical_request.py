@@ -10,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_plugins.lexical.request import Reading, read
-from helmdeck_plugins.lexical.text import split_identifier, stem, terms, words
+from helmdeck_plugins.lexical.sentences import is_question
+from helmdeck_plugins.lexical.text import (
+    SEPARATORS,
+    WORD_TERMS,
+    split_identifier,
+    stem,
+    terms,
+    token_starts,
+    tokens,
+    unique_terms,
+    words,
+)
 from tests.work_support import WorkCounter
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
@@ -205,3 +216,28 @@ def test_any_text_is_accepted(text: str) -> None:
 @pytest.mark.parametrize("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
 def test_work_grows_linearly_with_the_request(work_counter: WorkCounter, unit: str) -> None:
     work_counter.assert_linear(lambda length: read(unit * (length // len(unit))), 40_000)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=126, exclude_characters="'@/w"), max_size=60))
+def test_apostrophe_at_the_end_changes_no_word_of_an_ascii_text(text: str) -> None:
+    assert tokens(text) == tokens(f"{text} '")
+    assert words(text) == words(f"{text} '") == [token for token in tokens(text) if token not in SEPARATORS]
+
+
+@pytest.mark.parametrize(
+    "text", ["Find it, then send it: now.", "Don't, ever.", "\u00c4ndere das, bitte.", "see www.example.org, then go"]
+)
+def test_positions_are_those_of_the_first_tokens(text: str) -> None:
+    every = token_starts(text, len(text))
+    assert len(every) == len(tokens(text)) and token_starts(text, 2) == every[:2]
+
+
+def test_overlong_word_has_no_terms_and_is_not_cached() -> None:
+    word = "ab" * 40
+    assert WORD_TERMS[word] == unique_terms([word]) == () and word not in WORD_TERMS
+    assert WORD_TERMS["planning"] == ("plan",) and "planning" in WORD_TERMS
+
+
+@pytest.mark.parametrize(("text", "is_one"), [("Why? \n\n", True), ('Why?)" ', True), ("Why? No.", False), ("", False)])
+def test_question_ends_with_its_mark(text: str, is_one: bool) -> None:
+    assert is_question(text) is is_one

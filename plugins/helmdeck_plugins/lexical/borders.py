@@ -43,6 +43,7 @@ def border_scores(
     starts: Collection[int],
     ends: Collection[int],
     paragraphs: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return the scores of borders in front of a request, and of those behind one.
 
@@ -50,6 +51,7 @@ def border_scores(
     :param starts: first sentences of possible requests behind a document.
     :param ends: first sentences of possible documents behind a request.
     :param paragraphs: first sentences of paragraphs.
+    :param pairs: those of ``recurrences``.
     """
     flags, is_asking, tongues, relevance, sums = sides
     (same_line, new_line, paragraph, outermost, in_block, break_, switch, colon, title, position, near_relevance,
@@ -57,7 +59,7 @@ def border_scores(
     by_gap = (same_line + broken_sentence if paragraphs else same_line, new_line, paragraph)
     base = position * log(len(found))
     count = len(found)
-    splits, nearby = _breaks(found)
+    splits, nearby = _breaks(found, pairs)
 
     def common(at: int) -> float:
         """Score what does not depend on the side of the request."""
@@ -94,31 +96,52 @@ def border_scores(
     return before, after
 
 
-def _breaks(found: Sequence[Sentence]) -> tuple[list[float], list[float]]:
+def recurrences(found: Sequence[Sentence]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return where terms recur: pairs of successive sentences with the same term, and how many terms of each recur."""
+    last: dict[str, int] = {}  # the complement, if it is not the first sentence with the term
+    get = last.get
+    pairs: list[tuple[int, int]] = []
+    recurring = [0] * len(found)
+    for i, sentence in enumerate(found):
+        for term in sentence.terms:
+            before = get(term)
+            if before is None:
+                last[term] = i
+                continue
+            if before < 0:
+                before = ~before
+            else:
+                recurring[before] += 1
+            recurring[i] += 1
+            pairs.append((before, i))
+            last[term] = ~i
+    return pairs, recurring
+
+
+def _breaks(found: Sequence[Sentence], pairs: Sequence[tuple[int, int]]) -> tuple[list[float], list[float]]:
     """Return for each border which share of the terms is on one side only: of the whole text, and of the nearest sentences."""
     count = len(found)
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for i in range(count - 1, -1, -1):
-        first.update(dict.fromkeys(found[i].terms, i))
-    for i, sentence in enumerate(found):
-        last.update(dict.fromkeys(sentence.terms, i))
-    begun, ended = [0] * (count + 1), [0] * (count + 1)
-    for i in first.values():
-        begun[i + 1] += 1
-    for i in last.values():
-        ended[i + 1] += 1
-    every, splits = len(last), []
-    for left, gone in zip(accumulate(begun), accumulate(ended), strict=True):
-        fewer = min(left, every - gone)
-        splits.append(1.0 - min(1.0, (left - gone) / (fewer or 1)))
-    near: list[set[str]] = []
-    for i in range(count):
-        near.append(set().union(*[sentence.terms for sentence in found[i : i + _NEAR]]))
-    nearby = [0.0] * (count + 1)
+    sizes = [len(sentence.terms) for sentence in found]
+    # What recurs counts once: before each border, behind it, and in the nearest sentences behind it.
+    left, right, ahead = [0, *sizes], [*sizes, 0], [sum(sizes[i : i + _NEAR]) for i in range(count)]
+    common = [0] * (count + 1)
+    for first, second in pairs:
+        left[second + 1] -= 1
+        right[first] -= 1
+        distance = second - first
+        if distance < 2 * _NEAR:
+            for at in range(max(second - _NEAR, first) + 1, min(second, first + _NEAR) + 1):
+                common[at] += 1
+            for i in range(max(second - _NEAR + 1, 0), first + 1):
+                ahead[i] -= 1
+    left = list(accumulate(left))
+    right = list(accumulate(reversed(right)))[::-1]
+    every = right[0]
+    splits, nearby = [], [0.0] * (count + 1)
+    for before, behind in zip(left, right, strict=True):
+        splits.append(1.0 - min(1.0, (before + behind - every) / (min(before, behind) or 1)))
     for at in range(1, count):
-        ahead = near[at]
-        behind = near[at - _NEAR] if at >= _NEAR else set().union(*[sentence.terms for sentence in found[:at]])
-        if ahead and behind:
-            nearby[at] = 1.0 - len(ahead & behind) / min(len(ahead), len(behind))
+        before = ahead[at - _NEAR] if at >= _NEAR else left[at]
+        if before and ahead[at]:
+            nearby[at] = 1.0 - common[at] / min(before, ahead[at])
     return splits, nearby

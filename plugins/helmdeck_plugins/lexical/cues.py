@@ -193,11 +193,9 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
     """
     text, found = sentence.text[:_SEARCHED], sentence.words[:_COUNTED]
     flags, counts = _BASE, 0
-    for word in found:
-        row = _CUES.get(word)
-        if row is not None:
-            flags |= row[0]
-            counts += row[1]
+    for flag, count in filter(None, map(_CUES.get, found)):
+        flags |= flag
+        counts += count
     if flags & _STARTS_PAIR:
         flags &= ~_STARTS_PAIR
         for pair in pairwise(found):
@@ -242,7 +240,7 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
         flags |= _BIT["long"]
     if text[0] in _QUOTES:
         flags |= _BIT["quoted"]
-    if _VALUE_START.search(text) and _VALUE.search(text):
+    if (first := _VALUE_START.search(text)) and _VALUE.search(text, first.start()):
         flags |= _BIT["value"]
     if not flags & _ADDRESSED:
         flags |= _BIT["statement"]

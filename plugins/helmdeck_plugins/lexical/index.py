@@ -5,7 +5,6 @@ A request reads only the postings of its own terms.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +51,8 @@ _MOST_TOUCHED: Final = 2_500
 _TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
 _EXPECTED_GAIN: Final = 0.1
+# The score of the last leader is hardly ever below this share of the first term's largest score.
+_FIRST_FLOOR: Final = 0.8
 # Terms whose largest possible score is below this share of the first term's count nothing, unless there are few terms.
 _NEGLIGIBLE: Final = 0.1
 _FEW_TERMS: Final = 8
@@ -76,6 +77,10 @@ def _synonym_table() -> dict[str, tuple[str, ...]]:
 
 SYNONYMS_OF: Final = _synonym_table()
 """The synonyms of a term, and the kinds that it is a case of."""
+
+
+_Row = tuple[float, str, float, Mapping[int, float]]
+"""A term of a query: its largest possible score, the term, its weight, and its postings."""
 
 
 class _Peaks(dict[str, float]):
@@ -246,25 +251,22 @@ class LexicalIndex:
         After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
         """
-        impacts, common, peaks = self._postings.impacts, self._postings.common, self._peaks
-        rows = [(peaks[term] * weight, term) for term, weight in query.items() if term not in common]
-        if not rows:
-            rows = [(peaks[term] * weight, term) for term, weight in query.items()]
-        rows.sort(reverse=True)
+        rows = self._rows(query)
         if len(rows) > _FEW_TERMS:
             least = _NEGLIGIBLE * rows[0][0]
-            rows = [row for row in rows if row[0] >= least]
+            while rows[-1][0] < least:
+                rows.pop()
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
-        for position, (_, term) in enumerate(rows):
-            found, weight = impacts[term], query[term]
+        floor = rows[0][0] * _FIRST_FLOOR if rows else 0.0
+        for position, (_, _, weight, found) in enumerate(rows):
             touched += len(found)
             if touched > most and len(scores) >= leaders:
-                gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
-                lowest = _lowest(scores, leaders)
-                if touched > _MOST_TOUCHED or gain < lowest:
-                    return self._score_survivors(scores, rows[position:], query, leaders, lowest)
+                gain = _EXPECTED_GAIN * sum([row[0] for row in rows[position:]])
+                floor = _lowest(scores, leaders, floor)
+                if touched > _MOST_TOUCHED or gain < floor:
+                    return _score_survivors(scores, rows[position:], leaders, floor)
                 most = 2 * touched
             if weight != 1.0:
                 for index, impact in found.items():
@@ -276,28 +278,17 @@ class LexicalIndex:
                 scores.update(found)
         return scores
 
-    def _score_survivors(
-        self,
-        scores: dict[int, float],
-        rows: Sequence[tuple[float, str]],
-        query: Mapping[str, float],
-        leaders: int,
-        lowest: float,
-    ) -> dict[int, float]:
-        """Score only entries further that can still become leaders, fewer and fewer of them."""
-        impacts = self._postings.impacts
-        gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows])
-        for start in range(0, len(rows), _TERMS_AT_ONCE):
-            if len(scores) > 2 * leaders:
-                least = (_lowest(scores, leaders) if start else lowest) - gain
-                scores = {index: score for index, score in scores.items() if score >= least}
-            alive = scores.keys()
-            for bound, term in rows[start : start + _TERMS_AT_ONCE]:
-                gain -= _EXPECTED_GAIN * bound
-                weight, found = query[term], impacts[term]
-                for index in found.keys() & alive:
-                    scores[index] += weight * found[index]
-        return scores
+    def _rows(self, query: Mapping[str, float]) -> list[_Row]:
+        """Return the terms of a query, those of the largest possible score first; common terms only if there are no others."""
+        impacts, peaks = self._postings.impacts, self._peaks
+        common = self._postings.common
+        rows = [
+            (peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items() if term not in common
+        ]
+        if not rows:
+            rows = [(peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items()]
+        rows.sort(reverse=True)
+        return rows
 
     def _matching_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
         """Return keyword phrases whose words are all in the request, with the strength of the match, 0 to 1."""
@@ -330,18 +321,19 @@ class LexicalIndex:
             of_clause = self.clause_scores(clause)
             if not of_clause:
                 continue
-            highest = max(of_clause.values())
+            top = sorted(of_clause.values())[:-3:-1]
+            highest = top[0]
             least = _CLOSE * highest
             close = [(index, score) for index, score in of_clause.items() if score > least]
             for index, score in close:
-                share = (score / highest) ** 2
+                share = score / highest
                 if share > lifts.get(index, 0.0):
                     lifts[index] = share
-            best[min([index for index, score in close if score == highest], key=self._ids.__getitem__)] = None
-            ranked = close if len(close) > 1 else of_clause.items()
-            confidence.append(score_margin(heapq.nlargest(2, [score for _, score in ranked])))
+            first = [index for index, score in close if score == highest]
+            best[first[0] if len(first) == 1 else min(first, key=self._ids.__getitem__)] = None
+            confidence.append(score_margin(top))
         for index, share in lifts.items():
-            scores[index] = scores.get(index, 0.0) + worth * share
+            scores[index] = scores.get(index, 0.0) + worth * (share * share)
         return tuple(best), tuple(confidence)
 
     def _lift_phrases(
@@ -381,15 +373,31 @@ class LexicalIndex:
         return tuple(dict.fromkeys([*keywords, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
 
 
-def _lowest(scores: Mapping[int, float], count: int) -> float:
-    """Return the score of rank ``count``."""
-    found = scores.values()
-    half = max(found) / 2
+def _score_survivors(scores: dict[int, float], rows: Sequence[_Row], leaders: int, lowest: float) -> dict[int, float]:
+    """Score only entries further that can still become leaders, fewer and fewer of them."""
+    gain = _EXPECTED_GAIN * sum([row[0] for row in rows])
+    for start in range(0, len(rows), _TERMS_AT_ONCE):
+        if len(scores) > 2 * leaders:
+            if start:
+                lowest = _lowest(scores, leaders, lowest)
+            least = lowest - gain
+            scores = {index: score for index, score in scores.items() if score >= least}
+        alive = scores.keys()
+        for bound, _, weight, found in rows[start : start + _TERMS_AT_ONCE]:
+            gain -= _EXPECTED_GAIN * bound
+            for index in found.keys() & alive:
+                scores[index] += weight * found[index]
+    return scores
+
+
+def _lowest(scores: Mapping[int, float], count: int, floor: float) -> float:
+    """Return the score of rank ``count``.
+
+    :param floor: fast if a few more than ``count`` scores are not below it.
+    """
     # Sorting the best of a few is much faster than sorting all.
-    best = [score for score in found if score > half]
-    if len(best) < count:
-        best = [score for score in found if score > half / 2]
-    return sorted(best if len(best) >= count else found, reverse=True)[count - 1]
+    best = [score for score in scores.values() if score >= floor]
+    return sorted(best if len(best) >= count else scores.values())[-count]
 
 
 def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:

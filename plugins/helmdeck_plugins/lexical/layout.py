@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import attrs
 
 from helmdeck_plugins.lexical import cues
-from helmdeck_plugins.lexical.borders import BORDER, Sides, border_scores
+from helmdeck_plugins.lexical.borders import BORDER, Sides, border_scores, recurrences
 from helmdeck_plugins.lexical.sentences import Gap, Sentence, copies
 
 # A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
@@ -228,18 +228,12 @@ class Text:
             if tongue := self._tongues[i]:
                 self._spans[tongue] = (self._spans.get(tongue, (i, i))[0], i)
         self._tongue_share = sizes[main] / sum(sizes.values()) if sizes else 1.0
-        seen: set[str] = set()
-        again: set[str] = set()
-        for i in featured:
-            terms = found[i].terms
-            again.update(seen.intersection(terms))
-            seen.update(terms)
+        self._pairs, recurring = recurrences(found)
         for i in featured:
             if len(sizes) > 1 and self._tongues[i] and self._tongues[i] != main:
                 self._flags[i] |= cues.OTHER_TONGUE if len(sizes) == 2 else cues.ONE_OF_TONGUES
             if terms := found[i].terms:
-                repeated = len(again.intersection(terms)) / len(terms)
-                self._values[i] = (*self._values[i], (cues.REPEATED, repeated))
+                self._values[i] = (*self._values[i], (cues.REPEATED, recurring[i] / len(terms)))
 
     def _relate(self, relevance: Relevance) -> None:
         """Add the relevance of the sentences near the ends."""
@@ -359,7 +353,7 @@ class Text:
         self._ends = [i for i in range(1, min(_LONGEST_REQUEST + 1, count)) if self._is_possible_border(i, i - 1, i)]
         sides = Sides(self._flags, self._is_asking, self._tongues, self._relevance, sums)
         return border_scores(
-            found, sides, weights.border, inner.union(self._starts), inner.union(self._ends), paragraphs
+            found, sides, weights.border, inner.union(self._starts), inner.union(self._ends), paragraphs, self._pairs
         )
 
     def _is_possible_border(self, at: int, own: int, size: int) -> bool:

@@ -24,6 +24,8 @@ _ASKING: Final = 0.5
 # Only sentences nearly as probable as the best one are split into clauses, each of which becomes a step of a plan.
 _MIN_RELATIVE_CHANCE: Final = 0.75
 _LEADING_JOINT: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(JOINTS))})\b[\s,]*)+(?=\S)", re.IGNORECASE)
+_BREAKS: Final = SEPARATORS | JOINTS
+_BEFORE_LEAD: Final = BEFORE_VERB | JOINTS
 _VALUE: Final = re.compile("|".join(pattern.pattern for pattern in (URL, EMAIL, PATH)))
 
 
@@ -74,15 +76,20 @@ def read(
     found = sentences(request)
     chances = asking_chances(found, relevance)
     weights: dict[str, float] = {}
-    for sentence, chance in zip(found, chances, strict=True):
-        for term in sentence.terms if chance else ():
-            if chance > weights.get(term, 0.0):
-                weights[term] = chance
-    threshold = _MIN_RELATIVE_CHANCE * max(chances, default=0.0)
-    asking = [sentence for sentence, chance in zip(found, chances, strict=True) if chance >= threshold]
-    # A sentence that is not split into clauses belongs to the document; otherwise no argument would contain it.
-    least = max(_ASKING, threshold)
-    rest = [sentence.text for sentence, chance in zip(found, chances, strict=True) if chance < least]
+    asking, rest = found, list[str]()
+    if chances.count(1.0) == len(found):
+        for sentence in found:
+            weights |= dict.fromkeys(sentence.terms, 1.0)
+    else:
+        for sentence, chance in zip(found, chances, strict=True):
+            for term in sentence.terms if chance else ():
+                if chance > weights.get(term, 0.0):
+                    weights[term] = chance
+        threshold = _MIN_RELATIVE_CHANCE * max(chances)
+        asking = [sentence for sentence, chance in zip(found, chances, strict=True) if chance >= threshold]
+        # A sentence that is not split into clauses belongs to the document; otherwise no argument would contain it.
+        least = max(_ASKING, threshold)
+        rest = [sentence.text for sentence, chance in zip(found, chances, strict=True) if chance < least]
     return Reading(
         weights,
         tuple([clause for sentence in asking for clause in _clauses(sentence, verbs)]),
@@ -95,11 +102,13 @@ def read(
 def _clauses(sentence: Sentence, verbs: AbstractSet[str]) -> list[Clause]:
     """Split a sentence before every verb that follows a comma or a conjunction such as "and" or "then"."""
     tokens = sentence.tokens
+    if _BREAKS.isdisjoint(tokens):
+        return [_clause(sentence.text, sentence.words, sentence.terms, verbs)] if sentence.terms else []
     cuts = [0]
     joint: int | None = 0
     content = 0
     for position, token in enumerate(tokens):
-        if token in SEPARATORS or token in JOINTS:
+        if token in _BREAKS:
             joint = position if joint is None else joint
         elif joint is None:
             content += 1
@@ -112,7 +121,7 @@ def _clauses(sentence: Sentence, verbs: AbstractSet[str]) -> list[Clause]:
             joint = None
     if len(cuts) == 1:
         return [_clause(sentence.text, sentence.words, sentence.terms, verbs)] if sentence.terms else []
-    starts = token_starts(sentence.text)
+    starts = token_starts(sentence.text, cuts[-1] + 1)
     places = [0, *(starts[cut] for cut in cuts[1:]), len(sentence.text)]
     ends = [*cuts[1:], len(tokens)]
     found = []
@@ -132,7 +141,11 @@ def _clause(piece: str, words: Sequence[str], terms: tuple[str, ...], verbs: Abs
 
 def _is_request(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:
     """Whether a clause starts with a verb, expresses a wish, or is a question."""
-    lead = next((word for word in found if word not in BEFORE_VERB and word not in JOINTS), "")
-    if lead in verbs or not WISHES.isdisjoint(found) or not PLEASE.isdisjoint(found) or is_question(piece):
+    for word in found:
+        if word not in _BEFORE_LEAD:
+            if word in verbs:
+                return True
+            break
+    if not WISHES.isdisjoint(found) or not PLEASE.isdisjoint(found) or is_question(piece):
         return True
     return not ASKING_PAIRS.isdisjoint(pairwise(found))

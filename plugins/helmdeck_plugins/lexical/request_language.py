@@ -101,9 +101,9 @@ class CatalogLanguages:
 
     def lack(self, text: str) -> bool:
         """Whether a request is in none of these languages; no for a text that does not show its language."""
-        if _URL_MARK.search(text):
+        if "/" in text or "@" in text or "\\" in text or "www." in text:
             text = " ".join([word for word in text.split() if not _URL_MARK.search(word)])
-        if _QUOTE.search(text):
+        if '"' in text or (not text.isascii() and _QUOTE.search(text)):
             text = _QUOTED.sub(" ", text)
         if not self.scripts or not _WORD.search(text):
             return False
@@ -118,10 +118,12 @@ class CatalogLanguages:
         if not self._others:
             return False
         if text.isascii() or "en" not in self.languages:
+            if self._others.isdisjoint(words):
+                return False
             # Bounds of what is counted below decide nearly always, and are much faster.
             foreign = sum(map(self._others.__contains__, words))
             known = sum(map(self._some_own.__contains__, words))
-            if not foreign or (known and foreign <= known + 1):
+            if known and foreign <= known + 1:
                 return False
         counts = _counts(words)
         own = max(counts[language] for language in self.languages)

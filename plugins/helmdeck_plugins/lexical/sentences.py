@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
 import attrs
 
-from helmdeck_plugins.lexical.text import SEPARATORS, tokens, unique_terms
+from helmdeck_plugins.lexical.text import token_words, tokens, unique_terms
 
 # Requests are near the ends of long texts; the middle is not split into sentences.
 _END_CHARACTERS: Final = 8_000
@@ -28,7 +27,7 @@ _END: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}\s*$")
+_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}$")
 # A list number is not a sentence.
 _LIST_MARK: Final = re.compile(r"\W*(?:[0-9a-zA-Z]{1,2}|[ivxIVX]{3,5})\.")
 
@@ -44,25 +43,25 @@ class Gap(int, Enum):
 _GAPS: Final = tuple(Gap)
 
 
-@attrs.frozen(slots=False)
+@attrs.frozen(slots=False)  # faster to create
 class Sentence:
     """A sentence, or a line without a full stop.
 
-    :ivar tokens: folded words and the separators between them.
     :ivar words: folded words.
+    :ivar terms: the unique terms.
     :ivar is_unread: the middle of a very long text, which is not split and has no tokens.
     """
 
     text: str
-    tokens: tuple[str, ...]
     words: tuple[str, ...]
+    terms: tuple[str, ...]
     gap: Gap
     is_unread: bool = False
 
-    @cached_property
-    def terms(self) -> tuple[str, ...]:
-        """The unique terms."""
-        return unique_terms(self.words)
+    @property
+    def tokens(self) -> list[str]:
+        """Folded words and the separators between them."""
+        return [] if self.is_unread else tokens(self.text)
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -103,7 +102,7 @@ def copies(found: Sequence[Sentence]) -> set[int]:
 
 def is_question(text: str) -> bool:
     """Whether a text ends with a question mark."""
-    return _QUESTION.search(text) is not None
+    return _QUESTION.search(text.rstrip()[-5:]) is not None
 
 
 def _split(text: str) -> list[Sentence]:
@@ -117,9 +116,8 @@ def _split(text: str) -> list[Sentence]:
         if found and gap is Gap.SAME_LINE and _LIST_MARK.fullmatch(found[-1].text):
             before = found.pop()
             content, gap = f"{before.text} {content}", before.gap
-        every = tuple(tokens(content))
-        words = every if SEPARATORS.isdisjoint(every) else tuple([t for t in every if t not in SEPARATORS])
-        found.append(Sentence(content, every, words, gap))
+        own = tuple(token_words(content))
+        found.append(Sentence(content, own, unique_terms(own), gap))
     return found
 
 

@@ -15,7 +15,7 @@ _EXTENSIONS: Final = (
     "txt md csv tsv json xml yaml yml toml ini cfg log html css js ts py go rs java sql pdf docx xlsx pptx zip"
 )
 _DOMAINS: Final = "com org net io dev app edu gov info de fr es it nl uk eu jp cn"
-_FILE: Final = re.compile(rf"[\w-]\.(?:{'|'.join(_EXTENSIONS.split())})(?![\w.]*\w)", re.IGNORECASE)
+_FILE: Final = re.compile(rf"\.(?<=[\w-]\.)(?:{'|'.join(_EXTENSIONS.split())})(?![\w.]*\w)", re.IGNORECASE)
 _DIRECTORY: Final = re.compile(r"(?:^|\s)(?:~|\.{1,2})?/\w[\w.-]*(?:/|\s|$)")
 _PAGE: Final = re.compile(
     rf"https?://|(?<![@\w.])(?:[\w-]+\.)+(?:{'|'.join(_DOMAINS.split())})(?![\w@])", re.IGNORECASE
@@ -28,7 +28,12 @@ _REPOSITORY: Final = re.compile(
 _TIME: Final = re.compile(r"\b\d{1,2}(?::[0-5]\d)?\s?[ap]m\b|\b(?:[01]?\d|2[0-3]):[0-5]\d\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\s*(?:and|plus|minus|times|[+*×÷])\s*\d")
 _COMMIT: Final = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
-_MARKS: Final = (("/", re.compile("/")), ("#", re.compile("#")), (".", re.compile(r"\.\w")), ("0", re.compile(r"\d")))
+_MARKS: Final = (
+    ("/", re.compile("/")),
+    ("#", re.compile("#")),
+    (".", re.compile(r"\.\w")),
+    ("0", re.compile(r"\d(?:[a-f:]|\s*[aApPmt+*×÷]|(?<=[a-f]\d))")),
+)
 # Each pattern with the marks of which every match contains one, and with a faster pattern that every match contains.
 _HINTS: Final = tuple(
     (frozenset(marks), re.compile(needed), pattern, words)
