@@ -23,6 +23,8 @@ from helmdeck_gateway.settings import GatewaySettings
 
 ACCEPTED_AT_ONCE: Final = 4
 """Connections that are accepted before other work; with a high number, one worker would take all of a burst."""
+GC_THRESHOLDS: Final = (25_000, 20, 20)
+"""Objects until a collection; requests leave few cycles behind, and a collection looks at all that are under way."""
 LAST_ERRORS_S: Final = 1.0
 """Seconds for the error messages of requests that did not finish in time."""
 
@@ -167,6 +169,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, live.request_reload)
     if watch is not None:
         watch(server.drain)
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.freeze()  # the modules live as long as the process, so that no collection has to look at them
     try:
         await server.serve(sockets=[listener])
