@@ -214,9 +214,12 @@ class CallEndpoint:
                 async for chunk in chunks:
                     if work.booking is not None:
                         await work.booking.streamed(chunk)
+                    is_first = not out.is_open
                     await out.open(writer)
                     # One write for what arrived together, and the end with the last events.
                     await out.send(await self._written(writer, chunk, work), is_last=isinstance(chunk, ChatResponse))
+                    if is_first:  # what else arrived may wait for the first chunks of other streams
+                        await asyncio.sleep(0)
         except Exception as exc:
             if not out.is_open:
                 return await self._refuse(out.raw, exc, work)

@@ -1,13 +1,16 @@
 """Writes and losses of a connection, as the protocol of the gateway's server sees them."""
 
 import asyncio
+import json
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from helmdeck_gateway import Gateway
 from helmdeck_gateway.http_protocol import limited_protocol
 from helmdeck_gateway.stream_out import CONNECTION, ClientWatch, StreamOut
+from helmdeck_testing import Reply, make_deck, scripted_provider
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
@@ -136,3 +139,32 @@ def test_end_of_an_earlier_watch_leaves_the_next_one_in_place():
         return is_watched, connection.on_lost
 
     assert asyncio.run(run()) == (True, None)
+
+
+def test_first_chunk_of_a_stream_comes_before_the_rest_of_another_one():
+    async def run():
+        sent = []
+
+        async def stream(number):
+            body = {"model": "scripted/m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+            received = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
+
+            async def receive():
+                return received.pop() if received else await asyncio.Event().wait()
+
+            async def send(message):
+                if message["type"] == "http.response.body":
+                    sent.append((number, message["more_body"]))
+
+            scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": []}
+            await app(scope, receive, send)
+
+        script = scripted_provider([Reply("One"), Reply("Two")])
+        async with make_deck(script, model="scripted/m", config={"events": {"sinks": ["gateway"]}}) as deck:
+            app = Gateway(deck).app
+            await asyncio.gather(stream(1), stream(2))
+        return sent
+
+    sent = asyncio.run(run())
+    assert sorted(sent[:2]) == [(1, True), (2, True)]
+    assert sorted(sent[-2:]) == [(1, False), (2, False)]
