@@ -187,9 +187,25 @@ class CallEndpoint:
             return await self._refuse(send, exc, work)
         await work.settle()
         reply = Reply(response=response, opening=Opening(model=work.name), model=work.shown_model(), parsed=work.parsed)
+        body = _encode(self.dialect.whole(reply))
+        try:
+            self.check_size(len(body))
+        except Problem as exc:
+            return await self._refuse(send, exc, work)
         await self.finished(reply, work.principal)
-        await send_whole(send, 200, _encode(self.dialect.whole(reply)), work.response_headers())
+        await send_whole(send, 200, body, work.response_headers())
         return 200
+
+    def check_size(self, size: int) -> None:
+        """Check the size of a response, or of what was sent of it.
+
+        :raises Problem: it is too large.
+        """
+        if size > (most := self.door.service.settings.max_response_bytes):
+            raise Problem(
+                message=f"the response is larger than {most:,} bytes, the limit of the gateway",
+                status=502, kind="api_error", code="response_too_large",
+            )  # fmt: skip
 
     async def _refuse(self, send: Send, error: Exception, work: Work | None) -> int:
         problem = _reported(error)
@@ -217,7 +233,8 @@ class CallEndpoint:
                     is_first = not out.is_open
                     await out.open(writer)
                     # One write for what arrived together, and the end with the last events.
-                    await out.send(await self._written(writer, chunk, work), is_last=isinstance(chunk, ChatResponse))
+                    events = await self._written(writer, chunk, work, out.size)
+                    await out.send(events, is_last=isinstance(chunk, ChatResponse))
                     if is_first:  # what else arrived may wait for the first chunks of other streams
                         await asyncio.sleep(0)
         except Exception as exc:
@@ -229,10 +246,15 @@ class CallEndpoint:
             return problem.status
         return 200
 
-    async def _written(self, writer: StreamWriter, chunk: Sequence[ChatDelta] | ChatResponse, work: Work) -> bytes:
+    async def _written(
+        self, writer: StreamWriter, chunk: Sequence[ChatDelta] | ChatResponse, work: Work, size: int
+    ) -> bytes:
+        """The events for a chunk of a stream, of which ``size`` bytes were sent."""
         try:
             if not isinstance(chunk, ChatResponse):
-                return b"".join(map(writer.feed, chunk))
+                out = b"".join(map(writer.feed, chunk))
+                self.check_size(size + len(out))
+                return out
             reply = Reply(response=chunk, opening=writer.opening, model=work.shown_model(), parsed=work.parsed)
             out = writer.finish(reply)
         except DamagedCallError as exc:
@@ -240,6 +262,7 @@ class CallEndpoint:
                 message=f"the arguments of the tool call {exc} were damaged after a part of them was sent; send the request again",
                 status=502, kind="api_error", code="damaged_tool_call", is_worth_retrying=True,
             ) from exc  # fmt: skip
+        self.check_size(size + len(out))
         await self.finished(reply, work.principal)
         return out
 

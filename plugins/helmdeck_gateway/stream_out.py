@@ -37,6 +37,7 @@ class StreamOut:
     """A streamed response.
 
     :ivar is_disconnected: the client left.
+    :ivar size: bytes of its body that were sent.
     """
 
     def __init__(self, send: Send, work: Work) -> None:
@@ -46,6 +47,7 @@ class StreamOut:
         self.is_disconnected = False
         self.has_ended = False
         self.is_idle = True
+        self.size = 0
         self._start = b""
 
     async def open(self, writer: StreamWriter) -> None:
@@ -66,6 +68,7 @@ class StreamOut:
         if self.has_ended or not (body or is_last):
             return
         self.has_ended, self.is_idle = is_last, False
+        self.size += len(body)
         await self.raw({"type": "http.response.body", "body": body, "more_body": not is_last})
 
     async def ping(self, writer: StreamWriter) -> None:
