@@ -21,7 +21,7 @@ from helmdeck_gateway.endpoint import CallEndpoint, CountTokens, Door, headers_o
 from helmdeck_gateway.memory import Memory
 from helmdeck_gateway.models import list_models
 from helmdeck_gateway.openapi import document
-from helmdeck_gateway.principals import Authoriser
+from helmdeck_gateway.principals import Authoriser, NoKeys, SharedKey
 from helmdeck_gateway.problems import Problem, problem_of
 from helmdeck_gateway.responses_endpoint import ResponsesEndpoint
 from helmdeck_gateway.service import Service
@@ -65,6 +65,8 @@ class Gateway:
         self.access = Access(deck, self.settings, self.memory.find_store, self.counters.keys)
         self.service = Service(deck, self.settings, self.memory)
         self.door = Door(self.service, authoriser or self.access.authoriser, self.counters, self.access.ledger)
+        metrics_key = self.settings.metrics_key
+        self._metrics_access = SharedKey(metrics_key, "gateway.metrics_key") if metrics_key is not None else NoKeys()
         self.app = _App(
             routes=self._routes(),
             lifespan=self._lifespan,
@@ -163,7 +165,11 @@ class Gateway:
             response.headers.update({"retry-after": "1", "connection": "close"})
         return response
 
-    async def _metrics(self, _: Request) -> Response:
+    async def _metrics(self, request: Request) -> Response:
+        try:
+            await self._metrics_access.authorise(headers_of(request.scope))
+        except Problem as exc:
+            return refusal(exc)
         text = await asyncio.to_thread(self.metrics)
         shared = self.counters.shared
         if shared is not None:
@@ -171,10 +177,10 @@ class Gateway:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     def metrics(self) -> str:
-        """Return the metrics of this process in the text format of Prometheus."""
+        """Return the metrics of this process in the text format of Prometheus; those of keys only if a key protects them."""
         sink = self.deck.sink("prometheus")
-        own = self.counters.render() + self.counters.keys.render()
-        return own + (sink.render().decode() if sink is not None else "")
+        keys = self.counters.keys.render() if self.settings.metrics_key is not None else ""
+        return self.counters.render() + keys + (sink.render().decode() if sink is not None else "")
 
 
 class _App(Starlette):

@@ -27,6 +27,7 @@ class GatewaySettings:
     :ivar models: by the name that clients send: a model id, a list of them (the first one and its fallbacks), or a table of
         weights; ``*`` for every name without a provider.
     :ivar key: reference to the key that clients send: ``env:NAME`` or ``file:PATH``; left out: none is required.
+    :ivar metrics_key: reference to the key that ``/metrics`` needs; left out: none, and names of keys are not shown.
     :ivar store: where keys, limits, spend and conversations are kept: ``sqlite:PATH``, ``postgresql://…``, ``redis://…``, or a reference to such a
         URL: ``env:NAME`` or ``file:PATH``; left out: ``gateway.db`` in the data directory, and memory for the conversations of a
         single process.
@@ -51,6 +52,7 @@ class GatewaySettings:
     workers: int = attrs.field(default=1, validator=above_zero)
     models: Mapping[str, Any] = EMPTY
     key: SecretRef | None = None
+    metrics_key: SecretRef | None = None
     store: str | None = attrs.field(default=None, repr=False)  # it may have a password
     requires_keys: bool = False
     deadline_s: float = 0.0
