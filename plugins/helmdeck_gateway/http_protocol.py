@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
 _Protocol: Any = AutoHTTPProtocol
+
+MAX_HEAD_BYTES: Final = 65_536
+_TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class JoinedWrites:
@@ -85,17 +88,20 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
     """One connection.
 
     :cvar header_s: seconds from the first byte of a head to its last one, and until a client reads on.
+    :cvar head_bytes: size of a head; not every parser has a limit of its own.
     :ivar is_lost: the connection has ended.
     :ivar on_lost: is called when it ends.
     """
 
     header_s = 20.0
+    head_bytes = MAX_HEAD_BYTES
 
     def __init__(self, *, config: uvicorn.Config, **options: Any) -> None:
         super().__init__(config=config, **options)
         self._head_timer: asyncio.TimerHandle | None = None
         self._read_timer: asyncio.TimerHandle | None = None
         self._is_in_head = False
+        self._head_size = 0
         self.is_lost = False
         self.on_lost: Callable[[], None] | None = None
         self._application: Any = config.loaded_app
@@ -123,7 +129,7 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
             self.on_lost()
 
     def data_received(self, data: bytes) -> None:
-        """Limit the time of a head that is incomplete."""
+        """Limit the time and size of a head that is incomplete."""
         super().data_received(data)
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
@@ -134,6 +140,12 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
             self._is_in_head = True
             self._stop_head_timer()
             self._head_timer = self.loop.call_later(self.header_s, self.transport.abort)
+            self._head_size = 0
+        if self._is_in_head and not (cycle is not None and cycle.more_body):
+            self._head_size += len(data)
+            if self._head_size > self.head_bytes and not self.transport.is_closing():
+                self.transport.write(_TOO_LONG)
+                self.transport.close()
 
     def pause_writing(self) -> None:
         """Limit the time that a full buffer waits for the client."""

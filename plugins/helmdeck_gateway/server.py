@@ -17,7 +17,7 @@ import uvicorn
 
 from helmdeck_command_kit import BACKLOG, listen
 from helmdeck_core.cli import UsageError
-from helmdeck_gateway.http_protocol import limited_protocol
+from helmdeck_gateway.http_protocol import MAX_HEAD_BYTES, limited_protocol
 from helmdeck_gateway.live_gateway import LiveGateway
 from helmdeck_gateway.settings import GatewaySettings
 
@@ -141,7 +141,7 @@ def http_server(live: LiveGateway, on_started: Callable[[], None] | None = None)
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=65_536,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_keep_alive=max(1, round(settings.keep_alive_s)),
         timeout_graceful_shutdown=max(1, round(LAST_ERRORS_S)),
         backlog=ACCEPTED_AT_ONCE,

@@ -105,6 +105,38 @@ def test_application_that_fails_before_its_body_gets_an_error_status():
     assert served(application).writes[0].startswith(b"HTTP/1.1 500 ")
 
 
+@pytest.mark.parametrize(
+    ("parts", "status"),
+    [
+        ([REQUEST[:-2] + b"x-long: ", b"a" * 500, b"a" * 500], b" 431 "),
+        ([REQUEST[:-2] + b"x-long: ", b"a" * 500, b"\r\n\r\n"], b" 200 "),
+        ([b"POST" + REQUEST[3:-2] + b"content-length: 2000\r\n\r\n", b"a" * 1_000, b"a" * 1_000], b" 200 "),
+    ],
+    ids=["long head", "head below the limit", "long body of a response that is complete"],
+)
+def test_head_above_its_limit_is_refused(parts, status):
+    async def application(scope, receive, send):
+        await send(start((b"content-length", b"2")))
+        await send(body(b"ok"))
+
+    async def run():
+        config = uvicorn.Config(application, log_config=None, lifespan="off")
+        state = ServerState()
+        kind = type("Short", (limited_protocol(20.0),), {"head_bytes": 900})
+        protocol, transport = kind(config=config, server_state=state, app_state={}), Transport()
+        protocol.connection_made(transport)
+        for part in parts:
+            protocol.data_received(part)
+            await asyncio.gather(*state.tasks)
+        protocol.connection_lost(None)
+        return transport
+
+    transport = asyncio.run(run())
+    assert status in transport.writes[0]
+    assert len(transport.writes) == 1
+    assert status == b" 200 " or transport.is_closed
+
+
 class Connection:
     """A connection that may be lost."""
 
