@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -191,10 +191,10 @@ class _App(Starlette):
         super().__init__(routes=routes, **options)
         self._calls = {route.path: route.endpoint for route in routes if isinstance(route.endpoint, CallEndpoint)}
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the life of the application."""
         call = self._calls.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        return super().__call__(scope, receive, send) if call is None else call(scope, receive, send)
+        await (super().__call__(scope, receive, send) if call is None else call(scope, receive, send))
 
 
 def _json(data: Any, status: int = 200) -> Response:
