@@ -197,7 +197,7 @@ class CallEndpoint:
         return 200
 
     def check_size(self, size: int) -> None:
-        """Check the size of a response, or of what was sent of it.
+        """Check the size of a response, or of its start.
 
         :raises Problem: it is too large.
         """

@@ -233,7 +233,7 @@ class Service:
 
     def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
         """Return a response as clients get it: with tool calls that the model wrote as text, and with valid JSON."""
-        if is_cut(response):
+        if is_truncated(response):
             response = attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS)
         response = self._with_tool_calls(work.request, response)
         if work.request.response_format is not None and not response.tool_calls and response.text:
@@ -304,7 +304,7 @@ class Service:
         )
 
 
-def is_cut(response: ChatResponse) -> bool:
+def is_truncated(response: ChatResponse) -> bool:
     """Whether a text was interrupted inside a sentence, and the model that was to continue it added nothing."""
     record = response.continuation
     if record is None or not record.models or response.tool_calls or response.stop_reason is not StopReason.END_TURN:

@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from helmdeck_core import ChatResponse, Continuation, StopReason, TerminalReason, ToolCall
-from helmdeck_gateway.service import is_cut
+from helmdeck_gateway.service import is_truncated
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
 from tests.plugins.test_gateway_matrix import CONVERSATIONS
@@ -88,8 +88,8 @@ def continued(*parts, stop_reason=StopReason.END_TURN, models=("up/a", "up/b"), 
 
 
 @pytest.mark.parametrize("more", ["", " \n"])
-def test_interrupted_sentence_that_no_model_continues_is_cut(more):
-    assert is_cut(continued("The tide ri", more))
+def test_interrupted_sentence_that_no_model_continues_is_truncated(more):
+    assert is_truncated(continued("The tide ri", more))
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,5 @@ def test_interrupted_sentence_that_no_model_continues_is_cut(more):
     ],
     ids=["continued", "sentence", "fence", "japanese", "blocked", "not interrupted", "tool call", "first attempt"],
 )
-def test_other_responses_are_not_cut(response):
-    assert not is_cut(response)
+def test_other_responses_are_not_truncated(response):
+    assert not is_truncated(response)
