@@ -114,7 +114,7 @@ class CallEndpoint:
         if request_id := request_id_of(headers_of(scope)):
             send = echoing(send, request_id)
         try:
-            status = await self._serve(scope, receive, ends_retries(scope, send))
+            status = await self._serve(scope, receive, ends_retries(headers_of(scope), send))
         except Disconnected:
             counters.disconnects += 1
         finally:
