@@ -23,7 +23,7 @@ from helmdeck_gateway.settings import GatewaySettings
 
 ACCEPTED_AT_ONCE: Final = 4
 """Connections that are accepted before other work; with a high number, one worker would take all of a burst."""
-GC_THRESHOLDS: Final = (25_000, 20, 20)
+GC_THRESHOLDS: Final = (5_000, 20, 20)
 """Objects until a collection; requests leave few cycles behind, and a collection looks at all that are under way."""
 LAST_ERRORS_S: Final = 1.0
 """Seconds for the error messages of requests that did not finish in time."""
