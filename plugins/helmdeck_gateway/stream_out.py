@@ -102,18 +102,17 @@ class ClientWatch:
         task = asyncio.current_task()
         assert task is not None
         self._task: asyncio.Task[Any] = task
-        self._on_lost = self._lost
         if self._connection is None:
             self._waiting = asyncio.create_task(self._wait())
         elif self._connection.is_lost:
             self._lost()
         else:
-            self._connection.on_lost = self._on_lost
+            self._connection.on_lost = self._lost
         if self._writer is not None:
             self._timer = task.get_loop().call_later(self._ping_s, self._tick, self._writer)
 
     def __exit__(self, *_: object) -> None:
-        if self._connection is not None and self._connection.on_lost is self._on_lost:
+        if self._connection is not None and self._connection.on_lost == self._lost:
             self._connection.on_lost = None
         for each in (self._timer, self._waiting, self._ping):
             if each is not None:

@@ -1,7 +1,9 @@
 """Writes and losses of a connection, as the protocol of the gateway's server sees them."""
 
 import asyncio
+import gc
 import json
+import weakref
 
 import pytest
 import uvicorn
@@ -157,6 +159,20 @@ def test_lost_connection_cancels_the_call(is_lost):
         return out.is_disconnected, connection.on_lost
 
     assert asyncio.run(run()) == (True, None)
+
+
+def test_watch_leaves_no_reference_cycle():
+    async def run():
+        out = StreamOut(None, None)
+        with ClientWatch({CONNECTION: Connection()}, None, out, None, 10):
+            pass
+        return weakref.ref(out)
+
+    gc.disable()
+    try:
+        assert asyncio.run(run())() is None
+    finally:
+        gc.enable()
 
 
 def test_end_of_an_earlier_watch_leaves_the_next_one_in_place():
