@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import statistics
 import tempfile
 import time
@@ -34,6 +35,8 @@ HEAD = """\
 # Long runs of the gateway
 
 Memory and connections of one `helmdeck serve` process over many calls, clients that leave, and connections that send nothing.
+*Blocks* are the objects of Python, and *allocated* is what they and the libraries hold in the heap of the C library, both after a
+collection. Where these stay the same, growth of the process is free space that the allocator keeps between allocations.
 `python -m benchmarks.gateway_long_run --write` measures it again.
 """
 
@@ -47,17 +50,18 @@ def configuration(fast: str, silent: str) -> str:
 
 
 @contextlib.contextmanager
-def gateway(silent_port: int) -> Iterator[Served]:
-    """Run a fast upstream and a gateway."""
+def gateway(silent_port: int) -> Iterator[tuple[Served, Path]]:
+    """Run a fast upstream and a gateway; yield it with the file for its reports of memory."""
     with contextlib.ExitStack() as stack:
         _, port = stack.enter_context(process("benchmarks.overhead.server"))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         text = configuration(f"http://127.0.0.1:{port.strip()}/v1", f"http://127.0.0.1:{silent_port}/v1")
         (folder / "helmdeck.toml").write_text(text, encoding="utf-8")
-        command = ("helmdeck_core.cli", "serve", "--port", "0", "--no-traces")
+        reports = folder / "memory.jsonl"
+        command = ("benchmarks.gateway_memory", str(reports), "serve", "--port", "0", "--no-traces")
         running, line = stack.enter_context(process(*command, folder=folder, reads="stderr"))
         url = f"http://{line.partition('http://')[2].partition(';')[0]}"
-        yield Served(name="gateway", pid=running.pid, url=url, model="")
+        yield Served(name="gateway", pid=running.pid, url=url, model=""), reports
 
 
 # -- calls -----------------------------------------------------------------------------------------------------
@@ -76,8 +80,9 @@ def request_of(number: int) -> tuple[str, dict[str, Any], int]:
 
 
 async def many_calls(served: Served, count: int) -> tuple[list[float], float]:
-    """Make calls; return the memory in MB at equal distances, and the CPU milliseconds of a call."""
+    """Make calls; return the memory in MB at equal distances, and the CPU milliseconds of a call. The server reports each time."""
     memory = [served.memory_mb()]
+    os.kill(served.pid, signal.SIGUSR1)
     numbers = iter(range(count))
     cpu_s = served.cpu_s()
 
@@ -89,6 +94,7 @@ async def many_calls(served: Served, count: int) -> tuple[list[float], float]:
                 assert response.status == status, (response.status, await response.text())
             if (number + 1) % (count // SAMPLES) == 0:
                 memory.append(served.memory_mb())
+                os.kill(served.pid, signal.SIGUSR1)
                 print(f"{number + 1:,} calls: {memory[-1]:.1f} MB", flush=True)
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -213,20 +219,31 @@ async def idle_connections(served: Served, count: int) -> dict[str, float]:
     }
 
 
+def rows(calls: int, memory: Sequence[float], reports: Path) -> Iterator[str]:
+    """Yield every second row of the table of memory."""
+    lines = reports.read_text(encoding="utf-8").splitlines()
+    for index, (mb, line) in enumerate(zip(memory, lines, strict=False)):
+        if index % 2 == 0:
+            facts = json.loads(line)
+            yield f"| {index * calls // SAMPLES:,} | {mb:.1f} | {facts['blocks']:,} | {facts['used_kb']:,} | {facts['free_kb']:,} |"
+
+
 async def measure(calls: int, left: int, idle: int) -> Iterator[str]:
     """Run all parts; return the lines of the page."""
     upstream = SilentUpstream()
     server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0)
     lines = []
-    with gateway(server.sockets[0].getsockname()[1]) as served:
+    with gateway(server.sockets[0].getsockname()[1]) as (served, reports):
         memory, cpu_ms = await many_calls(served, calls)
         kb = slope(memory, calls)
+        while len(reports.read_text(encoding="utf-8").splitlines()) < len(memory):  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.1)
         lines += [
             "## Memory over calls", "",
             (f"{calls:,} calls in three APIs, {AT_ONCE} at once, half of them streamed, one of twenty failing: {cpu_ms:.2f} ms of "
             f"processor time each. In the second half of the run, a thousand calls add {kb:.1f} KB."), "",
-            "| calls | MB |", "|--:|--:|",
-            *(f"| {index * calls // SAMPLES:,} | {mb:.1f} |" for index, mb in enumerate(memory) if index % 2 == 0), "",
+            "| calls | MB | blocks of Python | KB allocated | KB free in the heap |", "|--:|--:|--:|--:|--:|",
+            *rows(calls, memory, reports), "",
         ]  # fmt: skip
         before_mb = served.memory_mb()
         waits = await disconnects(served, upstream, left)

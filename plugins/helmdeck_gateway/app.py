@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,7 +21,7 @@ from helmdeck_gateway.endpoint import CallEndpoint, CountTokens, Door, headers_o
 from helmdeck_gateway.memory import Memory
 from helmdeck_gateway.models import list_models
 from helmdeck_gateway.openapi import document
-from helmdeck_gateway.principals import Authoriser
+from helmdeck_gateway.principals import Authoriser, NoKeys, SharedKey
 from helmdeck_gateway.problems import Problem, problem_of
 from helmdeck_gateway.responses_endpoint import ResponsesEndpoint
 from helmdeck_gateway.service import Service
@@ -30,6 +30,7 @@ from helmdeck_gateway.stores import GatewayStore
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
 _encode = msgspec.json.Encoder().encode
 
@@ -64,7 +65,9 @@ class Gateway:
         self.access = Access(deck, self.settings, self.memory.find_store, self.counters.keys)
         self.service = Service(deck, self.settings, self.memory)
         self.door = Door(self.service, authoriser or self.access.authoriser, self.counters, self.access.ledger)
-        self.app = Starlette(
+        metrics_key = self.settings.metrics_key
+        self._metrics_access = SharedKey(metrics_key, "gateway.metrics_key") if metrics_key is not None else NoKeys()
+        self.app = _App(
             routes=self._routes(),
             lifespan=self._lifespan,
             exception_handlers={404: _not_found, 405: _not_found},
@@ -162,7 +165,11 @@ class Gateway:
             response.headers.update({"retry-after": "1", "connection": "close"})
         return response
 
-    async def _metrics(self, _: Request) -> Response:
+    async def _metrics(self, request: Request) -> Response:
+        try:
+            await self._metrics_access.authorise(headers_of(request.scope))
+        except Problem as exc:
+            return refusal(exc)
         text = await asyncio.to_thread(self.metrics)
         shared = self.counters.shared
         if shared is not None:
@@ -170,10 +177,24 @@ class Gateway:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     def metrics(self) -> str:
-        """Return the metrics of this process in the text format of Prometheus."""
+        """Return the metrics of this process in the text format of Prometheus; those of keys only if a key protects them."""
         sink = self.deck.sink("prometheus")
-        own = self.counters.render() + self.counters.keys.render()
-        return own + (sink.render().decode() if sink is not None else "")
+        keys = self.counters.keys.render() if self.settings.metrics_key is not None else ""
+        return self.counters.render() + keys + (sink.render().decode() if sink is not None else "")
+
+
+class _App(Starlette):
+    """The application. The endpoints of calls get their requests directly, since each layer costs time in every chunk."""
+
+    def __init__(self, *, routes: Iterable[Route], **options: Any) -> None:
+        routes = tuple(routes)
+        super().__init__(routes=routes, **options)
+        self._calls = {route.path: route.endpoint for route in routes if isinstance(route.endpoint, CallEndpoint)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the life of the application."""
+        call = self._calls.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        await (super().__call__(scope, receive, send) if call is None else call(scope, receive, send))
 
 
 def _json(data: Any, status: int = 200) -> Response:

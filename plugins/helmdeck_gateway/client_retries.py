@@ -1,31 +1,65 @@
-"""Statuses of final errors for clients that ignore ``x-should-retry``.
+"""Final errors for clients that ignore ``x-should-retry``.
 
 Codex sends a request that failed with 5xx up to 30 times, and OpenCode has no limit. When the gateway has used up its own
-retries, these clients get 424 (failed dependency) instead.
+retries, these clients get 424 (failed dependency) instead. OpenCode also repeats a request whose error mentions a status or an
+overloaded or unavailable provider, so its errors name the call only.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 if TYPE_CHECKING:
-    from starlette.types import Message, Scope, Send
+    from starlette.types import Message, Send
 
 AGENTS: Final = (b"codex", b"opencode")
 """In lower case, in the user agents of such clients."""
+READS_ERRORS: Final = b"opencode"
+"""The user agent of the client that decides by the text of an error."""
 FINAL_STATUS: Final = 424
+FINAL_CODE: Final = "all_models_failed"
 
 
-def ends_retries(scope: Scope, send: Send) -> Send:
+def ends_retries(headers: Mapping[bytes, bytes], send: Send) -> Send:
     """Return the function that sends the response to this client."""
-    user_agent = next((value for name, value in scope["headers"] if name == b"user-agent"), b"").lower()
+    user_agent = headers.get(b"user-agent", b"").lower()
     if not any(agent in user_agent for agent in AGENTS):
         return send
+    return _FinalErrors(send, is_short=READS_ERRORS in user_agent).send
 
-    async def send_final(message: Message) -> None:
-        is_error = message["type"] == "http.response.start" and message["status"] >= 500
-        if is_error and (b"x-should-retry", b"false") in message["headers"]:
-            message["status"] = FINAL_STATUS
-        await send(message)
 
-    return send_final
+class _FinalErrors:
+    """Sends one response; a final error with another status, and a short one with another body."""
+
+    def __init__(self, send: Send, *, is_short: bool) -> None:
+        self._send = send
+        self._is_short = is_short
+        self._start: Message | None = None
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            is_final = message["status"] >= 500 and (b"x-should-retry", b"false") in message["headers"]
+            if is_final:
+                message["status"] = FINAL_STATUS
+                if self._is_short:
+                    self._start = message  # its length depends on the body
+                    return
+        elif self._start is not None:
+            start, self._start = self._start, None
+            message["body"] = _short(message["body"])
+            length = (b"content-length", str(len(message["body"])).encode())
+            start["headers"] = [length if name == length[0] else (name, value) for name, value in start["headers"]]
+            await self._send(start)
+        await self._send(message)
+
+
+def _short(body: bytes) -> bytes:
+    """Return an error without its cause."""
+    payload: dict[str, Any] = msgspec.json.decode(body)
+    call_id = payload["error"].get("call_id")
+    hint = f"; helmdeck explain --run {call_id} shows the attempts" if call_id else ""
+    payload["error"] = {"message": f"no model answered{hint}", "type": "api_error", "param": None, "code": FINAL_CODE}
+    return msgspec.json.encode(payload)

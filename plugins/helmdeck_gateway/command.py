@@ -94,7 +94,7 @@ async def _work(source: Any, option: str) -> None:
     deck, settings = source.open()
     gateway = Gateway(deck, settings)
     gateway.counters.shared = SharedMetrics(Path(pipes.folder))
-    live = LiveGateway(gateway, source)
+    live = LiveGateway(gateway, source, pipes.report)
     await serve(live, socket.socket(fileno=pipes.listener), pipes.report_start, pipes.on_end_of_parent)
 
 

@@ -100,9 +100,10 @@ class ConfigSource:
         if config.pipelines.folder is not None:
             folder = file.parent / config.pipelines.folder
             files += [folder, *sorted((*folder.glob("*.toml"), *folder.glob("*.json")))]
-        key = config.gateway.get("key")
-        if isinstance(key, str) and key.startswith("file:"):
-            files.append(Path(key.removeprefix("file:")).expanduser())
+        for name in ("key", "metrics_key"):
+            key = config.gateway.get(name)
+            if isinstance(key, str) and key.startswith("file:"):
+                files.append(Path(key.removeprefix("file:")).expanduser())
         return files
 
 

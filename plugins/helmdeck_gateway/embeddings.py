@@ -55,6 +55,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             async with self._booked(principal, model, body.get("input")) as booked:
                 response = await connection.post("/embeddings", payload, headers, secrets)
                 booked.append(decode_body(response.status, response.headers, response.body, ErrorRules(), secrets))
+            self.check_size(len(response.body))
         except Disconnected:
             raise
         except CallFailed as exc:

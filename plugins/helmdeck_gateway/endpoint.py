@@ -23,6 +23,8 @@ from helmdeck_gateway.reply import DamagedCallError, Dialect, Opening, Reply, St
 from helmdeck_gateway.request_ids import echoing, request_id_of, trace_context_of
 from helmdeck_gateway.service import Service, Work
 from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.stream_out import ClientWatch, StreamOut, raw_headers
+from helmdeck_guards.timeouts import Limited
 from helmdeck_provider_kit import TRACE_CONTEXT
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ _HEADERS: Final = "helmdeck.headers"
 SIGNING: Final = frozenset(("anthropic", "responses"))
 """Families of dialects whose clients send the signatures of reasoning back."""
 _JSON: Final = b"application/json"
-_SSE: Final = b"text/event-stream; charset=utf-8"
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -113,7 +114,7 @@ class CallEndpoint:
         if request_id := request_id_of(headers_of(scope)):
             send = echoing(send, request_id)
         try:
-            status = await self._serve(scope, receive, ends_retries(scope, send))
+            status = await self._serve(scope, receive, ends_retries(headers_of(scope), send))
         except Disconnected:
             counters.disconnects += 1
         finally:
@@ -138,12 +139,7 @@ class CallEndpoint:
         except Exception as exc:
             return await self._refuse(send, exc, work)
         out = StreamOut(send, work)
-        task = asyncio.current_task()
-        assert task is not None
         writer = self.dialect.Writer(Opening(model=work.name), parsed) if parsed.is_stream else None
-        ping_s = self.door.service.settings.ping_s if writer is not None else None
-        # The call runs in this task; a second one waits for the client, and cancels the call when it leaves.
-        attendant = asyncio.create_task(_attend(receive, task, out, writer, ping_s))
         headers = headers_of(scope)
         context = trace_context_of(headers)
         TRACE_CONTEXT.set(context)  # also an empty one: a task may inherit the context of another request
@@ -151,8 +147,11 @@ class CallEndpoint:
         record.request_id, record.trace_parent = request_id_of(headers), context.get("traceparent", "")
         record.emit = self.door.service.deck.runtime.emit
         call_record.current.set(record)
+        task = asyncio.current_task()
+        assert task is not None
         try:
-            return await (self._whole(send, work) if writer is None else self._stream(out, writer, work))
+            with ClientWatch(scope, receive, out, writer, self.door.service.settings.ping_s):
+                return await (self._whole(send, work) if writer is None else self._stream(out, writer, work))
         except asyncio.CancelledError:
             if out.is_disconnected and task.uncancel() == 0:
                 raise Disconnected from None
@@ -161,7 +160,6 @@ class CallEndpoint:
                 return await self._end_early(out, writer, work)
             raise
         finally:
-            attendant.cancel()
             if work.booking is not None:
                 work.booking.close()
 
@@ -189,9 +187,25 @@ class CallEndpoint:
             return await self._refuse(send, exc, work)
         await work.settle()
         reply = Reply(response=response, opening=Opening(model=work.name), model=work.shown_model(), parsed=work.parsed)
+        body = _encode(self.dialect.whole(reply))
+        try:
+            self.check_size(len(body))
+        except Problem as exc:
+            return await self._refuse(send, exc, work)
         await self.finished(reply, work.principal)
-        await send_whole(send, 200, _encode(self.dialect.whole(reply)), work.response_headers())
+        await send_whole(send, 200, body, work.response_headers())
         return 200
+
+    def check_size(self, size: int) -> None:
+        """Check the size of a response, or of its start.
+
+        :raises Problem: it is too large.
+        """
+        if size > (most := self.door.service.settings.max_response_bytes):
+            raise Problem(
+                message=f"the response is larger than {most:,} bytes, the limit of the gateway",
+                status=502, kind="api_error", code="response_too_large",
+            )  # fmt: skip
 
     async def _refuse(self, send: Send, error: Exception, work: Work | None) -> int:
         problem = _reported(error)
@@ -216,9 +230,13 @@ class CallEndpoint:
                 async for chunk in chunks:
                     if work.booking is not None:
                         await work.booking.streamed(chunk)
+                    is_first = not out.is_open
                     await out.open(writer)
                     # One write for what arrived together, and the end with the last events.
-                    await out.send(await self._written(writer, chunk, work), is_last=isinstance(chunk, ChatResponse))
+                    events = await self._written(writer, chunk, work, out.size)
+                    await out.send(events, is_last=isinstance(chunk, ChatResponse))
+                    if is_first:  # what else arrived may wait for the first chunks of other streams
+                        await asyncio.sleep(0)
         except Exception as exc:
             if not out.is_open:
                 return await self._refuse(out.raw, exc, work)
@@ -228,10 +246,15 @@ class CallEndpoint:
             return problem.status
         return 200
 
-    async def _written(self, writer: StreamWriter, chunk: Sequence[ChatDelta] | ChatResponse, work: Work) -> bytes:
+    async def _written(
+        self, writer: StreamWriter, chunk: Sequence[ChatDelta] | ChatResponse, work: Work, size: int
+    ) -> bytes:
+        """The events for a chunk of a stream, of which ``size`` bytes were sent."""
         try:
             if not isinstance(chunk, ChatResponse):
-                return b"".join(map(writer.feed, chunk))
+                out = b"".join(map(writer.feed, chunk))
+                self.check_size(size + len(out))
+                return out
             reply = Reply(response=chunk, opening=writer.opening, model=work.shown_model(), parsed=work.parsed)
             out = writer.finish(reply)
         except DamagedCallError as exc:
@@ -239,6 +262,7 @@ class CallEndpoint:
                 message=f"the arguments of the tool call {exc} were damaged after a part of them was sent; send the request again",
                 status=502, kind="api_error", code="damaged_tool_call", is_worth_retrying=True,
             ) from exc  # fmt: skip
+        self.check_size(size + len(out))
         await self.finished(reply, work.principal)
         return out
 
@@ -266,67 +290,6 @@ def _reported(error: Exception) -> Problem:
     return problem
 
 
-class StreamOut:
-    """A streamed response on its way to the client.
-
-    :ivar is_disconnected: the client left.
-    """
-
-    def __init__(self, send: Send, work: Work) -> None:
-        self.raw = send
-        self._work = work
-        self.is_open = False
-        self.is_disconnected = False
-        self.has_ended = False
-        self.is_idle = True
-        self._start = b""
-
-    async def open(self, writer: StreamWriter) -> None:
-        """Send the headers and the first events, once."""
-        if self.is_open:
-            return
-        self.is_open = True
-        writer.opening.model = self._work.shown_model()
-        # Proxies such as nginx would hold events back.
-        more = {"cache-control": "no-cache", "x-accel-buffering": "no", **self._work.response_headers()}
-        raw = [(b"content-type", _SSE), *_raw(more)]
-        await self.raw({"type": "http.response.start", "status": 200, "headers": raw})
-        self._start = writer.start()
-
-    async def send(self, body: bytes, *, is_last: bool = False) -> None:
-        """Send events, the first ones with those of the start of the response."""
-        body, self._start = self._start + body, b""
-        if self.has_ended or not (body or is_last):
-            return
-        self.has_ended, self.is_idle = is_last, False
-        await self.raw({"type": "http.response.body", "body": body, "more_body": not is_last})
-
-    async def ping(self, writer: StreamWriter) -> None:
-        """Send a keep-alive, if nothing was sent since the last call."""
-        if self.is_idle:
-            await self.open(writer)
-            await self.send(writer.ping)
-        self.is_idle = True
-
-
-async def _attend(
-    receive: Receive, task: asyncio.Task[Any], out: StreamOut, writer: StreamWriter | None, ping_s: float | None
-) -> None:
-    """Send keep-alives; cancel the task when the client disconnects."""
-    while True:
-        try:
-            async with asyncio.timeout(ping_s):
-                message = await receive()
-        except TimeoutError:
-            assert writer is not None
-            await out.ping(writer)
-            continue
-        if message["type"] == "http.disconnect":
-            out.is_disconnected = True
-            task.cancel()
-            return
-
-
 # -- bodies ----------------------------------------------------------------------------------------------------
 
 
@@ -336,9 +299,9 @@ async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -
     :raises Problem: it is too large or too slow, or not a JSON object.
     :raises Disconnected: the client closed the connection.
     """
-    try:
-        async with asyncio.timeout(settings.body_s):
-            data = await read_body(scope, receive, settings.max_request_bytes)
+    until_s = asyncio.get_running_loop().time() + settings.body_s
+    try:  # most bodies have arrived with the head
+        data = await Limited(read_body(scope, receive, settings.max_request_bytes).__await__(), until_s)
     except TimeoutError:
         message = f"the body did not arrive within {settings.body_s:g} seconds"
         raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
@@ -359,14 +322,8 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     :raises Disconnected: the client closed the connection.
     """
     length = headers_of(scope).get(b"content-length", b"0")
-    too_large = Problem(
-        message=f"the body is larger than {most:,} bytes",
-        status=413,
-        kind="request_too_large",
-        code="request_too_large",
-    )
     if length.isdigit() and int(length) > most:
-        raise too_large
+        raise _too_large(most)
     parts: list[bytes] = []
     size = 0
     while True:
@@ -376,20 +333,25 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
         part = message.get("body", b"")
         size += len(part)
         if size > most:
-            raise too_large
+            raise _too_large(most)
         parts.append(part)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+def _too_large(most: int) -> Problem:
+    return Problem(
+        message=f"the body is larger than {most:,} bytes",
+        status=413,
+        kind="request_too_large",
+        code="request_too_large",
+    )
 
 
 async def send_whole(
     send: Send, status: int, body: bytes, headers: Mapping[str, str], content_type: bytes = _JSON
 ) -> None:
     """Send a whole response."""
-    raw = [(b"content-type", content_type), (b"content-length", str(len(body)).encode()), *_raw(headers)]
+    raw = [(b"content-type", content_type), (b"content-length", str(len(body)).encode()), *raw_headers(headers)]
     await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})

@@ -90,16 +90,17 @@ _ANY = Principal()
 class SharedKey:
     """Accepts requests with one key; only its hash is kept.
 
+    :param setting: the setting that has the reference.
     :raises ValueError: the key cannot be read, or is too short.
     """
 
     MIN_CHARS = 16
 
-    def __init__(self, reference: SecretRef) -> None:
+    def __init__(self, reference: SecretRef, setting: str = "gateway.key") -> None:
         key = reference.read()
         if key is None or len(key) < self.MIN_CHARS:
             problem = "cannot be read" if key is None else f"has fewer than {self.MIN_CHARS} characters"
-            raise ValueError(f"gateway.key: {reference} {problem}")
+            raise ValueError(f"{setting}: {reference} {problem}")
         self._digest = hashlib.sha256(key.encode()).digest()
 
     async def authorise(self, headers: Mapping[bytes, bytes]) -> Principal:

@@ -17,12 +17,14 @@ import uvicorn
 
 from helmdeck_command_kit import BACKLOG, listen
 from helmdeck_core.cli import UsageError
-from helmdeck_gateway.http_protocol import limited_protocol
+from helmdeck_gateway.http_protocol import MAX_HEAD_BYTES, limited_protocol
 from helmdeck_gateway.live_gateway import LiveGateway
 from helmdeck_gateway.settings import GatewaySettings
 
 ACCEPTED_AT_ONCE: Final = 4
 """Connections that are accepted before other work; with a high number, one worker would take all of a burst."""
+GC_THRESHOLDS: Final = (5_000, 20, 20)
+"""Objects until a collection; requests leave few cycles behind, and a collection looks at all that are under way."""
 LAST_ERRORS_S: Final = 1.0
 """Seconds for the error messages of requests that did not finish in time."""
 
@@ -139,7 +141,7 @@ def http_server(live: LiveGateway, on_started: Callable[[], None] | None = None)
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=65_536,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_keep_alive=max(1, round(settings.keep_alive_s)),
         timeout_graceful_shutdown=max(1, round(LAST_ERRORS_S)),
         backlog=ACCEPTED_AT_ONCE,
@@ -167,6 +169,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, live.request_reload)
     if watch is not None:
         watch(server.drain)
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.freeze()  # the modules live as long as the process, so that no collection has to look at them
     try:
         await server.serve(sockets=[listener])

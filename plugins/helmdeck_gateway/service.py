@@ -41,6 +41,9 @@ MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
 PLAN_MODEL = "helmdeck/plan"
 """The model name that plans a request over the catalog instead of sending it."""
 
+_ENDS = tuple(".!?…。！？؟।)]}>`\"'”’»*_")
+"""Characters at the end of a sentence or block; a model that adds nothing after one may have nothing to add."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -230,6 +233,8 @@ class Service:
 
     def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
         """Return a response as clients get it: with tool calls that the model wrote as text, and with valid JSON."""
+        if is_truncated(response):
+            response = attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS)
         response = self._with_tool_calls(work.request, response)
         if work.request.response_format is not None and not response.tool_calls and response.text:
             response = self._with_json(work.request.response_format, response)
@@ -297,6 +302,15 @@ class Service:
             usage=plan.usage,
             served_model=plan.served_model or plan.model,
         )
+
+
+def is_truncated(response: ChatResponse) -> bool:
+    """Whether a text was interrupted inside a sentence, and the model that was to continue it added nothing."""
+    record = response.continuation
+    if record is None or not record.models or response.tool_calls or response.stop_reason is not StopReason.END_TURN:
+        return False
+    before = response.text[: len(response.text) - record.parts[-1]].rstrip()
+    return response.text.rstrip() == before and not before.endswith(_ENDS)
 
 
 def _start_of(request: ChatRequest, principal: Principal) -> bytes:

@@ -27,6 +27,7 @@ class GatewaySettings:
     :ivar models: by the name that clients send: a model id, a list of them (the first one and its fallbacks), or a table of
         weights; ``*`` for every name without a provider.
     :ivar key: reference to the key that clients send: ``env:NAME`` or ``file:PATH``; left out: none is required.
+    :ivar metrics_key: reference to the key that ``/metrics`` needs; left out: none, and names of keys are not shown.
     :ivar store: where keys, limits, spend and conversations are kept: ``sqlite:PATH``, ``postgresql://…``, ``redis://…``, or a reference to such a
         URL: ``env:NAME`` or ``file:PATH``; left out: ``gateway.db`` in the data directory, and memory for the conversations of a
         single process.
@@ -34,6 +35,7 @@ class GatewaySettings:
     :ivar deadline_s: seconds until a request ends; 0 is the deadline of ``[recovery]``.
     :ivar ping_s: seconds without output after which a stream gets a keep-alive, and its headers, if they are not sent yet.
     :ivar max_request_bytes: size of a request body.
+    :ivar max_response_bytes: size of a response body, streamed or not; a larger one ends with an error.
     :ivar max_requests: requests under way in one process; more are answered with 429.
     :ivar header_s: seconds until the head of a request must be complete, and that a client may take to read a part of a
         response.
@@ -50,11 +52,13 @@ class GatewaySettings:
     workers: int = attrs.field(default=1, validator=above_zero)
     models: Mapping[str, Any] = EMPTY
     key: SecretRef | None = None
+    metrics_key: SecretRef | None = None
     store: str | None = attrs.field(default=None, repr=False)  # it may have a password
     requires_keys: bool = False
     deadline_s: float = 0.0
     ping_s: float = attrs.field(default=10.0, validator=above_zero)
     max_request_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
+    max_response_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
     max_requests: int = attrs.field(default=1_024, validator=above_zero)
     header_s: float = attrs.field(default=20.0, validator=above_zero)
     body_s: float = attrs.field(default=60.0, validator=above_zero)

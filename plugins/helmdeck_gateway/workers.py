@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
 import struct
 import tempfile
+import time
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -26,6 +29,9 @@ MAX_DELAY_S: Final = 30.0
 KILL_AFTER_S: Final = 5.0
 """Seconds beyond the time for requests under way until a worker is killed."""
 
+SAME_S: Final = 10.0
+"""Seconds within which several workers report the same event."""
+
 _PID: Final = struct.Struct("<I")
 
 
@@ -36,7 +42,7 @@ class WorkerPipes:
     :ivar listener: the listening socket.
     :ivar ready: the end of a pipe to which a worker writes when it accepts requests.
     :ivar alive: the end of a pipe that is at its end when the parent has ended.
-    :ivar folder: a folder for the metrics of the workers.
+    :ivar folder: a folder for the metrics and messages of the workers.
     """
 
     listener: int
@@ -60,6 +66,19 @@ class WorkerPipes:
         """Tell the parent that this worker accepts requests."""
         with contextlib.suppress(OSError):  # it has ended meanwhile
             os.write(self.ready, _PID.pack(os.getpid()))
+
+    def report(self, message: str) -> None:
+        """Show the operator a message that every worker reports, such as that of a reload, once."""
+        claim = Path(self.folder, hashlib.blake2b(message.encode(), digest_size=8).hexdigest())
+        try:
+            claim.touch(exist_ok=False)
+        except FileExistsError:
+            if time.time() - claim.stat().st_mtime < SAME_S:
+                return
+            claim.touch()
+        except OSError:  # the parent has ended and removed the folder
+            pass
+        note(message)
 
     def on_end_of_parent(self, stop: Callable[[], None]) -> None:
         """Call ``stop`` on the running loop when the parent has ended."""

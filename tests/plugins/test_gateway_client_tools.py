@@ -146,7 +146,7 @@ def test_strict_tools_are_reported(gateway, servers, name):
 
 @pytest.mark.parametrize(
     ("agent", "status"),
-    [("codex_exec/0.169.0", 424), ("opencode/1.18", 424), ("OpenAI/Python 3.54.0", 504), ("", 504)],
+    [("codex_exec/0.169.0", 424), ("OpenAI/Python 3.54.0", 504), ("", 504)],
 )
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_final_error_stops_clients_that_ignore_the_header(gateway, servers, monkeypatch, agent, status, stream):
@@ -155,6 +155,20 @@ def test_final_error_stops_clients_that_ignore_the_header(gateway, servers, monk
     answer = gateway.send("/v1/chat/completions", body, headers={"user-agent": agent})
     assert answer.headers["x-should-retry"] == "false"
     assert (answer.status, answer.body["error"]["cause"]) == (status, "likely_timeout")
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+def test_final_error_for_a_client_that_reads_its_text_names_the_call_only(gateway, servers, monkeypatch, path):
+    monkeypatch.setattr(servers["chat"], "answer", ScriptedAnswer(output_tokens=1))
+    body = {"model": "chat/m", "max_tokens": 9, "stream": True}
+    body |= {"input": "x"} if path.endswith("responses") else {"messages": [{"role": "user", "content": "x"}]}
+    answer = gateway.send(path, body, headers={"user-agent": "opencode/1.18"})
+    error = answer.body["error"]
+    assert (answer.status, error["code"], error["type"]) == (424, "all_models_failed", "api_error")
+    assert error["message"].endswith(f"--run {answer.headers['x-helmdeck-call-id']} shows the attempts")
+    assert int(answer.headers["content-length"]) == len(answer.raw)
+    assert not any(word in answer.raw.decode() for word in ("503", "unavailable", "overloaded", "timeout"))
+    assert answer.body.get("type") == ("error" if path.endswith("messages") else None)
 
 
 def test_betas_of_a_client_reach_providers_of_the_same_api(gateway, servers):

@@ -15,7 +15,8 @@ from helmdeck_testing import make_deck
 from tests.plugins.test_gateway_faults import request
 
 WAYS = [("chat", True, "none"), ("chat", False, "none"), ("messages", True, "none"), ("messages", False, "")]
-WAYS += [("responses", True, "once"), ("responses", False, "status 503")]
+WAYS += [("responses", True, "once"), ("responses", False, "status 503"), ("chat", True, "empty content")]
+WAYS += [("messages", False, "empty content"), ("responses", True, "empty content")]
 
 
 @pytest.mark.parametrize(("dialect", "streams", "second"), WAYS)

@@ -219,15 +219,36 @@ def test_refusals_name_the_limit_and_its_value():
 # -- metrics ----------------------------------------------------------------------------------------------------
 
 
-def test_metrics_count_by_the_name_of_the_key(server):
-    with keyed(config(server), rate=1) as gateway:
-        assert b"key=" not in gateway.running.send("/metrics", method="GET").body.encode()
+METRICS_KEY = "key-of-the-metrics-scraper"
+
+
+def test_metrics_count_by_the_name_of_the_key(server, monkeypatch):
+    monkeypatch.setenv("METRICS_KEY", METRICS_KEY)
+    headers = {"authorization": f"Bearer {METRICS_KEY}"}
+    with keyed(config(server, gateway={"metrics_key": "env:METRICS_KEY"}), rate=1) as gateway:
+        assert b"key=" not in gateway.running.send("/metrics", method="GET", headers=headers).body.encode()
         gateway.chat()
         gateway.chat()
-        text = gateway.running.send("/metrics", method="GET").body
+        text = gateway.running.send("/metrics", method="GET", headers=headers).body
         assert 'helmdeck_gateway_key_requests_total{key="ann"} 1' in text
         assert 'helmdeck_gateway_key_spend_usd_total{key="ann"} 0.002' in text
         assert 'helmdeck_gateway_key_refusals_total{key="ann",limit="rate"} 1' in text
+
+
+def test_metrics_with_a_key_are_refused_without_it(server, monkeypatch):
+    monkeypatch.setenv("METRICS_KEY", METRICS_KEY)
+    with keyed(config(server, gateway={"metrics_key": "env:METRICS_KEY"})) as gateway:
+        for headers in ({}, {"authorization": f"Bearer {gateway.key}"}, {"x-api-key": METRICS_KEY[:-1]}):
+            refused = gateway.running.send("/metrics", method="GET", headers=headers)
+            assert (refused.status, refused.body["error"]["code"]) == (401, "invalid_api_key")
+
+
+def test_metrics_without_a_key_show_no_names_of_keys(server):
+    with keyed(config(server)) as gateway:
+        gateway.chat()
+        text = gateway.running.send("/metrics", method="GET").body
+    assert 'requests_total{endpoint="chat",status="200"} 1' in text
+    assert "ann" not in text and "_key_" not in text
 
 
 def test_number_of_labels_is_bounded():

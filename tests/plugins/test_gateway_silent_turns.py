@@ -1,8 +1,10 @@
 """An empty answer to the result of a tool, which would end an agent silently, is requested once more."""
 
+import attrs
 import pytest
 
-from helmdeck_core import ToolCall
+from helmdeck_core import ChatResponse, Continuation, StopReason, TerminalReason, ToolCall
+from helmdeck_gateway.service import is_truncated
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
 from tests.plugins.test_gateway_matrix import CONVERSATIONS
@@ -77,3 +79,32 @@ def test_empty_answer_stands_if_no_model_adds_anything(gateway, server, monkeypa
     answer, read = ask(gateway, server, "chat", stream)
     assert (read.text, read.finish) == ("", "stop")
     assert answer.headers["x-helmdeck-model"] == "up/m"
+
+
+def continued(*parts, stop_reason=StopReason.END_TURN, models=("up/a", "up/b"), **fields):
+    """Return a response of which an interrupted attempt wrote the first part."""
+    record = Continuation(terminal_reason=TerminalReason.COMPLETED, parts=tuple(map(len, parts)), models=models)
+    return ChatResponse(text="".join(parts), stop_reason=stop_reason, continuation=record, **fields)
+
+
+@pytest.mark.parametrize("more", ["", " \n"])
+def test_interrupted_sentence_that_no_model_continues_is_truncated(more):
+    assert is_truncated(continued("The tide ri", more))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        continued("The tide ri", "ses."),
+        continued("The tide rises.", ""),
+        continued("```\ntide()\n```\n", ""),
+        continued("潮が満ちる。", ""),
+        continued("The tide ri", "", stop_reason=StopReason.SAFETY_BLOCKED),
+        continued("The tide ri", "", models=()),
+        continued("The tide ri", "", tool_calls=(ToolCall("c", "look_up", "{}"),)),
+        attrs.evolve(continued("The tide ri", ""), continuation=None),
+    ],
+    ids=["continued", "sentence", "fence", "japanese", "blocked", "not interrupted", "tool call", "first attempt"],
+)
+def test_other_responses_are_not_truncated(response):
+    assert not is_truncated(response)

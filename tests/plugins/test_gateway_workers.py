@@ -122,6 +122,24 @@ def refusal_of(gateway):
                 return answer
 
 
+def test_message_of_several_workers_is_printed_once(tmp_path, capsys):
+    workers = [WorkerPipes(listener=0, ready=0, alive=0, folder=str(tmp_path)) for _ in range(3)]
+    for worker in workers:
+        worker.report("the configuration was reloaded (generation 2)")
+    workers[1].report("the configuration was reloaded (generation 3)")
+    assert re.findall(r"generation (\d)", capsys.readouterr().err) == ["2", "3"]
+    for claim in tmp_path.iterdir():  # the same event again, a minute later
+        os.utime(claim, (0, 0))
+    workers[2].report("the configuration was reloaded (generation 2)")
+    workers[0].report("the configuration was reloaded (generation 2)")
+    assert capsys.readouterr().err.count("generation 2") == 1
+
+
+def test_message_is_printed_after_the_folder_of_the_workers_is_removed(tmp_path, capsys):
+    WorkerPipes(listener=0, ready=0, alive=0, folder=str(tmp_path / "none")).report("reloaded")
+    assert "reloaded" in capsys.readouterr().err
+
+
 def test_worker_that_cannot_start_ends_the_command_with_its_code(capfd):
     async def run():
         failing = [sys.executable, "-c", "import sys; sys.exit('no such plugin')"]
