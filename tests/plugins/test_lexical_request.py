@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from helmdeck_plugins.lexical.request import Reading, read
 from helmdeck_plugins.lexical.text import split_identifier, stem, terms, words
+from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
@@ -33,7 +34,7 @@ def question_score(reading: Reading, word: str) -> float:
 # -- terms -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("parseHTTPHeader", "parse HTTP Header"),
@@ -51,7 +52,7 @@ def test_dots_underscores_and_digits_split_words() -> None:
     assert terms("blog.draft_v2") == ["blog", "draft", "v", "2"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "family",
     [
         ("store", "stores", "stored", "storing"),
@@ -67,7 +68,7 @@ def test_forms_of_a_word_share_a_stem(family: tuple[str, ...]) -> None:
     assert len({stem(word) for word in family}) == 1
 
 
-@pytest.mark.parametrize("word", ["news", "bus", "class", "is", "a", "", "ss"])
+@each_case("word", ["news", "bus", "class", "is", "a", "", "ss"])
 def test_short_and_odd_words_survive_stemming(word: str) -> None:
     assert stem(word) or not word
 
@@ -87,7 +88,7 @@ def test_encoded_data_is_not_a_word() -> None:
 # -- clauses -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_text", "expected"),
     [
         ("Translate this and send it to Bo", ["Translate this", "send it to Bo"]),
@@ -121,8 +122,8 @@ def test_urls_and_addresses_are_single_tokens() -> None:
 # -- request and document ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("joint", ["\n\n", "\n", " "])
-@pytest.mark.parametrize("order", ["before", "after"])
+@each_case("joint", ["\n\n", "\n", " "])
+@each_case("order", ["before", "after"])
 def test_pasted_announcement_is_separated_from_the_request(order: str, joint: str) -> None:
     text = NEWS + joint + REQUEST if order == "before" else REQUEST + joint + NEWS
     reading = read(text)
@@ -181,8 +182,8 @@ def test_case_does_not_change_the_split() -> None:
     assert read(text.upper()).weights == read(text.lower()).weights
 
 
-@pytest.mark.parametrize("document", sorted(path.name for path in DOCUMENTS.glob("*.txt")))
-@pytest.mark.parametrize("order", ["before", "after"])
+@each_case("document", sorted(path.name for path in DOCUMENTS.glob("*.txt")))
+@each_case("order", ["before", "after"])
 def test_documents_with_questions_do_not_outweigh_the_request(document: str, order: str) -> None:
     parts = [(DOCUMENTS / document).read_text(encoding="utf-8").strip(), REQUEST]
     relevant = frozenset(terms("translate text Greek mail result sister"))

@@ -14,6 +14,7 @@ from helmdeck_plugins.packs.validation import StepChecker
 from helmdeck_plugins.providers.openai_chat.request import Options
 from helmdeck_plugins.providers.schema_dialects import DIALECTS, OPENAI_MODELS, dialect_of
 from helmdeck_provider_kit import adapted_form, pick_form
+from tests.case_support import each_case
 from tests.plugins.schema_support import (
     NARROW,
     RUN,
@@ -122,7 +123,7 @@ def many(number, inputs):
     return Catalog.from_data({"packs": [{"name": f"tool.{n:04}", "input_schema": schema} for n in range(number)]}, "t")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "number", "inputs", "form", "why"),
     [
         ("openai", 200, ["a", "b"], "arguments", ""),
@@ -157,7 +158,7 @@ def test_schema_is_adapted_once_per_dialect(everything):
     assert forms_of(everything)["arguments"] is form
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "name"),
     [("gpt-5.4", "openai"), ("gpt-4o", "openai"), ("gpt-4.1-mini", "openai"), ("o3-mini", "openai")]
     + [(model, None) for model in ("gpt-4-turbo", "gpt-4", "gpt-3.5-turbo", "gpt-4o-2024-05-13", "o1-mini")],

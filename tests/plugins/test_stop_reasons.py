@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from helmdeck_core import DISPOSITIONS, Disposition, StopReason, StopReasonTable, hookimpl
 from helmdeck_plugins import stop_reasons
 from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat
+from tests.case_support import each_case
 
 TABLES = {
     table.name: table.reasons
@@ -167,6 +168,6 @@ def test_native_reason_has_a_disposition_unless_the_response_overrides_it(deck_w
     assert deck_with(Paused()).runtime.disposition_of(raw, reason, "acme") is expected
 
 
-@pytest.mark.parametrize("reason", StopReason)
+@each_case("reason", StopReason)
 def test_every_stop_reason_has_a_disposition(reason):
     assert reason in DISPOSITIONS

@@ -10,6 +10,7 @@ from helmdeck_core import CallFailed, ToolCall
 from helmdeck_provider_kit import NOT_JSON, EventFeed, decode_json
 from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES
 from helmdeck_testing.server_formats.base import ScriptedAnswer
+from tests.case_support import each_case
 from tests.plugins.test_wire_laws import ANSWERS, RUNTIME, reader_context
 
 FORMATS = {
@@ -96,8 +97,8 @@ def test_text_that_ends_like_half_a_character_is_complete(wire_format, end):
         encode_all(response, deltas)
 
 
-@pytest.mark.parametrize("wire_format", WITH_JSON_TEXT)
-@pytest.mark.parametrize("shift", range(12))
+@each_case("wire_format", WITH_JSON_TEXT)
+@each_case("shift", range(12))
 def test_escaped_character_in_arguments_may_be_split_anywhere(wire_format, shift):
     arguments = json.dumps({"a": "x" * shift + "\U0001f600"})
     answer = ScriptedAnswer(tool_calls=(ToolCall("c1", "look", arguments),), stop="tool_calls")
