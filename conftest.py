@@ -11,17 +11,17 @@ import gc
 import os
 import sys
 
-import pytest
-from hypothesis import HealthCheck, settings
+# Modules and tests are no garbage; pytest_collection_finish turns the collector on again.
+gc.disable()
+# Rewriting the assertions of modules takes half of the collection; later runs read the result.
+writes_bytecode, sys.dont_write_bytecode = not sys.dont_write_bytecode, False
 
-from tests import registration_support
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from tests import registration_support  # noqa: E402
 
 registration_support.install()
-
-# Modules and tests are no garbage; the hook below turns the collector on again.
-gc.disable()
-# Rewriting the assertions of all test modules takes half of the collection; later runs read the result.
-writes_bytecode, sys.dont_write_bytecode = not sys.dont_write_bytecode, False
 
 any_duration = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=50)
