@@ -52,8 +52,8 @@ def test_whitespace_before_a_key_does_not_leak_its_prefix(chat_server):
     assert caught.value.detail == "bad [redacted]"
 
 
-@pytest.mark.parametrize("blank", [" ", "\n", "\x00", "é"])
-@pytest.mark.parametrize("distance", range(0, 45, 3))
+@each_case("blank", [" ", "\n", "\x00", "é"])
+@each_case("distance", range(0, 45, 3))
 def test_key_at_the_read_limit_shows_no_part(distance, blank):
     text = "bad" + blank * (4000 - 3 - distance) + KEY + " and more"
     assert not shows_a_part(quoted(text, (KEY,)))

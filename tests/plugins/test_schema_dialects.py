@@ -35,6 +35,12 @@ def everything():
     return Helmdeck(environ={}).catalog
 
 
+@pytest.fixture(scope="module")
+def example_forms(everything):
+    """The forms of plans and routes over the example catalog."""
+    return {kind: forms_of(everything, kind) for kind in ("plan", "route")}
+
+
 def checked(entries, plan):
     """Tools and arguments of a plan, as the pack reads them."""
     answer = msgspec.convert(plan, PlanAnswer)
@@ -72,8 +78,8 @@ def test_every_schema_uses_only_supported_keywords(entries):
 
 @EVERY
 @KINDS
-def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kind, everything):
-    picked, passed = pick_form(SchemaOffer(tuple(forms_of(everything, kind).values())), dialect)
+def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kind, example_forms):
+    picked, passed = pick_form(SchemaOffer(tuple(example_forms[kind].values())), dialect)
     schema = adapted_form(picked, dialect).schema
     assert_is_taken(schema, dialect)
     Draft202012Validator.check_schema(schema)
@@ -82,8 +88,8 @@ def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kin
 
 
 @EVERY
-def test_every_route_is_valid_in_every_dialect(dialect, everything):
-    form = forms_of(everything, "route")["arguments"]
+def test_every_route_is_valid_in_every_dialect(dialect, example_forms):
+    form = example_forms["route"]["arguments"]
     route = {
         "recommendation": {"id": "web.scrape", "kind": "pack", "suggested_inputs": {"urls": ["u"]}, "why": "w"},
         "alternatives": [{"id": "blog.draft", "kind": "pack", "why": "w"}],
@@ -91,14 +97,14 @@ def test_every_route_is_valid_in_every_dialect(dialect, everything):
         "reasoning": "r",
     }
     assert Draft202012Validator(form.schema).is_valid(route)
-    picked, _ = pick_form(SchemaOffer(tuple(forms_of(everything, "route").values())), dialect)
+    picked, _ = pick_form(SchemaOffer(tuple(example_forms["route"].values())), dialect)
     schema = adapted_form(picked, dialect).schema
     assert msgspec.convert(expressed(route, schema, schema), RouteAnswer).recommendation.id == "web.scrape"
 
 
 @EVERY
-def test_unknown_tool_is_invalid_in_every_dialect(dialect, everything):
-    picked, _ = pick_form(SchemaOffer(tuple(forms_of(everything).values())), dialect)
+def test_unknown_tool_is_invalid_in_every_dialect(dialect, example_forms):
+    picked, _ = pick_form(SchemaOffer(tuple(example_forms["plan"].values())), dialect)
     schema = adapted_form(picked, dialect).schema
     for tool, args, is_possible in (
         ("clock.now", {}, False),
@@ -145,8 +151,8 @@ def test_schema_above_the_limits_is_reduced_to_ids_then_to_any_json(name, number
     assert why in "; ".join(passed)
 
 
-def test_slow_compiling_server_gets_the_smallest_schema(everything):
-    offer = SchemaOffer(tuple(forms_of(everything).values()), is_steady=False)
+def test_slow_compiling_server_gets_the_smallest_schema(example_forms):
+    offer = SchemaOffer(tuple(example_forms["plan"].values()), is_steady=False)
     assert pick_form(offer, DIALECTS["openai"])[0].name == "ids"
     assert pick_form(offer, DIALECTS["json-schema"])[0].name == "arguments"
 
