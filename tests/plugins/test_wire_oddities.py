@@ -20,7 +20,7 @@ FORMATS = {
     "gemini": GEMINI,
     "ollama": OLLAMA,
 }
-each = pytest.mark.parametrize("wire_format", FORMATS)
+each_format = pytest.mark.parametrize("wire_format", FORMATS)
 WITH_JSON_TEXT = ("openai", "openai-responses", "anthropic")
 """Formats that stream the arguments of a call as JSON in strings."""
 
@@ -78,8 +78,8 @@ ODD_STRINGS = {
 """The bytes in a JSON string, and its value."""
 
 
-@each
-@pytest.mark.parametrize("raw", ODD_STRINGS)
+@each_format
+@each_case("raw", ODD_STRINGS)
 def test_odd_characters_in_text_are_read_or_replaced(wire_format, raw):
     for read in bodies(wire_format, ScriptedAnswer(text="a@@@b")):
         response, deltas = read(lambda body: body.replace(b"@@@", raw))
@@ -88,8 +88,8 @@ def test_odd_characters_in_text_are_read_or_replaced(wire_format, raw):
         encode_all(response, deltas)
 
 
-@each
-@pytest.mark.parametrize("end", ["\\ud83d", "\\\\ud83d", "\\"])
+@each_format
+@each_case("end", ["\\ud83d", "\\\\ud83d", "\\"])
 def test_text_that_ends_like_half_a_character_is_complete(wire_format, end):
     for read in bodies(wire_format, ScriptedAnswer(text=f"x{end}", reasoning=f"y{end}")):
         response, deltas = read(lambda body: body)
@@ -111,8 +111,8 @@ def test_escaped_character_in_arguments_may_be_split_anywhere(wire_format, shift
 NUMBERS = ["NaN", "Infinity", "-Infinity", "1e400", "-0", "-0.0", "9" * 400, "9" * 5_000, "0." + "1" * 500]
 
 
-@each
-@pytest.mark.parametrize("number", NUMBERS)
+@each_format
+@each_case("number", NUMBERS)
 def test_numbers_in_arguments_are_read_or_malformed(wire_format, number):
     """A call with a number that JSON does not have is never a truncated one, for which more output would be asked."""
     try:
@@ -138,8 +138,8 @@ def test_numbers_in_arguments_are_read_or_malformed(wire_format, number):
         encode_all(response, deltas)
 
 
-@each
-@pytest.mark.parametrize("raw", [rb'{"\ud800":1,"\ud801":2}', rb'"\ud800"', rb'"\ude00\ud83d"', rb'{"a":1,"a":2}'])
+@each_format
+@each_case("raw", [rb'{"\ud800":1,"\ud801":2}', rb'"\ud800"', rb'"\ude00\ud83d"', rb'{"a":1,"a":2}'])
 def test_odd_strings_in_arguments_can_be_encoded(wire_format, raw):
     arguments = f'{{"a": {raw.decode()}}}' if wire_format in WITH_JSON_TEXT else json.dumps({"a": 424242})
     answer = ScriptedAnswer(tool_calls=(ToolCall("c1", "look", arguments),), stop="tool_calls")
