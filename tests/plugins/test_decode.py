@@ -164,7 +164,7 @@ def test_text_with_too_many_tokens_is_not_repaired() -> None:
         repair('{"a": [' + "1," * tokens.MAX_TOKENS + "1],}")
 
 
-@pytest.mark.parametrize("chunk", ['\\"(', "/*("])
+@each_case("chunk", ['\\"(', "/*("])
 def test_unterminated_string_is_scanned_once(work_counter: WorkCounter, chunk: str) -> None:
     def read(count: int) -> None:
         tokens.keep_tokens("", None)

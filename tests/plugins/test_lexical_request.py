@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -203,6 +202,6 @@ def test_any_text_is_accepted(text: str) -> None:
     assert all(set(clause.terms) <= set(reading.weights) for clause in reading.clauses)
 
 
-@pytest.mark.parametrize("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
+@each_case("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
 def test_work_grows_linearly_with_the_request(work_counter: WorkCounter, unit: str) -> None:
     work_counter.assert_linear(lambda length: read(unit * (length // len(unit))), 40_000)

@@ -86,7 +86,7 @@ def test_secret_with_changed_whitespace_is_redacted():
     assert quoted("sent:  my\n secret   words.", ("my secret  words",)) == "sent: [redacted]."
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text_of",
     [
         lambda length: "x" * length,

@@ -201,7 +201,7 @@ def test_first_sentence_ends_at_its_real_end(text, first):
     assert first_sentence(text) == first
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text_of",
     [
         lambda count: "e.g. " * count,

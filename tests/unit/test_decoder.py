@@ -428,7 +428,7 @@ HOSTILE_NESTED = [
 """A prefix, and two chunks that are repeated, one after the other."""
 
 
-@pytest.mark.parametrize(("before", "chunk", "after"), [*(("", chunk, "") for chunk in HOSTILE), *HOSTILE_NESTED])
+@each_case(("before", "chunk", "after"), [*(("", chunk, "") for chunk in HOSTILE), *HOSTILE_NESTED])
 def test_work_on_hostile_text_grows_linearly(work_counter: WorkCounter, before: str, chunk: str, after: str) -> None:
     decoder = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 

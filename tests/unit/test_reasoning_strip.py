@@ -195,7 +195,7 @@ def test_text_is_released_once_it_cannot_be_part_of_a_mark() -> None:
     assert stream.finish() == ("", "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "chunk",
     [
         "<muse>",
