@@ -40,6 +40,7 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
     """With ``-n auto``, one worker more than there are processors: tests wait for servers and other processes."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
