@@ -8,9 +8,21 @@ How long an example takes says something about the machine and is no reason to f
 from __future__ import annotations
 
 import gc
+import os
+import sys
 
-import pytest
-from hypothesis import HealthCheck, settings
+# Modules and tests are no garbage; pytest_collection_finish turns the collector on again.
+gc.disable()
+# Rewriting the assertions of modules takes half of the collection; later runs read the result.
+writes_bytecode, sys.dont_write_bytecode = not sys.dont_write_bytecode, False
+
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from tests import pattern_support, registration_support  # noqa: E402
+
+registration_support.install()
+pattern_support.install()
 
 any_duration = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=50)
@@ -21,5 +33,17 @@ settings.load_profile("repeatable")
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Let garbage collections look at what tests make, and not at the modules and thousands of tests: these stay."""
+    sys.dont_write_bytecode = not writes_bytecode
     gc.collect()
     gc.freeze()
+    # With the default of 700, a tenth of the suite's time was garbage collection.
+    gc.set_threshold(5_000, 10, 10)
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """With ``-n auto``, one worker more than there are processors: tests wait for servers and other processes."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return (os.cpu_count() or 1) + 1

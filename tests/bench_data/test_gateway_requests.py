@@ -13,6 +13,7 @@ import pytest
 from helmdeck_core import ToolCall
 from helmdeck_testing import ScriptedAnswer
 from helmdeck_testing.server_formats import SERVER_FORMATS
+from tests.case_support import each_case
 from tests.plugins.gateway_support import DIALECTS, KINDS, FormatServer, running_gateway, upstream
 
 DATA = Path(os.environ.get("CLIENT_REQUESTS") or Path(__file__).parents[3] / "shared" / "fixtures" / "clients")
@@ -74,9 +75,9 @@ def answer_in_form(body):
     return json.dumps({name: values.get(each.get("type"), "tide") for name, each in schema["properties"].items()})
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("name", "path", "body"), ROWS)
+@each_case("stream", [False, True], ids=["whole", "streamed"])
+@each_case("family", FAMILIES)
 def test_recorded_request_gets_a_usable_answer(gateway, servers, name, path, body, family, stream):
     dialect, server = DIALECTS[name], servers[family]
     server.requests.clear()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.case_support import each_case
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 # Imported as top-level modules, as in docs/generate.py.
@@ -93,7 +95,7 @@ def misnumbered(text):
     return found
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in generate.written_by_hand()])
+@each_case("path", [pytest.param(path, id=path.name) for path in generate.written_by_hand()])
 def test_numbered_items_of_a_page_count_up(path):
     assert misnumbered("1. a\n1. b\n2. c") == ["1. b"]
     assert misnumbered(path.read_text(encoding="utf-8")) == []

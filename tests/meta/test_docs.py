@@ -40,6 +40,7 @@ from helmdeck_core.cli.registry import CommandRegistry
 from helmdeck_core.cli.runner import split
 from helmdeck_core.config.types import PluginsConfig
 from helmdeck_testing import Chunks, make_deck, provider_settings
+from tests.case_support import each_case
 from tests.unit.cli_support import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,7 +112,7 @@ FILES_ON_PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("reader", "text"), FILES_ON_PAGES)
+@each_case(("reader", "text"), FILES_ON_PAGES)
 def test_files_on_a_page_can_be_parsed(reader, text):
     assert reader.loads(text) is not None
 
@@ -379,7 +380,7 @@ def anchors(path):
     return found
 
 
-@pytest.mark.parametrize("path", named(PAGES))
+@each_case("path", named(PAGES))
 def test_links_resolve(path):
     broken = []
     for match in _LINK.finditer(prose(path)):
@@ -418,7 +419,7 @@ def options_of(command):
     return command_parser(COMMANDS[command].value)
 
 
-@pytest.mark.parametrize("path", named(PAGES))
+@each_case("path", named(PAGES))
 def test_commands_on_the_pages_exist_with_their_options(path):
     for line in command_lines(path):
         command, rest = split(shlex.split(re.split(r" [><|] ", line)[0], comments=True), REGISTRY)

@@ -27,6 +27,7 @@ from helmdeck_core import (
 from helmdeck_core.hooks.contributions import hook_specifications
 from helmdeck_run_kit import Run
 from helmdeck_testing import Reply, StubProvider, make_deck, plugin_with, scripted_provider
+from tests.case_support import each_case
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
@@ -64,7 +65,7 @@ def test_the_index_names_a_guide_for_every_hook():
     assert list(guides()) == list(hook_specifications())
 
 
-@pytest.mark.parametrize("hook", hook_specifications())
+@each_case("hook", hook_specifications())
 def test_the_guide_of_a_hook_implements_it(hook):
     text = (DOCS / guides()[hook]).read_text(encoding="utf-8")
     assert re.search(rf"^ *@hookimpl.*\n *def {hook}\(", text, re.MULTILINE)
@@ -78,7 +79,7 @@ def code_lines(path):
     return sum(1 for number, line in lines if line.strip() and number not in without)
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in sorted(EXAMPLES.glob("acme_*.py"))])
+@each_case("path", [pytest.param(path, id=path.name) for path in sorted(EXAMPLES.glob("acme_*.py"))])
 def test_examples_of_plugins_are_short(path):
     assert path.name in LONGER or code_lines(path) < MAX_LINES
 

@@ -8,6 +8,7 @@ import pytest
 from helmdeck_core.hooks.contributions import hook_specifications
 from helmdeck_plugins import BUILTINS
 from helmdeck_plugins.commands.hook_reference import hooks, hooks_page
+from tests.case_support import each_case
 
 ROOT = Path(__file__).parents[2]
 NAMES = list(hook_specifications())
@@ -22,9 +23,13 @@ def test_every_specification_is_there_in_the_order_of_the_source():
     assert [hook.name for hook in hooks()] == NAMES
 
 
-@pytest.mark.parametrize("hook", hooks(), ids=lambda hook: hook.name)
-def test_a_section_has_heading_signature_kind_and_every_argument(hook):
-    page = hooks_page()
+@pytest.fixture(scope="module")
+def page():
+    return hooks_page()
+
+
+@each_case("hook", hooks(), ids=NAMES)
+def test_a_section_has_heading_signature_kind_and_every_argument(page, hook):
     section = page.partition(f"## {hook.name}\n")[2].partition("\n## ")[0]
     function = hook_specifications()[hook.name]
     assert f"def {hook.name}(" in section

@@ -7,9 +7,8 @@ import importlib
 import re
 from pathlib import Path
 
-import pytest
-
 import helmdeck_core
+from tests.case_support import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "helmdeck_core"
@@ -77,7 +76,7 @@ def test_imports_point_downwards():
             assert [parts for parts in ours if parts[0] == package and parts[1] not in allowed] == [], path
 
 
-@pytest.mark.parametrize("package", sorted({path.parent for path in CORE.rglob("*.py")}))
+@each_case("package", sorted({path.parent for path in CORE.rglob("*.py")}))
 def test_modules_of_a_package_import_each_other_without_a_circle(package):
     graph = {}
     for path in package.glob("*.py"):

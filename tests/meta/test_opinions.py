@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -258,7 +257,7 @@ def test_what_is_looked_for_comes_from_the_plugins():
     assert {"sk", "xai", "AIza"} <= key_prefixes()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rule", "source"),
     [
         (
@@ -283,7 +282,7 @@ def test_each_rule_finds_what_it_is_for(rule, source):
     assert rule(ast.parse(source)) != []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rule", "source"),
     [
         (prose_patterns, 'import re\nX = re.compile(r"(?P<mark>`{3,}|~{3,})[ \\t]*(?P<language>[\\w+#.-]*)")'),

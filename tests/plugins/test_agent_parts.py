@@ -9,6 +9,7 @@ from helmdeck_agent.outputs import MAX_CHARS, failure_text, output_text
 from helmdeck_agent.policy import Decision, Policy
 from helmdeck_agent.references import MissingReferenceError, resolve
 from helmdeck_core import Catalog
+from tests.case_support import each_case
 from tests.plugins.agent_support import DESTRUCTIVE, READ_ONLY, entry
 
 # -- detector --------------------------------------------------------------------------------------------------
@@ -60,7 +61,7 @@ def test_different_results_are_progress():
 OUTPUTS = {1: {"id": 7, "files": [{"path": "a.txt"}], "text": "{{steps.2}}"}, 2: "two"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         ("{{steps.1.id}}", 7),
@@ -77,7 +78,7 @@ def test_references_keep_types_and_are_expanded_once(value, expected):
     assert resolve(value, OUTPUTS) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "message"),
     [
         ("{{steps.3}}", "step 3 has no output; steps with an output: 1, 2"),
@@ -119,7 +120,7 @@ PACKS = [
 CATALOG = Catalog.from_data({"packs": PACKS, "pipelines": PIPELINES}, "test")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("entry_id", "decision"),
     [
         ("fs.read", Decision.ALLOW),

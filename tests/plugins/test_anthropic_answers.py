@@ -17,6 +17,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
+from tests.case_support import each_case
 from tests.plugins.natives_support import answered, read, spoiled, spoken, summed
 
 
@@ -96,7 +97,7 @@ WHOLE = message(
 )
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+@each_case("size", [1, 2, 5, 1000])
 def test_streamed_and_whole_messages_are_equal(size):
     deltas, response = read("anthropic", *events_of(WHOLE, size))
     assert response == answered("anthropic", WHOLE)
@@ -132,7 +133,7 @@ def test_stream_usage_is_cumulative_and_missing_counters_stay():
     assert answered("anthropic", *events).usage == Usage(input_tokens=47, output_tokens=9, cached_input_tokens=7)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "reason", "disposition"),
     [
         ("end_turn", StopReason.END_TURN, Disposition.FINAL),
@@ -250,7 +251,7 @@ def test_error_event_without_error_object_is_a_failure():
         answered("anthropic", start(), {"type": "error"})
 
 
-@pytest.mark.parametrize("event", [None, 7, "x", [], {}, {"hello": 1}, {"type": 3}])
+@each_case("event", [None, 7, "x", [], {}, {"hello": 1}, {"type": 3}])
 def test_unrelated_json_event_is_a_failure(event):
     with pytest.raises(TransientUnknown, match="not one of Anthropic's messages"):
         answered("anthropic", event)

@@ -17,6 +17,7 @@ from helmdeck_core import (
     ToolDefinition,
 )
 from helmdeck_plugins.providers.anthropic.request import Options, render
+from tests.case_support import each_case
 from tests.plugins.natives_support import answered, asking, body_of, message, user
 
 LOOK = ToolDefinition("look", "Looks.", {"properties": {"at": {"type": "string"}}})
@@ -54,7 +55,7 @@ def test_betas_of_one_request_are_added_to_those_of_the_settings():
     assert not render(asking("anthropic/c"), Options(betas=("one",))).headers
 
 
-@pytest.mark.parametrize("value", ["a\r\nx-api-key: b", "a;b", 3, "a" * 5_000])
+@each_case("value", ["a\r\nx-api-key: b", "a;b", 3, "a" * 5_000])
 def test_betas_of_one_request_have_to_be_names(value):
     with pytest.raises(InvalidRequest, match="names separated by commas"):
         render(asking("anthropic/c", extra={"anthropic-beta": value}), Options())
@@ -124,7 +125,7 @@ def test_images_are_sent_as_data_or_url():
         sent(asking("anthropic/c", user(ImagePart("image/png"))))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("choice", "expected"),
     [
         ("auto", {"type": "auto"}),
@@ -163,7 +164,7 @@ def test_schema_is_closed_and_loses_its_bounds():
     assert left_out(request) == ("response_format json_schema loosened: minLength, minimum",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "why"),
     [
         ({"type": "object"}, "it has open objects"),
@@ -191,7 +192,7 @@ def test_unsupported_response_format_is_left_out_and_reported(response_format):
     assert left_out(request) == (f"response_format {response_format.kind} left out",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "options", "is_sent"),
     [
         ("claude-sonnet-4-6", {}, True),
@@ -265,16 +266,14 @@ REFUSING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("model", REFUSING)
+@each_case("model", REFUSING)
 def test_continuation_is_rejected_for_models_without_prefill(model):
     with pytest.raises(InvalidRequest) as caught:
         sent(asking(f"anthropic/{model}", user("x"), message(Role.ASSISTANT, "y"), continues=True))
     assert caught.value.sub_cause == "prefill_unsupported"
 
 
-@pytest.mark.parametrize(
-    "model", ["claude-haiku-4-5-20251001", "claude-opus-4-5", "claude-sonnet-4-5", "claude-3-haiku"]
-)
+@each_case("model", ["claude-haiku-4-5-20251001", "claude-opus-4-5", "claude-sonnet-4-5", "claude-3-haiku"])
 def test_continuation_is_sent_to_models_with_prefill_unless_thinking(model):
     request = asking(f"anthropic/{model}", user("x"), message(Role.ASSISTANT, "y"), continues=True)
     assert sent(request)["messages"][-1]["role"] == "assistant"
@@ -356,7 +355,7 @@ def test_opaque_data_of_another_provider_is_ignored(opaque):
 # -- options --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "problem"),
     [
         ({"colour": "red"}, "unknown option"),

@@ -1,10 +1,9 @@
 """Arguments as models write them: ``null`` for what is left out, and texts in the place of objects."""
 
-import pytest
-
 from helmdeck_core import Catalog
 from helmdeck_plugins.packs.arguments import parse_arguments
 from helmdeck_plugins.packs.validation import StepChecker
+from tests.case_support import each_case
 
 TEXT = {"type": "string"}
 NULLABLE = {"type": ["string", "null"]}
@@ -20,7 +19,7 @@ def read(properties, args, required=()):
     return dict(checked({"type": "object", "properties": properties, "required": [*required]}, args).args)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "is_kept"),
     [
         (TEXT, False),
@@ -61,7 +60,7 @@ def test_nulls_of_undeclared_arguments_are_kept():
     assert dict(checked(None, {"text": None, "more": None}, metadata={"accepts": ["text"]}).args) == {"more": None}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "args"),
     [
         ('{"a": "x"}', {"a": "x"}),
@@ -77,7 +76,7 @@ def test_arguments_can_be_a_string_with_an_object(written, args):
     assert dict(found.args) == args and not found.problems
 
 
-@pytest.mark.parametrize("written", ["https://a.example", "[1]", "null", '{"a": ', "[" * 10_000, "x" * 500])
+@each_case("written", ["https://a.example", "[1]", "null", '{"a": ', "[" * 10_000, "x" * 500])
 def test_string_without_an_object_is_a_problem_of_its_step(written):
     found = checked(None, written)
     assert (found.tool, dict(found.args)) == ("t", {})
@@ -99,7 +98,7 @@ PIPELINES = Catalog.from_data(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("args", "read"),
     [
         ('{"id": "draw", "inputs": {"w": 1}}', {"id": "draw", "inputs": {"w": 1}}),

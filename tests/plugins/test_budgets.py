@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Budget, BudgetRow, Tier, hookimpl
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 DECK = make_deck()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "tier", "input_tokens", "output_tokens", "cap"),
     [
         ("anthropic/claude-opus-4", "A", 200_000, 8_000, None),
@@ -50,7 +51,7 @@ def test_fallback_row_only_allows_the_filter_pass():
     assert not (budget.is_hybrid_reasoning or budget.wants_strict_json or budget.supports_prefix_cache)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "flag"),
     [
         ("anthropic/claude-3.7-sonnet", "is_hybrid_reasoning"),
@@ -85,7 +86,7 @@ def test_provider_aliases_are_resolved():
         assert DECK.budget(f"{provider}/gemini-2.5-pro").row == "google/gemini-2.5-pro"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "model",
     [
         "openrouter/meta-llama/llama-3.3-70b-instruct:free",
@@ -99,7 +100,7 @@ def test_free_suffix_never_raises_the_tier(model):
     assert (found.budget.tier, found.budget.max_catalog_bytes, found.prompt_variant) == (Tier.C, 10_000, "single_pick")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "model",
     [
         "deepseek/deepseek-r1",
@@ -116,12 +117,12 @@ def test_reasoning_model_names_set_the_flag_and_headroom(model):
     assert budget.max_tokens > budget.output_tokens
 
 
-@pytest.mark.parametrize("model", ["openai/gpt-4o", "x/photo3", "x/r10", "x/solo1"])
+@each_case("model", ["openai/gpt-4o", "x/photo3", "x/r10", "x/solo1"])
 def test_similar_names_do_not_set_the_flag(model):
     assert not DECK.budget(model).budget.is_hybrid_reasoning
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "row", "tier"),
     [
         ("anthropic/claude-3-5-sonnet-20241022", "anthropic/claude-3.5-sonnet", "A"),
@@ -144,7 +145,7 @@ def test_models_in_common_use_have_a_row(model, row, tier):
     assert (found.row, found.budget.tier) == (row, Tier(tier))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "row"),
     [
         ("openrouter/meta-llama/llama-3-70b-instruct", "meta-llama/llama-3-70b"),
@@ -177,7 +178,7 @@ def test_row_of_a_route_outranks_that_of_its_model():
     assert DECK.budget("google/gemini-2.5-flash").budget.output_tokens == 2_500
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "tier"),
     [
         ("openai/gpt-5-nano", "B"),
@@ -195,9 +196,7 @@ def test_small_and_free_variants_do_not_get_the_tier_of_their_family(model, tier
     assert DECK.budget(model).budget.tier is Tier(tier)
 
 
-@pytest.mark.parametrize(
-    "model", ["groq/compound", "azure/my-deployment", "mine/local/lexical", "mine/scripted/x", "x/a.b"]
-)
+@each_case("model", ["groq/compound", "azure/my-deployment", "mine/local/lexical", "mine/scripted/x", "x/a.b"])
 def test_route_to_an_unknown_model_gets_the_fallback(model):
     assert DECK.budget(model).is_fallback
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from helmdeck_core import ChatRequest, Message, ProviderSettings, Role, TextPart
 from helmdeck_plugins.providers.openai_chat import request as openai_request
 from helmdeck_plugins.providers.openai_responses import request as responses_request
 from helmdeck_testing import completion, make_deck
+from tests.case_support import each_case
 from tests.plugins.openai_support import PRESETS
 
 TAKERS = {"openai", "azure", "mistral", "fireworks", "openai-responses", "azure-responses", "xai-responses"}
@@ -30,7 +29,7 @@ def key_of(preset="openai", prefix=(RULES,), text="hello", **more):
     return json.loads(written.body).get("prompt_cache_key")
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@each_case("preset", sorted(PRESETS))
 def test_cache_key_is_sent_only_where_documented(preset):
     assert (key_of(preset) is not None) == (preset in TAKERS)
 

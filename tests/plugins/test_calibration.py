@@ -21,6 +21,7 @@ from helmdeck_plugins.calibration.search import SIZES, CalibrationSearch, Sequen
 from helmdeck_plugins.calibration.session import Calibration, Limits
 from helmdeck_plugins.calibration.trials import TrialMaker
 from helmdeck_testing import OPENAI_CHAT, FailingServer, StubProvider
+from tests.case_support import each_case
 from tests.unit.cli_support import Cli, leave_the_machine
 
 HEADER = Header(1, "vllm/m", "content", 5)
@@ -33,7 +34,7 @@ def search_with(rates, seed):
     return search
 
 
-@pytest.mark.parametrize("limit", [-1, 0, 5, len(SIZES) - 1])
+@each_case("limit", [-1, 0, 5, len(SIZES) - 1])
 def test_a_model_that_never_errs_below_its_limit_is_given_that_limit(limit):
     search = search_with([1.0 if place <= limit else 0.0 for place in range(len(SIZES))], seed=1)
     assert search.claimed == (SIZES[limit] if limit >= 0 else None)

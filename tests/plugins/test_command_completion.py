@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from helmdeck_plugins.commands.completion import complete, split_line
+from tests.case_support import each_case
 from tests.unit.cli_support import Cli, environment, leave_the_machine
 
 PLUGIN = """
@@ -113,7 +114,7 @@ def test_invalid_configuration_and_broken_plugins_leave_the_commands(cli, instal
     assert cli("completion", "--complete", "zsh", "--", "plan", "--model", "l") == (0, "words\n", "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "words"),
     [
         ("helmdeck", [""]),

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from helmdeck_core import Catalog, Complexity, Helmdeck, Task
 from helmdeck_plugins.packs import constraints
 from helmdeck_plugins.packs.constraints import ARGUMENTS, MOST_ENTRIES, MOST_IDS, VALUE, plan_forms, route_forms
+from tests.case_support import each_case
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"
@@ -148,7 +149,7 @@ def test_the_tools_are_the_packs_the_pipelines_and_the_gap_and_nothing_else(ever
     assert fits(planned(everything), plan_of("unknown"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tool", "args"),
     [
         ("web.scrape", {"url": "https://a.example"}),
@@ -167,7 +168,7 @@ def test_steps_that_the_catalog_allows_fit(tool, args):
     assert fits(planned(catalog()), plan_of(tool, args))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tool", "args"),
     [
         ("web.scrap", {"url": "x"}),

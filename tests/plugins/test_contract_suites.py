@@ -18,6 +18,8 @@ import acme_ranker
 import acme_trim
 import ticket_pack
 
+from tests.case_support import each_case
+
 sys.path.pop()
 
 PackContract = helmdeck_testing.PackContract
@@ -178,7 +180,7 @@ class Careless(Index):
             entry.data["seen"] = True
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("index", "test", "arguments"),
     [
         (Incomplete, "test_every_entry_is_ranked_once_best_first_ties_by_id", ("plain",)),
@@ -221,7 +223,7 @@ def one_by_one(entry, data):
     return {**data, "metadata": {**metadata, "examples": metadata["examples"][1:]}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("step", "test"),
     [
         (copies, "test_entry_without_the_trimmed_part_is_returned_as_the_same_object"),

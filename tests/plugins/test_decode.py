@@ -14,6 +14,7 @@ from helmdeck_core import Decoded, DecodeFailed
 from helmdeck_plugins import json_repair
 from helmdeck_plugins.json_repair import tokens
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
 STEPS = json_repair.helmdeck_decode_steps()
@@ -29,7 +30,7 @@ def test_steps_have_unique_names_and_orders() -> None:
     assert len({step.order for step in STEPS}) == len(STEPS)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value", "repairs"),
     [
         (json.dumps('{"a": {"b": []}}'), {"a": {"b": []}}, ("double_encoded",)),
@@ -98,7 +99,7 @@ def test_unambiguous_malformed_json_is_repaired_and_reported(
     assert decoded.step == repairs[-1]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"a": 1, "b": 2',
@@ -139,14 +140,14 @@ def test_ambiguous_or_unreadable_text_is_not_repaired(text: str) -> None:
         repair(text)
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+@each_case("step", STEPS, ids=lambda step: step.name)
 def test_steps_accept_any_text(step: Any) -> None:
     for text in ("", "{", "[", '"', "{}", "[]", "'", "x" * 100, "{'", '{"a": "\\', "{\x00}", "{" * 10_000):
         for candidate in step.candidates(text):
             assert isinstance(candidate, str), text
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+@each_case("step", STEPS, ids=lambda step: step.name)
 def test_steps_yield_no_candidate_without_a_repair(step: Any) -> None:
     text = '{"a": ["x, ]", 1.5, true, null, "it\'s // \\n“”"], "b": {}}'
     assert list(step.candidates(text)) == []
@@ -163,7 +164,7 @@ def test_text_with_too_many_tokens_is_not_repaired() -> None:
         repair('{"a": [' + "1," * tokens.MAX_TOKENS + "1],}")
 
 
-@pytest.mark.parametrize("chunk", ['\\"(', "/*("])
+@each_case("chunk", ['\\"(', "/*("])
 def test_unterminated_string_is_scanned_once(work_counter: WorkCounter, chunk: str) -> None:
     def read(count: int) -> None:
         tokens.keep_tokens("", None)

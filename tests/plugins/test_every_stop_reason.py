@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from helmdeck_core import Disposition, StopReason
 from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat, openai_responses
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 RUNTIME = make_deck().runtime
 TABLES = {
@@ -98,7 +97,7 @@ UNKNOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wire_format", "word", "expected"),
     [(wire_format, word, expected) for wire_format, words in WORDS.items() for word, expected in words.items()],
 )
@@ -108,7 +107,7 @@ def test_native_stop_reason_has_a_reason_and_a_disposition(wire_format, word, ex
         assert (reason, RUNTIME.disposition_of(spelled, reason, wire_format)) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wire_format", "word"),
     [
         (wire_format, word)
@@ -121,7 +120,7 @@ def test_unlisted_or_missing_reason_is_unknown_and_not_a_clean_end(wire_format, 
     assert RUNTIME.disposition_of(word, StopReason.UNKNOWN, wire_format) is Disposition.RETRY
 
 
-@pytest.mark.parametrize("wire_format", WORDS)
+@each_case("wire_format", WORDS)
 def test_tables_list_only_the_reasons_claimed_here(wire_format):
     table = TABLES[wire_format]
     assert {*table.reasons, *table.dispositions} == {word.casefold() for word in WORDS[wire_format]}

@@ -18,6 +18,7 @@ from helmdeck_gateway.stores import StoreError
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import Limits
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
+from tests.case_support import each_case
 from tests.plugins.gateway_key_support import USAGE, Keyed, config, keyed, record
 from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway
 
@@ -208,7 +209,7 @@ def test_caller_of_a_request_is_the_one_of_its_key(server):
 ONE, TWO = b"Bearer hd-one", b"Bearer hd-two"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "has_key"),
     [
         ([(b"authorization", ONE)], True),

@@ -27,6 +27,7 @@ from helmdeck_gateway.pricing import Pricing, Spend, embedding_tokens, embedding
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import KeyRecord, to_nusd
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 CONFIG = {
     "budgets": {
@@ -189,7 +190,7 @@ def test_estimates_of_tokens_are_high():
     assert input_tokens(attrs.evolve(request, messages=())) < input_tokens(request)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "tokens"),
     [("abc", 1), (["abc", "abcdef"], 3), ([1, 2, 3], 3), ([[1, 2], [3]], 3), (None, 0), ({"a": 1}, 0)],
 )
@@ -197,7 +198,7 @@ def test_tokens_of_requests_for_vectors(value, tokens):
     assert embedding_tokens(value) == tokens
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "tokens"),
     [
         ({"usage": {"prompt_tokens": 7}}, 7),

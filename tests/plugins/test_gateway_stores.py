@@ -12,6 +12,7 @@ from helmdeck_gateway.stores import StoreError, open_store
 from helmdeck_gateway.stores.contract import NOON_S, GatewayStoreContract
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import Limits, Open, periods, seconds_left, to_nusd
+from tests.case_support import each_case
 from tests.plugins.databases_support import emptied, postgres_schema, redis_prefix
 
 
@@ -152,7 +153,7 @@ def test_stores_agree_on_days(account_stores, now_s):
         assert [round(each.retry_after_s, 2) for each in found] == [round(expected.retry_after_s, 2)] * 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("usd", "nusd"), [(0.0, 0), (1.0, 10**9), (0.1 + 0.2, 300_000_000), (1e-10, 1), (-5.0, 0), (1e300, 9 * 10**15)]
 )
 def test_amounts_are_rounded_up(usd, nusd):

@@ -17,6 +17,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
+from tests.case_support import each_case
 from tests.plugins.natives_support import answered, read, spoiled, spoken, summed
 
 
@@ -107,7 +108,7 @@ def test_last_usage_of_a_stream_wins():
     assert answered("gemini", *chunks).usage == Usage(input_tokens=9, output_tokens=6)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "reason", "disposition"),
     [
         ("STOP", StopReason.END_TURN, Disposition.FINAL),
@@ -134,7 +135,7 @@ def test_every_native_stop_reason_has_a_reason_and_a_disposition(word, reason, d
     assert response.raw_stop_reason == str(word)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "block", ["SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY", "MODEL_ARMOR", "JAILBREAK", 1]
 )
 def test_blocked_prompt_without_candidates_is_safety_blocked(block):
@@ -143,7 +144,7 @@ def test_blocked_prompt_without_candidates_is_safety_blocked(block):
     assert response.raw_stop_reason == f"promptFeedback:{block}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "raw"),
     [
         ({"promptFeedback": {"blockReason": "BRAND_NEW"}}, "promptFeedback:BRAND_NEW"),
@@ -219,7 +220,7 @@ def test_unfinished_partial_args_are_a_truncation(calls):
     assert answered("gemini", *grown({"name": "first"}, *calls)).stop_reason is StopReason.MAX_TOKENS
 
 
-@pytest.mark.parametrize("path", ["", "$", "nonsense", "$[5]", "$.a[99999]", "$.a[3].b", "$.s.t", "$.s[0]"])
+@each_case("path", ["", "$", "nonsense", "$[5]", "$.a[99999]", "$.a[3].b", "$.s.t", "$.s[0]"])
 def test_invalid_json_path_is_ignored(path):
     events = grown(
         {"name": "look", "args": {"s": "x"}, "partialArgs": [{"jsonPath": path, "stringValue": "y"}, {"jsonPath": 7}]},
@@ -237,7 +238,7 @@ def test_error_within_a_stream_keeps_received_text_and_usage():
     assert (caught.value.excerpt, caught.value.detail) == ("half", "The model is overloaded.")
 
 
-@pytest.mark.parametrize("event", [None, 7, "x", {}, {"choices": []}])
+@each_case("event", [None, 7, "x", {}, {"choices": []}])
 def test_unrelated_json_is_a_failure(event):
     with pytest.raises(TransientUnknown, match="not one of Gemini's"):
         answered("gemini", event)

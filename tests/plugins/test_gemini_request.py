@@ -6,6 +6,7 @@ import pytest
 
 from helmdeck_core import ImagePart, InvalidRequest, ProviderSettings, ResponseFormat, Role, ToolCall, ToolDefinition
 from helmdeck_plugins.providers.gemini.request import Options, render, request_path
+from tests.case_support import each_case
 from tests.plugins.natives_support import answered, asking, body_of, message, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -106,7 +107,7 @@ def test_images_are_sent_as_data_or_file_uri():
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("choice", "expected"),
     [
         ("auto", {"mode": "AUTO"}),
@@ -220,7 +221,7 @@ PROJECT = "/projects/p/locations/global"
 # -- where it goes --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "options", "stream", "expected"),
     [
         ("g-1", {}, False, "/models/g-1:generateContent"),
@@ -315,7 +316,7 @@ def test_continuation_sends_the_token_instead_of_the_answer():
     assert caught.value.sub_cause == "prefill_unsupported"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "problem"),
     [
         ({"colour": "red"}, "unknown option"),

@@ -13,6 +13,7 @@ from helmdeck_plugins.history.learnable import learnable_values, usable_defaults
 from helmdeck_plugins.history.memory import ranked
 from helmdeck_plugins.history.sketch import deployment_secret, key_of, sketch
 from helmdeck_testing import EventRecorder
+from tests.case_support import each_case
 from tests.unit.cli_support import Cli, leave_the_machine
 
 FREE = "openrouter/openrouter/free"
@@ -145,7 +146,7 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "expected"),
     [
         ({"style": "photo", "hosts": 2, "strict": True}, {"style": "photo", "hosts": 2, "strict": True}),

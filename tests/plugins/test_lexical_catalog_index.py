@@ -13,6 +13,7 @@ from helmdeck_plugins.lexical import helmdeck_rankers
 from helmdeck_plugins.lexical.request_language import EVERYDAY_WORDS, CatalogLanguages
 from helmdeck_plugins.lexical.value_hints import value_terms
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 ROOT = Path(__file__).parents[2]
 UNKNOWN = "lexical.unknown_language"
@@ -60,8 +61,8 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize("language", REQUESTS)
-@pytest.mark.parametrize(("tools", "used"), [(OFFICE, "en"), (GERMAN, "de"), (CHINESE, "zh")], ids=["en", "de", "zh"])
+@each_case("language", REQUESTS)
+@each_case(("tools", "used"), [(OFFICE, "en"), (GERMAN, "de"), (CHINESE, "zh")], ids=["en", "de", "zh"])
 def test_request_in_a_language_of_no_entry_is_reported_and_never_sure(tools, used, language):
     ranking = index(*tools).rank(REQUESTS[language])
     # Japanese over a Chinese catalog shares a script: its kana tell it apart.
@@ -72,7 +73,7 @@ def test_request_in_a_language_of_no_entry_is_reported_and_never_sure(tools, use
         assert ranking.clause_best == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "request_text",
     [
         "weather",
@@ -138,7 +139,7 @@ SERVERS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_text", "needed"),
     [
         ("Put the result into notes.md", "write_file"),
@@ -155,7 +156,7 @@ def test_kind_of_a_value_finds_the_entry_that_takes_it(request_text, needed):
     assert needed in ids(index(*SERVERS).rank(request_text))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["and/or", "version 3.11", "#1", "mail ada@example.org", "he/she", "24/7", "e.g. this", "1234567", "decade"]
 )
 def test_text_that_only_looks_like_a_value_stands_for_nothing(text):
@@ -200,7 +201,7 @@ def test_look_up_of_the_same_server_is_preferred():
     assert ids(ranking) == ["ban", "z_get_users"]
 
 
-@pytest.mark.parametrize("required", ["", "x", ["path"], [5, None], ["id"], ["_id"], {"a_id": 1}])
+@each_case("required", ["", "x", ["path"], [5, None], ["id"], ["_id"], {"a_id": 1}])
 def test_parameters_of_any_shape_are_accepted(required):
     entry = {"name": "x", "description": "Frobnicates.", "input_schema": {"type": "object", "required": required}}
     assert ids(index(entry, *OFFICE).rank("frobnicates")) == ["x"]

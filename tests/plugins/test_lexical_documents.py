@@ -19,6 +19,7 @@ from helmdeck_plugins.lexical.layout import LAYOUT, asking_chances
 from helmdeck_plugins.lexical.request import Reading, read
 from helmdeck_plugins.lexical.sentences import copies, sentences
 from helmdeck_plugins.lexical.text import terms
+from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
 REQUEST = "Please book a table for four people at an Italian restaurant near the station."
@@ -93,9 +94,9 @@ def index() -> LexicalIndex:
     return LexicalIndex(CATALOG)
 
 
-@pytest.mark.parametrize("kind", DOCUMENTS)
-@pytest.mark.parametrize("joint", ["\n\n", "\n"])
-@pytest.mark.parametrize("order", ["before", "after"])
+@each_case("kind", DOCUMENTS)
+@each_case("joint", ["\n\n", "\n"])
+@each_case("order", ["before", "after"])
 def test_the_request_is_found_beside_a_document(index: LexicalIndex, kind: str, joint: str, order: str) -> None:
     parts = [DOCUMENTS[kind], REQUEST]
     text = joint.join(parts if order == "before" else parts[::-1])
@@ -147,8 +148,8 @@ CHINESE_NOTICE = (
 )
 
 
-@pytest.mark.parametrize("order", ["before", "after"])
-@pytest.mark.parametrize(
+@each_case("order", ["before", "after"])
+@each_case(
     ("request_text", "document", "own", "other"),
     [
         (CHINESE, LETTER, "餐厅", "gardener"),
@@ -287,7 +288,7 @@ def test_a_document_of_a_megabyte_does_not_hide_the_request(index: LexicalIndex,
     assert index.rank(f"{document}\n\n{REQUEST}").scores == index.rank(f"{document}\n\n{REQUEST}").scores
 
 
-@pytest.mark.parametrize("unit", ["a: b\n\n", "{};()\n", "请。", "Can you? ", "I want it.\n\n"])
+@each_case("unit", ["a: b\n\n", "{};()\n", "请。", "Can you? ", "I want it.\n\n"])
 def test_work_grows_linearly_with_the_document(work_counter: WorkCounter, unit: str) -> None:
     work_counter.assert_linear(lambda length: read(unit * (length // len(unit)) + "\n\n" + REQUEST), 20_000)
 

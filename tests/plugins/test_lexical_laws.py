@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from helmdeck_plugins.lexical.negation import excluded_from
 from helmdeck_plugins.lexical.profiles import Profiles
 from helmdeck_plugins.lexical.steps import steps_of, understand
 from helmdeck_plugins.lexical.tokens import scan
+from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
 CHOICES = ("open", "closed", "New York", "by-date")
@@ -148,7 +148,7 @@ def test_tokens_are_slices_of_the_text_in_order(text: str) -> None:
     assert all(token.value in text[token.start : token.end] for token in tokens)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "unit",
     [
         "a",

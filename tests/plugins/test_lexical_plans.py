@@ -13,6 +13,7 @@ from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.profiles import Profiles
 from helmdeck_plugins.lexical.steps import Understood, steps_of, understand
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 TEXT: Mapping[str, Any] = {"type": "string"}
 NUMBER: Mapping[str, Any] = {"type": "integer"}
@@ -66,7 +67,7 @@ def tools(request: str) -> list[str]:
 # -- parts -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     "request_text",
     [
         "get ship S-100 and get ship S-200",
@@ -119,7 +120,7 @@ EXCLUDING = [
 ]
 
 
-@pytest.mark.parametrize("request_text", EXCLUDING)
+@each_case("request_text", EXCLUDING)
 def test_an_excluded_part_is_not_planned(request_text: str) -> None:
     assert tools(request_text) == ["get_ship"]
 
@@ -166,7 +167,7 @@ def test_only_a_deletion_deletes() -> None:
 # -- arguments ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_text", "expected"),
     [
         ("show the last 20 lines of the log /var/a.log", ("read_log", {"path": "/var/a.log", "tail": 20})),
@@ -200,7 +201,7 @@ def test_a_missing_argument_is_reported() -> None:
 # -- typing mistakes and other languages -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("request_text", ["gte ship S-100", "get shipp S-100", "delte ship S-100", "serch the charts"])
+@each_case("request_text", ["gte ship S-100", "get shipp S-100", "delte ship S-100", "serch the charts"])
 def test_one_typing_mistake_is_tolerated(request_text: str) -> None:
     assert UNKNOWN_TOOL not in tools(request_text)
 

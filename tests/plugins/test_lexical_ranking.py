@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from helmdeck_core import Catalog, ConfigError, Ranking, top_k
 from helmdeck_plugins.lexical import helmdeck_rankers
 from helmdeck_plugins.lexical.index import LexicalIndex
+from tests.case_support import each_case
 
 
 def pack(name: str, description: str = "", **metadata: Any) -> dict[str, Any]:
@@ -116,14 +117,14 @@ def test_equal_scores_are_ordered_by_id() -> None:
     assert ids(rank(entries, "paint my fence")) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("request_text", ["", "   \n", "?!", "the of and"])
+@each_case("request_text", ["", "   \n", "?!", "the of and"])
 def test_request_without_terms_scores_zero_and_orders_by_id(request_text: str) -> None:
     ranking = rank(GARDEN, request_text)
     assert {score.score for score in ranking.scores} == {0.0}
     assert ids(ranking) == sorted(entry.id for entry in GARDEN.entries)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "variant",
     ["CHECK MY SOIL", "check my soil!!!", "Check, my soil?", "  check\tmy - soil. ", "«check my soil»"],
 )
@@ -140,13 +141,13 @@ def test_camel_case_name_matches_its_words_and_lower_case() -> None:
     assert ids(rank(entries, "GETTRAINTABLE"))[0] == "getTrainTable"
 
 
-@pytest.mark.parametrize("word", ["calculations", "Calculating", "calculated", "calculator"])
+@each_case("word", ["calculations", "Calculating", "calculated", "calculator"])
 def test_inflected_and_derived_forms_match(word: str) -> None:
     entries = catalog([pack("a", "Bake bread."), pack("b", "Calculate a mean.")])
     assert ids(rank(entries, word))[0] == "b"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_text", "best"),
     [
         ("请把这份报告翻译成英文", "zh"),
@@ -343,7 +344,7 @@ def test_matching_phrase_always_beats_a_name(name_words: list[str], data: st.Dat
     assert ids(rank(entries, " ".join(name_words)))[0] == "target"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "first"),
     [
         ("astrologers near me", "strology"),  # spelt nearly like the word of the catalog

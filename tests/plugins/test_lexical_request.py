@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from helmdeck_plugins.lexical.text import (
     unique_terms,
     words,
 )
+from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
@@ -44,7 +44,7 @@ def question_score(reading: Reading, word: str) -> float:
 # -- terms -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("parseHTTPHeader", "parse HTTP Header"),
@@ -62,7 +62,7 @@ def test_dots_underscores_and_digits_split_words() -> None:
     assert terms("blog.draft_v2") == ["blog", "draft", "v", "2"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "family",
     [
         ("store", "stores", "stored", "storing"),
@@ -78,7 +78,7 @@ def test_forms_of_a_word_share_a_stem(family: tuple[str, ...]) -> None:
     assert len({stem(word) for word in family}) == 1
 
 
-@pytest.mark.parametrize("word", ["news", "bus", "class", "is", "a", "", "ss"])
+@each_case("word", ["news", "bus", "class", "is", "a", "", "ss"])
 def test_short_and_odd_words_survive_stemming(word: str) -> None:
     assert stem(word) or not word
 
@@ -98,7 +98,7 @@ def test_encoded_data_is_not_a_word() -> None:
 # -- clauses -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_text", "expected"),
     [
         ("Translate this and send it to Bo", ["Translate this", "send it to Bo"]),
@@ -132,8 +132,8 @@ def test_urls_and_addresses_are_single_tokens() -> None:
 # -- request and document ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("joint", ["\n\n", "\n", " "])
-@pytest.mark.parametrize("order", ["before", "after"])
+@each_case("joint", ["\n\n", "\n", " "])
+@each_case("order", ["before", "after"])
 def test_pasted_announcement_is_separated_from_the_request(order: str, joint: str) -> None:
     text = NEWS + joint + REQUEST if order == "before" else REQUEST + joint + NEWS
     reading = read(text)
@@ -192,8 +192,8 @@ def test_case_does_not_change_the_split() -> None:
     assert read(text.upper()).weights == read(text.lower()).weights
 
 
-@pytest.mark.parametrize("document", sorted(path.name for path in DOCUMENTS.glob("*.txt")))
-@pytest.mark.parametrize("order", ["before", "after"])
+@each_case("document", sorted(path.name for path in DOCUMENTS.glob("*.txt")))
+@each_case("order", ["before", "after"])
 def test_documents_with_questions_do_not_outweigh_the_request(document: str, order: str) -> None:
     parts = [(DOCUMENTS / document).read_text(encoding="utf-8").strip(), REQUEST]
     relevant = frozenset(terms("translate text Greek mail result sister"))
@@ -213,7 +213,7 @@ def test_any_text_is_accepted(text: str) -> None:
     assert all(set(clause.terms) <= set(reading.weights) for clause in reading.clauses)
 
 
-@pytest.mark.parametrize("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
+@each_case("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
 def test_work_grows_linearly_with_the_request(work_counter: WorkCounter, unit: str) -> None:
     work_counter.assert_linear(lambda length: read(unit * (length // len(unit))), 40_000)
 

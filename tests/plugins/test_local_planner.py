@@ -26,6 +26,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.lexical import helmdeck_providers
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 ROOT = Path(__file__).parents[2]
 
@@ -163,7 +164,7 @@ def test_clause_without_match_is_a_gap() -> None:
     assert "tractor" in answer["steps"][1]["rationale"]
 
 
-@pytest.mark.parametrize("request_text", ["", "hm", "repair my tractor", "\ud800\x00"])
+@each_case("request_text", ["", "hm", "repair my tractor", "\ud800\x00"])
 def test_request_without_match_is_a_gap_and_not_an_empty_plan(request_text: str) -> None:
     assert tools(ask(request_text)) == ["unknown"]
 
@@ -281,7 +282,7 @@ def test_required_text_is_the_document_or_its_title() -> None:
     assert image == {"prompt": title}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "request_text",
     [
         "read the file a.txt",
@@ -331,9 +332,9 @@ def test_a_very_long_document_is_left_out_of_the_arguments(document: str) -> Non
     assert step["tool"] == "blog.draft" and step["args"] == {}
 
 
-@pytest.mark.parametrize("joint", ["", "\n", "\n\n", "\n\n\n"])
-@pytest.mark.parametrize("order", ["before", "after", "around"])
-@pytest.mark.parametrize("times", [2, 3, 5])
+@each_case("joint", ["", "\n", "\n\n", "\n\n\n"])
+@each_case("order", ["before", "after", "around"])
+@each_case("times", [2, 3, 5])
 def test_pasting_a_document_again_adds_no_steps(times: int, order: str, joint: str) -> None:
     request = "please draft a blog post about this, and generate an image"
     pasted = joint.join([ANNOUNCEMENT] * times)

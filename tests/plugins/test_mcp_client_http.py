@@ -129,7 +129,7 @@ def test_errors_of_tools_are_failures(deck):
 
 def test_a_large_result_is_a_failure_and_the_next_call_works(deck):
     with pytest.raises(PackError) as failed:
-        deck.run("demo__flood", {"megabytes": 50})
+        deck.run("demo__flood", {"megabytes": 5})
     assert failed.value.to_dict()["cause"] == "result_too_large"
     assert deck.run("demo__flood", {"megabytes": 1})["text"] == "x" * 1_000_000
 

@@ -5,6 +5,7 @@ import pytest
 from helmdeck_core import Catalog, Entry, EntryKind, Score
 from helmdeck_plugins.mcp_server.effects import Effect, by_effect, effect_of_request, effect_of_tool
 from helmdeck_plugins.mcp_server.fit import by_family, by_numbers, family_of
+from tests.case_support import each_case
 
 
 def entry(entry_id, **annotations):
@@ -13,7 +14,7 @@ def entry(entry_id, **annotations):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_text", "effect"),
     [
         ("show the open invoices", Effect.READ),
@@ -34,7 +35,7 @@ def test_effect_of_a_request_is_that_of_its_first_words(request_text, effect):
     assert effect_of_request(request_text) is effect
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tool", "effect"),
     [
         (entry("notes.add", readOnlyHint=True), Effect.READ),

@@ -16,6 +16,7 @@ from helmdeck_plugins.mcp_server import clients
 from helmdeck_plugins.mcp_server.client_files import MAX_BACKUPS, CannotEdit, added, removed, snippet
 from helmdeck_plugins.mcp_server.clients import CLIENTS
 from helmdeck_plugins.mcp_server.json_text import with_member, without_member
+from tests.case_support import each_case
 
 WORDS = ["/opt/helmdeck", "mcp"]
 EVERY = pytest.mark.parametrize("name", list(CLIENTS))
@@ -91,7 +92,7 @@ def test_an_older_entry_is_replaced_and_what_the_user_added_stays(name):
     assert ["a"] in entry.values()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text", "why"),
     [
         ("zed", '{\n  // my theme\n  "theme": "One"\n}\n', "comments"),
@@ -167,7 +168,7 @@ def test_difference_shows_no_credential_of_another_server():
     assert KEY not in added(CLIENTS["codex"], WORDS).diff()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "before",
     [
         "{}",

@@ -3,9 +3,8 @@
 import asyncio
 import os
 
-import pytest
-
 from helmdeck_plugins.mcp_server.input_lines import MAX_WAITING, InputLines
+from tests.case_support import each_case
 
 
 def lines_of(*parts):
@@ -25,7 +24,7 @@ def lines_of(*parts):
         os.close(reading)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("parts", "lines"),
     [
         ([], []),

@@ -23,6 +23,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.ollama.request import Options, context_window, render
 from helmdeck_plugins.providers.ollama.response import OllamaAnswer
+from tests.case_support import each_case
 from tests.plugins.natives_support import answered, asking, body_of, message, read, spoiled, spoken, summed, terms, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -96,7 +97,7 @@ def test_unsupported_tool_choice_is_reported_and_none_sends_no_tools():
 CLOSED = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response_format", "expected", "downgrades"),
     [
         (ResponseFormat("json_object", "a", {"type": "object"}), "json", ()),
@@ -117,7 +118,7 @@ def test_continued_answer_is_the_last_message():
     assert sent(request)["messages"][-1] == {"role": "assistant", "content": "1 2"}
 
 
-@pytest.mark.parametrize("options", [{"colour": "red"}, {"num_ctx": 0}, {"num_ctx": True}, {"num_ctx": "8k"}])
+@each_case("options", [{"colour": "red"}, {"num_ctx": 0}, {"num_ctx": True}, {"num_ctx": "8k"}])
 def test_invalid_option_is_named(options):
     with pytest.raises(InvalidRequest, match=f"providers.ollama.options.{next(iter(options))}"):
         Options.read(ProviderSettings(name="ollama", options=options))
@@ -160,7 +161,7 @@ def test_generate_api_response_is_read():
     assert (response.text, response.stop_reason) == ("Hello", StopReason.END_TURN)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "reason", "disposition"),
     [
         ("stop", StopReason.END_TURN, Disposition.FINAL),
@@ -209,7 +210,7 @@ def test_error_line_keeps_received_text_and_usage():
     assert (caught.value.excerpt, caught.value.sub_cause) == ("half", "error_in_200")
 
 
-@pytest.mark.parametrize("event", [None, 7, "x", [], {}, {"choices": []}])
+@each_case("event", [None, 7, "x", [], {}, {"choices": []}])
 def test_unrelated_json_line_is_a_failure(event):
     with pytest.raises(TransientUnknown, match="not one of Ollama's"):
         answered("ollama", event)

@@ -25,6 +25,7 @@ from helmdeck_core import (
 )
 from helmdeck_provider_kit import Secrets, quoted, retry_after_s
 from helmdeck_testing import Chunks, Ending, completion, make_deck, provider_settings
+from tests.case_support import each_case
 from tests.plugins import openai_support
 from tests.plugins.openai_support import PRESETS, REQUEST, Context, parse_response
 
@@ -95,14 +96,14 @@ CONTEXT_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "body", "kind"), STATUSES)
+@each_case(("status", "body", "kind"), STATUSES)
 def test_status_has_its_failure_class(status, body, kind):
     found = failure(status, body)
     assert type(found) is kind
     assert found.status == status
 
 
-@pytest.mark.parametrize("body", CONTEXT_ERRORS)
+@each_case("body", CONTEXT_ERRORS)
 def test_context_window_error_is_distinguished_from_bad_request(body):
     assert type(failure(400, body)) is ContextWindowExceeded
 
@@ -111,7 +112,7 @@ def test_context_window_error_with_status_500_is_recognised():
     assert type(failure(500, error("the request exceeds the available context size"))) is ContextWindowExceeded
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         "Automatic parser generation failed: JSON schema error at #: unrecognized type frob",
@@ -131,7 +132,7 @@ def test_rejected_schema_has_its_own_sub_cause(message):
     assert type(found) is InvalidRequest and found.sub_cause == "schema_refused" and "schema" in found.advice()[1]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "kind"),
     [(429, RateLimited), (401, AuthFailed), (500, ProviderUnavailable), (413, ContextWindowExceeded)],
 )
@@ -139,7 +140,7 @@ def test_field_mentioned_in_passing_does_not_change_the_cause(status, kind):
     assert type(failure(status, error("tokens per minute, response_format counted"))) is kind
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "message", "sub_cause"),
     [
         (400, "upstream: tool_use_failed", "tool_use_failed"),
@@ -173,7 +174,7 @@ def test_upstream_message_is_added():
     assert found.detail == "Provider returned error (upstream is busy)"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "detail"),
     [
         (b"<html><head><title>502 Bad ProviderPool</title></head><body>nginx</body></html>", "502 Bad ProviderPool"),
@@ -216,7 +217,7 @@ ERRORS_IN_200 = [
 ]
 
 
-@pytest.mark.parametrize(("body", "kind"), ERRORS_IN_200)
+@each_case(("body", "kind"), ERRORS_IN_200)
 def test_error_in_a_200_is_a_failure(body, kind):
     found = failure(200, body)
     assert type(found) is kind
@@ -236,7 +237,7 @@ def test_error_in_a_choice_is_a_failure_that_keeps_the_text(chat_server):
     assert found.excerpt == '{"steps": [{"to'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "kind", "sub_cause"),
     [
         (b"{}", TransientUnknown, "no_choices"),
@@ -381,7 +382,7 @@ def test_cancelled_call_stays_cancelled(silent):
 # -- how long to wait -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "body", "expected"),
     [
         ({"Retry-After": "7"}, error("x"), 7.0),
@@ -444,7 +445,7 @@ def test_html_page_and_partial_answer_are_redacted(chat_server):
     assert KEY not in repr(failing(server.base_url))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "Incorrect API key provided: sk-proj-abcd****wxyz.",

@@ -6,6 +6,7 @@ import pytest
 
 from helmdeck_core import CallFailed, Disposition, StopReason, TransientUnknown
 from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
+from tests.case_support import each_case
 from tests.plugins.openai_support import events, joined, read_stream, terms
 
 
@@ -49,8 +50,8 @@ def both(*calls):
 # -- calls ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ids", [("", ""), ("a", ""), ("", "a"), ("a", "a"), (None, None), (7, "a")])
-@pytest.mark.parametrize("names", [("look", "see"), ("look", "look")])
+@each_case("ids", [("", ""), ("a", ""), ("", "a"), ("a", "a"), (None, None), (7, "a")])
+@each_case("names", [("look", "see"), ("look", "look")])
 def test_every_tool_call_has_a_unique_id_and_its_own_arguments(ids, names):
     calls = [call(name, f'{{"n":{n}}}', id=given) for n, (name, given) in enumerate(zip(names, ids, strict=True))]
     for found in both(*calls):
@@ -91,7 +92,7 @@ def test_interleaved_chunks_of_parallel_calls_are_separated():
 # -- choices --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("indices", [(0, 1), (None, None), (1, 0), (1, 2)])
+@each_case("indices", [(0, 1), (None, None), (1, 0), (1, 2)])
 def test_only_one_of_several_choices_is_read(indices):
     texts = dict(zip(indices, ("first", "second"), strict=True))
     response = whole(
@@ -112,7 +113,7 @@ def test_only_choice_is_read_whatever_its_index():
 # -- counts ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("total", "output"),
     [(135, 103), (41, 9), (None, 9), (500, 9)],
 )
@@ -133,7 +134,7 @@ def test_late_usage_is_read_and_null_usage_is_ignored():
     assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("usage", "message", "disposition"),
     [
         ({"prompt_tokens": 4096, "completion_tokens": 0}, {}, Disposition.SHRINK),
@@ -184,9 +185,7 @@ def test_failed_content_filter_is_reported_also_within_a_stream():
 # -- ends and errors ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "end", [b"data: [DONE]\n\n", b"data: [DONE] \r\n\r\n", b"data:[DONE]", b"data:  [DONE]\n", b""]
-)
+@each_case("end", [b"data: [DONE]\n\n", b"data: [DONE] \r\n\r\n", b"data:[DONE]", b"data:  [DONE]\n", b""])
 def test_done_mark_may_vary_or_be_missing(end):
     answer = ChatAnswer(terms())
     read_stream(answer, events(chunk({"content": "hi"}), chunk(reason="stop"), done=False) + end)

@@ -25,6 +25,7 @@ from helmdeck_core import (
 from helmdeck_plugins.providers.openai_chat.presets import PRESETS as CHAT_PRESETS
 from helmdeck_provider_kit import in_context, looks_truncated
 from helmdeck_testing import completion, provider_settings
+from tests.case_support import each_case
 from tests.plugins.openai_support import PRESETS, Context, ask, look_up, parse_response
 
 
@@ -288,7 +289,7 @@ def test_invalid_header_is_named_but_not_shown():
     assert "cret" not in repr(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [None, "", "127.0.0.1:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://h/v1?key=1", "http://a b/"],
 )
@@ -353,7 +354,7 @@ def test_response_has_text_model_usage_quota_and_both_stop_reasons(chat_server):
     assert response.quota_metadata == {"x-ratelimit-remaining-requests": "41"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "expected"),
     [
         ({"content": "a", "reasoning_content": "deep"}, "deep"),
@@ -394,7 +395,7 @@ def test_tool_call_with_a_clean_stop_reason_is_a_tool_call():
     assert response.tool_calls == (ToolCall("c1", "look", '{"at": 1}'),)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter", "abort", "model_length", "quantum_halt", None])
+@each_case("reason", ["length", "content_filter", "abort", "model_length", "quantum_halt", None])
 def test_tool_calls_do_not_change_other_stop_reasons(reason):
     response = parsed({"content": None, "tool_calls": [CALL]}, reason)
     assert response.stop_reason is look_up(reason)
@@ -406,7 +407,7 @@ def test_truncated_arguments_are_kept_verbatim():
     assert response.tool_calls[0].arguments == '{"at": "se'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "expected"),
     [
         ({"function_call": {"name": "look", "arguments": "{}"}}, [("look", "{}")]),
@@ -426,9 +427,7 @@ def test_calls_are_read_in_every_format_and_need_a_name(message, expected):
     assert [(call.name, call.arguments) for call in parsed(message, "tool_calls").tool_calls] == expected
 
 
-@pytest.mark.parametrize(
-    "reason", [None, "", "error", "load", "network_error", "insufficient_system_resource", "newly_coined"]
-)
+@each_case("reason", [None, "", "error", "load", "network_error", "insufficient_system_resource", "newly_coined"])
 def test_unknown_or_missing_stop_reason_is_not_a_clean_end(reason):
     response = parsed({"content": "looks complete."}, reason)
     assert response.stop_reason is response.strict_stop_reason is StopReason.UNKNOWN
@@ -453,7 +452,7 @@ def test_full_context_window_reported_as_length_is_recognised():
     assert response.raw_stop_reason == "model_context_window_exceeded"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "reason"),
     [
         ({"content": '{"steps": [{"tool": "bl'}, "stop"),
@@ -470,9 +469,7 @@ def test_unreported_truncation_at_the_limit_is_recognised(message, reason):
     assert response.raw_stop_reason == reason
 
 
-@pytest.mark.parametrize(
-    ("text", "used"), [('{"steps": []}', 300), ("positive", 300), ("It ends here.", 300), ('{"steps": [', 299)]
-)
+@each_case(("text", "used"), [('{"steps": []}', 300), ("positive", 300), ("It ends here.", 300), ('{"steps": [', 299)])
 def test_complete_answers_keep_their_clean_stop_reason(text, used):
     response = parsed({"content": text}, "stop", max_tokens=300, usage={"completion_tokens": used})
     assert response.stop_reason is StopReason.END_TURN
@@ -490,7 +487,7 @@ def test_only_the_end_of_a_text_decides_about_truncation():
     assert looks_truncated("A whole sentence. " * 20 + "And half a")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("usage", "expected"),
     [
         (None, (0, 0, 0, 0)),
@@ -508,7 +505,7 @@ def test_usage_is_read_in_every_spelling_and_errors_are_ignored(usage, expected)
     assert (counts.input_tokens, counts.output_tokens, counts.cached_input_tokens, counts.reasoning_tokens) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         b'\xef\xbb\xbf{"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}',

@@ -20,6 +20,7 @@ from helmdeck_core import (
 from helmdeck_plugins.providers.error_rules import ERROR_RULES
 from helmdeck_provider_kit import HttpConnection, plain_text, quoted, read_error, retry_after_s
 from helmdeck_testing import completion
+from tests.case_support import each_case
 from tests.plugins.openai_support import ask, parse_response
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
@@ -51,8 +52,8 @@ def test_whitespace_before_a_key_does_not_leak_its_prefix(chat_server):
     assert caught.value.detail == "bad [redacted]"
 
 
-@pytest.mark.parametrize("blank", [" ", "\n", "\x00", "é"])
-@pytest.mark.parametrize("distance", range(0, 45, 3))
+@each_case("blank", [" ", "\n", "\x00", "é"])
+@each_case("distance", range(0, 45, 3))
 def test_key_at_the_read_limit_shows_no_part(distance, blank):
     text = "bad" + blank * (4000 - 3 - distance) + KEY + " and more"
     assert not shows_a_part(quoted(text, (KEY,)))
@@ -85,7 +86,7 @@ def test_secret_with_changed_whitespace_is_redacted():
     assert quoted("sent:  my\n secret   words.", ("my secret  words",)) == "sent: [redacted]."
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text_of",
     [
         lambda length: "x" * length,
@@ -183,8 +184,8 @@ def test_retry_after_from_any_body_is_finite_or_none(value, unit):
         assert is_a_wait(retry_after_s({}, facts))
 
 
-@pytest.mark.parametrize("digits", [10, 400, 5000, 1_000_000])
-@pytest.mark.parametrize("unit", ["s", "ms", "m", "m3s"])
+@each_case("digits", [10, 400, 5000, 1_000_000])
+@each_case("unit", ["s", "ms", "m", "m3s"])
 def test_excessively_long_number_is_no_retry_after(digits, unit):
     body = {"error": {"message": f"try again in {'9' * digits}{unit}"}}
     assert failure(429, body, {"retry-after": "9" * digits}).retry_after_s is None
@@ -224,7 +225,7 @@ def test_metadata_is_bounded_and_key_at_the_bound_shows_no_part():
     assert len(response(body, secrets=("x",)).served_model) == 200
 
 
-@pytest.mark.parametrize("model", ["xai-grok-4-fast-reasoning", "hf-internal/tiny", "m" * 200, "", "tiny  two"])
+@each_case("model", ["xai-grok-4-fast-reasoning", "hf-internal/tiny", "m" * 200, "", "tiny  two"])
 def test_key_like_model_name_is_kept(model):
     assert response({**completion("hi"), "model": model}, secrets=("tiny  two and more",)).served_model == model
 
@@ -258,7 +259,7 @@ def test_redirect_without_location_is_described_without_target(headers):
     assert "base_url" in found.advice()[1]
 
 
-@pytest.mark.parametrize("body", [b"null", b"42", b'"hello"', b"true", b"1" * 50, b"NaN"])
+@each_case("body", [b"null", b"42", b'"hello"', b"true", b"1" * 50, b"NaN"])
 def test_scalar_json_is_reported_as_no_completion(body):
     found = failure(200, body, {"content-type": "application/json"})
     assert (type(found), found.sub_cause) == (TransientUnknown, "wrong_shape")

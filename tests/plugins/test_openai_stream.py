@@ -27,6 +27,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from helmdeck_testing import Chunks, Ending, completion
+from tests.case_support import each_case
 from tests.plugins.openai_support import REQUEST, events, joined, opened, parse_response, read_stream, streamed, terms
 
 KEY = "sk-test-0123456789abcdef"
@@ -258,7 +259,7 @@ def test_is_final_without_reason_makes_a_response_final():
     assert outcome(said, usage, done=False, **known) == (StopReason.UNKNOWN, Disposition.RETRY)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "expected", "disposition"),
     [
         ("abort", StopReason.CANCELLED, Disposition.RETRY),
@@ -280,7 +281,7 @@ def test_every_native_stop_reason_has_a_disposition(reason, expected, dispositio
 # -- oddities of servers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     "pieces",
     [
         [call(0, "a", "look", "{"), call(0, arguments="}"), call(1, "b", "see", "{}")],
@@ -294,7 +295,7 @@ def test_every_native_stop_reason_has_a_disposition(reason, expected, dispositio
         [call(0, "a", "look"), {"index": 7, "function": None}, "junk", None, call(1, "b", "see")],
     ],
 )
-@pytest.mark.parametrize("is_split", [True, False])
+@each_case("is_split", [True, False])
 def test_call_chunks_are_assembled_with_any_numbering(pieces, is_split):
     chunks = [chunk(calling(piece)) for piece in pieces] if is_split else [chunk(calling(*pieces))]
     found = read(*chunks, chunk(reason="tool_calls")).tool_calls
@@ -554,7 +555,7 @@ def test_arguments_that_are_not_json_numbers_are_not_changed_to_null():
     assert [each.arguments for each in found.tool_calls] == ['{"x": NaN, "y": null}']
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "usage", "has_ended"),
     [
         ("The tide rises at", None, False),

@@ -12,6 +12,7 @@ from helmdeck_plugins.packs.html_text import html_text
 from helmdeck_plugins.packs.public_network import PublicNetwork, RefusedAddress, is_public
 from helmdeck_testing import make_deck
 from helmdeck_testing.byte_server import ByteServer
+from tests.case_support import each_case
 
 
 def response(body=b"", status="200 OK", **headers):
@@ -44,14 +45,12 @@ PRIVATE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", PRIVATE)
+@each_case("address", PRIVATE)
 def test_private_addresses_are_not_public(address):
     assert not is_public(address)
 
 
-@pytest.mark.parametrize(
-    "address", ["93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::808:808"]
-)
+@each_case("address", ["93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::808:808"])
 def test_public_addresses_are(address):
     assert is_public(address)
 

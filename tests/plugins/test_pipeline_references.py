@@ -3,6 +3,7 @@
 import pytest
 
 from helmdeck_plugins.pipelines.references import MissingValueError, expanded, references_of
+from tests.case_support import each_case
 
 VALUES = {
     "inputs": {"name": "Ada", "count": 3, "flag": False, "nothing": None, "code": "{{steps.a.text}}"},
@@ -10,7 +11,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("template", "value"),
     [
         ("{{inputs.count}}", 3),
@@ -46,7 +47,7 @@ def test_an_optional_input_that_is_missing_is_dropped_null_or_empty():
     assert expanded(template, VALUES) == {"kept": 1, "list": [None, 2], "text": "ab"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("template", "problem"),
     [
         ("{{steps.a.title}}", "steps.a has no 'title'; it has: text, rows, more"),
@@ -64,9 +65,7 @@ def test_a_missing_output_of_a_step_fails_and_is_named(template, problem):
     assert str(caught.value).startswith("{{steps.")
 
 
-@pytest.mark.parametrize(
-    "text", ["{{input.x}}", "{{inputs}}", "{{steps[0].x}}", "{{inputs.x | upper}}", "{{}}", "{{inputs.x y}}"]
-)
+@each_case("text", ["{{input.x}}", "{{inputs}}", "{{steps[0].x}}", "{{inputs.x | upper}}", "{{}}", "{{inputs.x y}}"])
 def test_what_is_not_a_reference_is_refused(text):
     with pytest.raises(ValueError, match="is not a reference|a name follows"):
         references_of([text])

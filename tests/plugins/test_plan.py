@@ -92,17 +92,16 @@ def test_a_pipeline_that_serves_the_request_is_one_step_and_pipeline_direct(plan
 
 
 @pytest.mark.parametrize(
-    ("steps", "complexity"),
+    ("steps", "complexity", "claimed"),
     [
-        ([BLOG], "single-action"),
-        ([MEMORY, BLOG], "pack-chain"),
-        ([step("helmdeck__pipeline-run", {"id": "research-to-blog"})], "pipeline-direct"),
-        ([step("helmdeck__pipeline-run", {"id": "research-to-blog"}), BLOG], "pack-chain"),
-        ([step("nonsense")], "single-action"),
-        ([], "single-action"),
+        ([BLOG], "single-action", "pipeline-direct"),
+        ([MEMORY, BLOG], "pack-chain", "single-action"),
+        ([step("helmdeck__pipeline-run", {"id": "research-to-blog"})], "pipeline-direct", "pack-chain"),
+        ([step("helmdeck__pipeline-run", {"id": "research-to-blog"}), BLOG], "pack-chain", "impossible"),
+        ([step("nonsense")], "single-action", 7),
+        ([], "single-action", None),
     ],
 )
-@pytest.mark.parametrize("claimed", ["single-action", "pipeline-direct", "pack-chain", "impossible", 7, None])
 def test_complexity_is_derived_from_the_steps(plan, steps, complexity, claimed):
     assert plan({"steps": steps, "complexity": claimed}).complexity == complexity
 

@@ -7,6 +7,7 @@ import pytest
 from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_plugins import reasoning
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 
 TAGS = reasoning.helmdeck_reasoning_tags()
 DECODER = Decoder(TAGS, [])
@@ -42,7 +43,7 @@ def test_tags_have_unique_names() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("block", CLOSED)
+@each_case("block", CLOSED)
 def test_draft_in_a_reasoning_block_is_not_the_answer(block: str) -> None:
     decoded = DECODER.decode(f"{block}\n{ANSWER}", dict)
     assert decoded.value == {"answer": 42}
@@ -50,7 +51,7 @@ def test_draft_in_a_reasoning_block_is_not_the_answer(block: str) -> None:
     assert DECODER.strip(f"{block}\n{ANSWER}").text == ANSWER
 
 
-@pytest.mark.parametrize("block", CLOSED)
+@each_case("block", CLOSED)
 def test_reasoning_block_alone_is_an_empty_answer(block: str) -> None:
     with pytest.raises(DecodeFailed) as caught:
         DECODER.decode(block, dict)
@@ -58,21 +59,21 @@ def test_reasoning_block_alone_is_an_empty_answer(block: str) -> None:
     assert DECODER.has_reasoning(block)
 
 
-@pytest.mark.parametrize("block", CLOSED)
+@each_case("block", CLOSED)
 def test_draft_in_a_truncated_reasoning_block_is_not_the_answer(block: str) -> None:
     cut = block[: block.index(" or a < b")]
     with pytest.raises(DecodeFailed):
         DECODER.decode(cut, dict, StopReason.MAX_TOKENS)
 
 
-@pytest.mark.parametrize("block", CLOSED)
+@each_case("block", CLOSED)
 def test_reasoning_block_is_removed_from_a_stream(block: str) -> None:
     stream = DECODER.stream()
     pieces = [stream.feed(char) for char in block + ANSWER] + [stream.finish()]
     assert "".join(visible for visible, _ in pieces).strip() == ANSWER
 
 
-@pytest.mark.parametrize(
+@each_case(
     "close",
     [
         "</think>",
@@ -96,9 +97,9 @@ def test_truncated_reasoning_fence_reads_the_same_whole_and_streamed() -> None:
     assert strip(once.text) == once
 
 
-@pytest.mark.parametrize("constrain", ["", " <|constrain|>json", "<|constrain|>json"])
-@pytest.mark.parametrize("start", ["", "<|start|>assistant"])
-@pytest.mark.parametrize("end", ["", "<|return|>", "<|end|>"])
+@each_case("constrain", ["", " <|constrain|>json", "<|constrain|>json"])
+@each_case("start", ["", "<|start|>assistant"])
+@each_case("end", ["", "<|return|>", "<|end|>"])
 def test_the_final_channel_is_the_answer(start: str, constrain: str, end: str) -> None:
     thoughts = f"{start}<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
     text = f"{thoughts}<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
@@ -106,9 +107,7 @@ def test_the_final_channel_is_the_answer(start: str, constrain: str, end: str) -
     assert DECODER.decode(text, dict).value == {"answer": 42}
 
 
-@pytest.mark.parametrize(
-    "word", ["<reason>", "<plan>", "<thinker>", "<thin", "< think>", "[REASON]", "[THINKS]", "<answer>"]
-)
+@each_case("word", ["<reason>", "<plan>", "<thinker>", "<thin", "< think>", "[REASON]", "[THINKS]", "<answer>"])
 def test_other_words_in_brackets_stay_text(word: str) -> None:
     text = f"{word} {ANSWER}"
     assert DECODER.strip(text).text == text
@@ -124,15 +123,15 @@ SPANS_AROUND_BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("text", SPANS_AROUND_BLOCKS)
+@each_case("text", SPANS_AROUND_BLOCKS)
 def test_mark_beside_a_removed_block_is_a_mention_exactly_if_it_is_one_without_the_block(text):
     stripped = DECODER.strip(text)
     again = DECODER.strip(stripped.text)
     assert (again.text, again.is_unclosed) == (stripped.text, stripped.is_unclosed)
 
 
-@pytest.mark.parametrize("text", SPANS_AROUND_BLOCKS)
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@each_case("text", SPANS_AROUND_BLOCKS)
+@each_case("size", [1, 2, 3, 5])
 def test_chunk_borders_do_not_change_what_a_mark_beside_a_block_is(text, size):
     def released(chunks):
         stream = DECODER.stream()
@@ -142,7 +141,7 @@ def test_chunk_borders_do_not_change_what_a_mark_beside_a_block_is(text, size):
     assert released(text[at : at + size] for at in range(0, len(text), size)) == released([text])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "sub_cause"),
     [
         ("<think>a</think>" * 3, "only_reasoning"),

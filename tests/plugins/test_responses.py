@@ -29,6 +29,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_testing import Chunks
+from tests.case_support import each_case
 from tests.plugins.openai_support import ask, events, joined, read_stream, streamed, terms
 
 USAGE = {
@@ -144,7 +145,7 @@ def test_stream_without_final_event_is_unknown():
     assert (found.text, found.stop_reason, found.raw_stop_reason) == ("Grüße an", StopReason.UNKNOWN, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "details", "expected", "raw"),
     [
         ("completed", None, StopReason.END_TURN, "completed"),
@@ -183,7 +184,7 @@ def test_custom_tool_accepts_any_string():
     assert read(whole(custom)).tool_calls == (ToolCall("c9", "sql", "SELECT 1"),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "kind"),
     [
         ("server_error", ProviderUnavailable),
@@ -222,7 +223,7 @@ def test_unfinished_response_is_pending(status):
     assert found.retryable
 
 
-@pytest.mark.parametrize("body", [[], "hello", None, {}, {"choices": []}])
+@each_case("body", [[], "hello", None, {}, {"choices": []}])
 def test_unrelated_json_is_reported(body):
     assert failing(body).sub_cause == "wrong_shape"
 

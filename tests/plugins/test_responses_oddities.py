@@ -10,6 +10,7 @@ import pytest
 from helmdeck_core import Message, Role, StopReason, TextPart
 from helmdeck_plugins.providers.openai_responses.request import Options, render
 from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
+from tests.case_support import each_case
 from tests.plugins.openai_support import REQUEST, ask, events, joined, read_stream, terms
 
 
@@ -63,8 +64,8 @@ OUTPUT = [
 ]
 
 
-@pytest.mark.parametrize("ids", ["same", "other", None])
-@pytest.mark.parametrize("has_reasoning_in_front", [False, True])
+@each_case("ids", ["same", "other", None])
+@each_case("has_reasoning_in_front", [False, True])
 def test_repeated_items_are_recognised_with_other_numbers_and_ids(ids, has_reasoning_in_front):
     output = [{**item, "id": item["id"] if ids == "same" else ids and f"other-{item['id']}"} for item in OUTPUT]
     end = event("completed", response={"status": "completed", "output": output[not has_reasoning_in_front :]})
@@ -92,7 +93,7 @@ def test_object_arguments_are_read(arguments):
     assert facts(whole(call(arguments=arguments))) == ("", [("look", '{"x":1}')])
 
 
-@pytest.mark.parametrize("arguments", [None, "", {}, "null", "{}"])
+@each_case("arguments", [None, "", {}, "null", "{}"])
 def test_missing_arguments_are_an_empty_object(arguments):
     assert facts(whole(call(arguments=arguments))) == ("", [("look", "{}")])
 
@@ -104,7 +105,7 @@ def test_content_can_be_a_string():
 # -- states ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "why", "reason", "raw"),
     [
         ("completed", None, StopReason.END_TURN, "completed"),

@@ -14,6 +14,7 @@ import pytest
 
 from helmdeck_core.cli import ExitCode, main
 from helmdeck_plugins.scaffold.render import KINDS, render
+from tests.case_support import each_case
 from tests.unit.cli_support import ROOT, environment
 
 NAME = "tide-tables"
@@ -47,7 +48,7 @@ def python(*words, folder, site):
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_distribution_is_complete_and_contains_no_placeholder(kind):
     files = render(kind, NAME)
     module = f"helmdeck_{kind.replace('-', '_')}_tide_tables"
@@ -85,7 +86,7 @@ def test_new_code_passes_the_linter_and_the_formatter_of_its_own_settings(name, 
         assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_new_code_uses_public_names_only(kind):
     files = render(kind, NAME)
     for path, text in files.items():

@@ -14,6 +14,7 @@ from helmdeck_plugins.packs.validation import StepChecker
 from helmdeck_plugins.providers.openai_chat.request import Options
 from helmdeck_plugins.providers.schema_dialects import DIALECTS, OPENAI_MODELS, dialect_of
 from helmdeck_provider_kit import adapted_form, pick_form
+from tests.case_support import each_case
 from tests.plugins.schema_support import (
     NARROW,
     RUN,
@@ -32,6 +33,12 @@ KINDS = pytest.mark.parametrize("kind", ["plan", "route"])
 @pytest.fixture(scope="module")
 def everything():
     return Helmdeck(environ={}).catalog
+
+
+@pytest.fixture(scope="module")
+def example_forms(everything):
+    """The forms of plans and routes over the example catalog."""
+    return {kind: forms_of(everything, kind) for kind in ("plan", "route")}
 
 
 def checked(entries, plan):
@@ -71,8 +78,8 @@ def test_every_schema_uses_only_supported_keywords(entries):
 
 @EVERY
 @KINDS
-def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kind, everything):
-    picked, passed = pick_form(SchemaOffer(tuple(forms_of(everything, kind).values())), dialect)
+def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kind, example_forms):
+    picked, passed = pick_form(SchemaOffer(tuple(example_forms[kind].values())), dialect)
     schema = adapted_form(picked, dialect).schema
     assert_is_taken(schema, dialect)
     Draft202012Validator.check_schema(schema)
@@ -81,8 +88,8 @@ def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kin
 
 
 @EVERY
-def test_every_route_is_valid_in_every_dialect(dialect, everything):
-    form = forms_of(everything, "route")["arguments"]
+def test_every_route_is_valid_in_every_dialect(dialect, example_forms):
+    form = example_forms["route"]["arguments"]
     route = {
         "recommendation": {"id": "web.scrape", "kind": "pack", "suggested_inputs": {"urls": ["u"]}, "why": "w"},
         "alternatives": [{"id": "blog.draft", "kind": "pack", "why": "w"}],
@@ -90,14 +97,14 @@ def test_every_route_is_valid_in_every_dialect(dialect, everything):
         "reasoning": "r",
     }
     assert Draft202012Validator(form.schema).is_valid(route)
-    picked, _ = pick_form(SchemaOffer(tuple(forms_of(everything, "route").values())), dialect)
+    picked, _ = pick_form(SchemaOffer(tuple(example_forms["route"].values())), dialect)
     schema = adapted_form(picked, dialect).schema
     assert msgspec.convert(expressed(route, schema, schema), RouteAnswer).recommendation.id == "web.scrape"
 
 
 @EVERY
-def test_unknown_tool_is_invalid_in_every_dialect(dialect, everything):
-    picked, _ = pick_form(SchemaOffer(tuple(forms_of(everything).values())), dialect)
+def test_unknown_tool_is_invalid_in_every_dialect(dialect, example_forms):
+    picked, _ = pick_form(SchemaOffer(tuple(example_forms["plan"].values())), dialect)
     schema = adapted_form(picked, dialect).schema
     for tool, args, is_possible in (
         ("clock.now", {}, False),
@@ -122,7 +129,7 @@ def many(number, inputs):
     return Catalog.from_data({"packs": [{"name": f"tool.{n:04}", "input_schema": schema} for n in range(number)]}, "t")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "number", "inputs", "form", "why"),
     [
         ("openai", 200, ["a", "b"], "arguments", ""),
@@ -144,8 +151,8 @@ def test_schema_above_the_limits_is_reduced_to_ids_then_to_any_json(name, number
     assert why in "; ".join(passed)
 
 
-def test_slow_compiling_server_gets_the_smallest_schema(everything):
-    offer = SchemaOffer(tuple(forms_of(everything).values()), is_steady=False)
+def test_slow_compiling_server_gets_the_smallest_schema(example_forms):
+    offer = SchemaOffer(tuple(example_forms["plan"].values()), is_steady=False)
     assert pick_form(offer, DIALECTS["openai"])[0].name == "ids"
     assert pick_form(offer, DIALECTS["json-schema"])[0].name == "arguments"
 
@@ -157,7 +164,7 @@ def test_schema_is_adapted_once_per_dialect(everything):
     assert forms_of(everything)["arguments"] is form
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "name"),
     [("gpt-5.4", "openai"), ("gpt-4o", "openai"), ("gpt-4.1-mini", "openai"), ("o3-mini", "openai")]
     + [(model, None) for model in ("gpt-4-turbo", "gpt-4", "gpt-3.5-turbo", "gpt-4o-2024-05-13", "o1-mini")],

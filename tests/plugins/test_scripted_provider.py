@@ -46,6 +46,7 @@ from helmdeck_testing import (
     whitespace_loop,
 )
 from helmdeck_testing import chat_server as serving
+from tests.case_support import each_case
 
 
 def asking(text="hello", model="scripted/any", **fields):
@@ -148,7 +149,7 @@ def test_invalid_reply_is_named():
 # -- failures -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cause", list(FailureClass))
+@each_case("cause", list(FailureClass))
 def test_every_cause_can_be_raised_by_name(cause):
     with pytest.raises(CallFailed) as caught:
         ask(Fail(cause.value, retry_after_s=2.0, status=400, detail="d", sub_cause="s"))
@@ -172,7 +173,7 @@ def test_custom_exception_is_raised_with_its_fields(deck_with):
     assert mine.model == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("mode", "text", "stop_reason"),
     [
         (empty_stop, "", StopReason.END_TURN),

@@ -17,6 +17,7 @@ from helmdeck_plugins.providers.ollama import request as ollama_request
 from helmdeck_plugins.providers.openai_chat import request as openai_request
 from helmdeck_plugins.providers.openai_responses import request as responses_request
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 RENDERS = {
     "openai": lambda request: openai_request.render(request, openai_request.Options()),
@@ -62,8 +63,8 @@ def test_shared_and_plain_texts_are_equal():
     assert "shared" not in repr(TextPart("ab", shared=SharedText("a")))
 
 
-@pytest.mark.parametrize("image", [(), (IMAGE,)], ids=["words", "words and an image"])
-@pytest.mark.parametrize("render", RENDERS.values(), ids=RENDERS)
+@each_case("image", [(), (IMAGE,)], ids=["words", "words and an image"])
+@each_case("render", RENDERS.values(), ids=RENDERS)
 def test_every_format_sends_the_same_bytes_with_shared_texts(render, image):
     parts = (TextPart(f"{HARD}{HARD}", shared=SharedText(HARD)), TextPart(HARD), *image)
     system = Message(Role.SYSTEM, (TextPart(HARD, ends_prefix=True, shared=SharedText(HARD)),))
@@ -73,8 +74,8 @@ def test_every_format_sends_the_same_bytes_with_shared_texts(render, image):
     assert msgspec.json.encode(HARD)[1:-1] in render(request).body
 
 
-@pytest.mark.parametrize("render", RENDERS.values(), ids=RENDERS)
-@pytest.mark.parametrize("where", ["shared", "rest", "another part"])
+@each_case("render", RENDERS.values(), ids=RENDERS)
+@each_case("where", ["shared", "rest", "another part"])
 def test_lone_surrogate_is_replaced_anywhere(render, where):
     half = {where: "\ud800"}
     shared = SharedText(f"a{half.get('shared', '')}")

@@ -12,6 +12,7 @@ from helmdeck_pack_kit import annotations_of
 from helmdeck_plugins.catalogs import EXAMPLE
 from helmdeck_plugins.packs import extracts, fetch, files, images, svg, writing
 from helmdeck_testing import completion, make_deck, scripted_provider
+from tests.case_support import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
 ANNOUNCEMENT = (ROOT / "docs/examples/announcement.txt").read_text(encoding="utf-8")
@@ -28,7 +29,7 @@ def deck(deck_with, tmp_path):
     return deck_with(config={"packs": {"artifacts": str(tmp_path / "out")}})
 
 
-@pytest.mark.parametrize("shipped", SHIPPED, ids=lambda each: each.name)
+@each_case("shipped", SHIPPED, ids=lambda each: each.name)
 def test_pack_is_what_the_example_catalog_describes(shipped):
     example = CATALOG[shipped.name]
     assert shipped.description == example["description"]

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from helmdeck_core import DISPOSITIONS, Disposition, StopReason, StopReasonTable, hookimpl
 from helmdeck_plugins import stop_reasons
 from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat
+from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 TABLES = {
     table.name: table.reasons
@@ -94,14 +96,20 @@ WITHOUT_WIRE_FORMAT = [
 ]
 
 
-@pytest.mark.parametrize(("wire_format", "raw", "expected"), ROWS)
-def test_native_stop_reason_is_normalised_by_its_table(deck_with, wire_format, raw, expected):
-    assert deck_with().runtime.normalise_stop(raw, wire_format) is expected
+@pytest.fixture(scope="module")
+def normalise():
+    with make_deck() as deck:
+        yield deck.runtime.normalise_stop
 
 
-@pytest.mark.parametrize(("raw", "expected"), WITHOUT_WIRE_FORMAT)
-def test_reason_without_table_name_is_looked_up_in_all_tables(deck_with, raw, expected):
-    assert deck_with().runtime.normalise_stop(raw, "") is expected
+@each_case(("wire_format", "raw", "expected"), ROWS)
+def test_native_stop_reason_is_normalised_by_its_table(normalise, wire_format, raw, expected):
+    assert normalise(raw, wire_format) is expected
+
+
+@each_case(("raw", "expected"), WITHOUT_WIRE_FORMAT)
+def test_reason_without_table_name_is_looked_up_in_all_tables(normalise, raw, expected):
+    assert normalise(raw, "") is expected
 
 
 def test_no_native_reason_has_two_meanings():
@@ -167,6 +175,6 @@ def test_native_reason_has_a_disposition_unless_the_response_overrides_it(deck_w
     assert deck_with(Paused()).runtime.disposition_of(raw, reason, "acme") is expected
 
 
-@pytest.mark.parametrize("reason", StopReason)
+@each_case("reason", StopReason)
 def test_every_stop_reason_has_a_disposition(reason):
     assert reason in DISPOSITIONS

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import StopReason
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 DECK = make_deck()
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)
@@ -178,7 +179,14 @@ def test_reading_never_fails_and_is_idempotent(text, stop):
     assert not (read.calls and stop not in (None, StopReason.END_TURN, StopReason.TOOL_CALL))
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def counted_deck(work_counter):
+    """Made while work is counted, so that its patterns count."""
+    with make_deck() as deck:
+        yield deck
+
+
+@each_case(
     "piece",
     [
         *MARKS,
@@ -192,6 +200,5 @@ def test_reading_never_fails_and_is_idempotent(text, stop):
         "> <tool_call>",
     ],
 )
-def test_work_grows_linearly_with_the_text(work_counter, piece):
-    with make_deck() as deck:
-        work_counter.assert_linear(lambda count: deck.tool_calls("x" + piece * count, model="glm llama"), 200)
+def test_work_grows_linearly_with_the_text(work_counter, counted_deck, piece):
+    work_counter.assert_linear(lambda count: counted_deck.tool_calls("x" + piece * count, model="glm llama"), 200)

@@ -27,6 +27,7 @@ from helmdeck_plugins.transports import aiohttp_session, httpx_client, httpx_poo
 from helmdeck_plugins.transports.aiohttp import open_aiohttp
 from helmdeck_provider_kit import HttpConnection
 from helmdeck_testing import provider_settings
+from tests.case_support import each_case
 
 AIOHTTP = {
     aiohttp.ClientConnectorError: ConnectFailed,
@@ -77,9 +78,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("module", "kind", "expected"), [(module, *row) for module, table in TABLES for row in table.items()]
-)
+@each_case(("module", "kind", "expected"), [(module, *row) for module, table in TABLES for row in table.items()])
 def test_every_exception_of_a_library_has_its_class(module, kind, expected):
     class Raised(kind):
         """One of which only the class counts."""
@@ -113,7 +112,7 @@ class Failing:
         pass
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "expected", "sub_cause", "detail"),
     [
         (ConnectFailed("Connection refused"), ProviderUnavailable, "unreachable", "Connection refused"),

@@ -11,6 +11,7 @@ from helmdeck_core import Catalog, Entry, EntryKind
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_plugins.trim import first_sentence, helmdeck_trim_steps
+from tests.case_support import each_case
 
 STEPS = [Contribution("trim", step) for step in helmdeck_trim_steps()]
 SPEC_ORDER = [
@@ -169,7 +170,7 @@ def test_tool_schemas_are_reduced_before_removal():
     assert json.loads(guide.whole(names.index("pack.input_schema")))["packs"][0]["input_schema"] == ["mode", "n"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "first"),
     [
         ("One. Two.", "One."),
@@ -200,7 +201,7 @@ def test_first_sentence_ends_at_its_real_end(text, first):
     assert first_sentence(text) == first
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text_of",
     [
         lambda count: "e.g. " * count,

@@ -19,6 +19,7 @@ from helmdeck_core import (
     SafetyFiltered,
 )
 from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
+from tests.case_support import each_case
 from tests.plugins.openai_support import events, parse_response, read_stream, terms
 
 
@@ -122,7 +123,7 @@ IN_A_200 = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "body", "kind"),
     [
         *((*case, QuotaExhausted) for case in SPENT),
@@ -134,13 +135,13 @@ def test_vendor_error_has_its_cause_with_any_status(status, body, kind):
     assert type(failure(status, body)) is kind
 
 
-@pytest.mark.parametrize(("status", "body", "kind", "sub_cause"), OTHERS)
+@each_case(("status", "body", "kind", "sub_cause"), OTHERS)
 def test_vendor_error_has_its_sub_cause(status, body, kind, sub_cause):
     found = failure(status, body)
     assert (type(found), found.sub_cause) == (kind, sub_cause)
 
 
-@pytest.mark.parametrize(("body", "kind"), IN_A_200)
+@each_case(("body", "kind"), IN_A_200)
 def test_error_in_a_200_is_classified_by_its_message(body, kind):
     assert type(failure(200, body)) is kind
 
@@ -157,7 +158,7 @@ def test_error_event_in_a_stream_keeps_the_generated_text():
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         "max_tokens is too large: 5000. This model supports at most 4096 completion tokens",

@@ -18,6 +18,7 @@ from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_provider_kit import EventFeed, ReaderContext
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 from tests.plugins.natives_support import cut, ndjson, paths, replaced, sse
 
 RUNTIME = make_deck().runtime
@@ -245,7 +246,7 @@ def test_byte_order_mark_and_missing_end_are_ignored(wire_format, bom):
         assert read(wire_format, bom + body.rstrip(b"\n") + end) == expected(wire_format)
 
 
-@pytest.mark.parametrize("wire_format", [wire_format for wire_format in STREAMS if wire_format != "ollama"])
+@each_case("wire_format", [wire_format for wire_format in STREAMS if wire_format != "ollama"])
 def test_other_sse_fields_and_multi_line_data_are_handled(wire_format):
     pieces = [PING]
     for number, event in enumerate(STREAMS[wire_format]):

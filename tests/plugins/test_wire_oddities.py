@@ -10,6 +10,7 @@ from helmdeck_core import CallFailed, ToolCall
 from helmdeck_provider_kit import NOT_JSON, EventFeed, decode_json
 from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES
 from helmdeck_testing.server_formats.base import ScriptedAnswer
+from tests.case_support import each_case
 from tests.plugins.test_wire_laws import ANSWERS, RUNTIME, reader_context
 
 FORMATS = {
@@ -19,7 +20,7 @@ FORMATS = {
     "gemini": GEMINI,
     "ollama": OLLAMA,
 }
-each = pytest.mark.parametrize("wire_format", FORMATS)
+each_format = pytest.mark.parametrize("wire_format", FORMATS)
 WITH_JSON_TEXT = ("openai", "openai-responses", "anthropic")
 """Formats that stream the arguments of a call as JSON in strings."""
 
@@ -77,8 +78,8 @@ ODD_STRINGS = {
 """The bytes in a JSON string, and its value."""
 
 
-@each
-@pytest.mark.parametrize("raw", ODD_STRINGS)
+@each_format
+@each_case("raw", ODD_STRINGS)
 def test_odd_characters_in_text_are_read_or_replaced(wire_format, raw):
     for read in bodies(wire_format, ScriptedAnswer(text="a@@@b")):
         response, deltas = read(lambda body: body.replace(b"@@@", raw))
@@ -87,8 +88,8 @@ def test_odd_characters_in_text_are_read_or_replaced(wire_format, raw):
         encode_all(response, deltas)
 
 
-@each
-@pytest.mark.parametrize("end", ["\\ud83d", "\\\\ud83d", "\\"])
+@each_format
+@each_case("end", ["\\ud83d", "\\\\ud83d", "\\"])
 def test_text_that_ends_like_half_a_character_is_complete(wire_format, end):
     for read in bodies(wire_format, ScriptedAnswer(text=f"x{end}", reasoning=f"y{end}")):
         response, deltas = read(lambda body: body)
@@ -96,8 +97,8 @@ def test_text_that_ends_like_half_a_character_is_complete(wire_format, end):
         encode_all(response, deltas)
 
 
-@pytest.mark.parametrize("wire_format", WITH_JSON_TEXT)
-@pytest.mark.parametrize("shift", range(12))
+@each_case("wire_format", WITH_JSON_TEXT)
+@each_case("shift", range(12))
 def test_escaped_character_in_arguments_may_be_split_anywhere(wire_format, shift):
     arguments = json.dumps({"a": "x" * shift + "\U0001f600"})
     answer = ScriptedAnswer(tool_calls=(ToolCall("c1", "look", arguments),), stop="tool_calls")
@@ -110,8 +111,8 @@ def test_escaped_character_in_arguments_may_be_split_anywhere(wire_format, shift
 NUMBERS = ["NaN", "Infinity", "-Infinity", "1e400", "-0", "-0.0", "9" * 400, "9" * 5_000, "0." + "1" * 500]
 
 
-@each
-@pytest.mark.parametrize("number", NUMBERS)
+@each_format
+@each_case("number", NUMBERS)
 def test_numbers_in_arguments_are_read_or_malformed(wire_format, number):
     """A call with a number that JSON does not have is never a truncated one, for which more output would be asked."""
     try:
@@ -137,8 +138,8 @@ def test_numbers_in_arguments_are_read_or_malformed(wire_format, number):
         encode_all(response, deltas)
 
 
-@each
-@pytest.mark.parametrize("raw", [rb'{"\ud800":1,"\ud801":2}', rb'"\ud800"', rb'"\ude00\ud83d"', rb'{"a":1,"a":2}'])
+@each_format
+@each_case("raw", [rb'{"\ud800":1,"\ud801":2}', rb'"\ud800"', rb'"\ude00\ud83d"', rb'{"a":1,"a":2}'])
 def test_odd_strings_in_arguments_can_be_encoded(wire_format, raw):
     arguments = f'{{"a": {raw.decode()}}}' if wire_format in WITH_JSON_TEXT else json.dumps({"a": 424242})
     answer = ScriptedAnswer(tool_calls=(ToolCall("c1", "look", arguments),), stop="tool_calls")

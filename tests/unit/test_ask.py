@@ -28,6 +28,7 @@ from helmdeck_core import (
     WrongShape,
 )
 from helmdeck_testing import StubProvider, make_deck, plugin_with
+from tests.case_support import each_case
 
 pydantic = pytest.importorskip("pydantic")
 
@@ -340,7 +341,7 @@ def test_decode_reads_the_same_types():
 BLOCKING = ["plan", "route", "run", "complete", "ask", "models"]
 
 
-@pytest.mark.parametrize("name", BLOCKING)
+@each_case("name", BLOCKING)
 def test_blocking_methods_have_the_signature_of_the_coroutines(name):
     sync, coroutine = getattr(Helmdeck, name), getattr(Helmdeck, f"a{name}")
     assert inspect.signature(sync) == inspect.signature(coroutine)

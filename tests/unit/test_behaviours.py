@@ -33,6 +33,7 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"
@@ -315,7 +316,7 @@ def test_a_draft_in_reasoning_is_not_the_plan_in_any_tier(answering, model):
     assert [step.tool for step in deck.plan(ASK, model=model).steps] == ["blog.draft"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "<mu<muse/>se>x",

@@ -7,6 +7,7 @@ import pytest
 from helmdeck_catalog_kit import load_catalog_file, read_catalog
 from helmdeck_core import Catalog, CatalogError, CatalogSource, ConfigError, EntryKind, hookimpl
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 
 def pack(name="a.b", **more):
@@ -37,7 +38,7 @@ def test_the_later_catalog_replaces_an_id_where_it_stands():
     assert [(entry.id, entry.source) for entry in merged.entries] == [("a", "two"), ("b", "one"), ("c", "two")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "where", "words"),
     [
         (None, "$", "null"),

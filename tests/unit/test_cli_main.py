@@ -15,6 +15,7 @@ from helmdeck_core.cli.registry import CommandRegistry
 from helmdeck_core.cli.runner import split
 from helmdeck_core.config.types import PluginsConfig
 from helmdeck_core.errors import FAILURES, FailureClass, PackError, PackErrorCode
+from tests.case_support import each_case
 from tests.unit.cli_support import PLUGIN, ROOT, Cli, environment, leave_the_machine, start
 
 REGISTRY = CommandRegistry.load(PluginsConfig(autoload=False))
@@ -40,7 +41,7 @@ def with_stub(installed_plugin, monkeypatch):
 # -- finding the command -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "command", "rest"),
     [
         ([], "", []),

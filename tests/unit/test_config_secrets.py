@@ -30,6 +30,7 @@ from helmdeck_core.config.types import Config, ProviderConfig, is_hidden
 from helmdeck_provider_kit import HttpConnection
 from helmdeck_provider_kit.settings import proxy_at
 from helmdeck_testing import EventRecorder, make_deck
+from tests.case_support import each_case
 from tests.unit.cli_support import Cli, leave_the_machine
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
@@ -210,7 +211,7 @@ def test_failure_to_open_a_sink_shows_no_secret():
     assert KEY not in str(caught.value) + str(caught.value.__notes__) and caught.value.__context__ is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "proxy_url", "credentials"),
     [
         (f"http://ann:{KEY}@host:3128", "http://host:3128", f"ann:{KEY}"),

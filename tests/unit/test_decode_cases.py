@@ -12,6 +12,7 @@ from benchmarks.peers_decode import is_same
 from helmdeck_core import DecodeFailed, StopReason, schema_problems
 from helmdeck_plugins import json_repair, reasoning, refusals
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 
 DECODER = Decoder(
     reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
@@ -21,7 +22,7 @@ CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitline
 STOPS = {"stop": StopReason.END_TURN, "length": StopReason.MAX_TOKENS, None: None}
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
+@each_case("case", [pytest.param(case, id=case["id"]) for case in CASES])
 def test_response_is_decoded_or_fails_as_expected(case: dict[str, Any]) -> None:
     outcomes = [case["expect"], *case.get("alt", ())]
     schema = case.get("schema", {})

@@ -11,6 +11,7 @@ import pytest
 from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_plugins import json_repair, reasoning
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 
 DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 
@@ -25,7 +26,7 @@ def decode_failure(text: str, stop: StopReason | None = StopReason.END_TURN) -> 
     return caught.value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tools", "step", "repairs"),
     [
         ('[{"tool": "a"}]', "a", "strict", ()),
@@ -55,7 +56,7 @@ def test_list_is_decoded_and_missing_brackets_are_reported(
     assert (decoded.step, decoded.repairs) == (step, repairs)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "sub_cause"),
     [
         ('[{"tool": "a"}, {"tool"', "cut"),
@@ -76,8 +77,8 @@ def test_objects_of_a_truncated_response_are_not_a_list() -> None:
     assert decode_failure('{"tool": "a"}\n{"tool": "b"}', StopReason.MAX_TOKENS).sub_cause == "not_a_list"
 
 
-@pytest.mark.parametrize("stop", [StopReason.UNKNOWN, StopReason.CANCELLED, StopReason.MAX_TOKENS])
-@pytest.mark.parametrize("text", ['{"tool": "a"}\n{"tool": "b"}\n', '{"tool": "a"}', '```json\n{"tool": "a"}\n```'])
+@each_case("stop", [StopReason.UNKNOWN, StopReason.CANCELLED, StopReason.MAX_TOKENS])
+@each_case("text", ['{"tool": "a"}\n{"tool": "b"}\n', '{"tool": "a"}', '```json\n{"tool": "a"}\n```'])
 def test_objects_without_brackets_are_not_a_list_if_the_response_may_lack_some(text: str, stop: StopReason) -> None:
     decode_failure(text, stop)
 

@@ -17,6 +17,7 @@ from helmdeck_core import DecodeFailed, DecodeStep, FailureClass, ReasoningTag, 
 from helmdeck_core.errors import FAILURES
 from helmdeck_plugins import json_repair, reasoning
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
 DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
@@ -87,7 +88,7 @@ def test_bytes_are_decoded_like_strings() -> None:
     assert DECODER.decode(text.encode(), dict).value == {"a": "é"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "step"),
     [
         (f"\n {PLAN_TEXT}\n\n", "strict"),
@@ -111,7 +112,7 @@ def test_fences_and_prose_around_the_object_are_ignored(text: str, step: str) ->
     assert (decoded.value, decoded.step, decoded.repairs) == (PLAN, step, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         f'<think>maybe {{"steps": []}}</think>\n{PLAN_TEXT}',
@@ -131,7 +132,7 @@ def test_reasoning_is_never_the_answer(text: str) -> None:
     assert DECODER.decode(text, dict).value == PLAN
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "text", "expected"),
     [
         ("```think\nx\n```", "```thinking\ny\n```", "\ny"),
@@ -151,7 +152,7 @@ def test_stripped_reasoning_is_returned() -> None:
     assert DECODER.decode('<think>first</think><think>then</think>{"a": 1}', dict).reasoning == "first\nthen"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         "<think>b</think>",
@@ -164,14 +165,14 @@ def test_stripped_reasoning_is_returned() -> None:
         "&amp;",
     ],
 )
-@pytest.mark.parametrize("around", ["{}", "<think>hm</think>\n{}", "```json\n{}\n```", "So: {} Right?"])
+@each_case("around", ["{}", "<think>hm</think>\n{}", "```json\n{}\n```", "So: {} Right?"])
 def test_strings_of_a_value_are_unchanged(content: str, around: str) -> None:
     value = {"text": content, "more": {"n": [1]}}
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=2)):
         assert DECODER.decode(around.replace("{}", text), dict).value == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     "prose",
     [
         "use {placeholder} or {name}:",
@@ -229,7 +230,7 @@ def test_other_objects_in_an_unclosed_block_are_ignored(text: str) -> None:
 # -- failures ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "stop", "cause", "sub_cause"),
     [
         ("", StopReason.SAFETY_BLOCKED, FailureClass.SAFETY_FILTERED, "empty"),
@@ -259,7 +260,7 @@ def test_cause_of_an_empty_response_depends_on_the_stop_reason(
     assert str(failure).startswith("the answer is empty")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stop", "cause"),
     [
         (StopReason.MAX_TOKENS, FailureClass.LENGTH_TRUNCATED),
@@ -271,7 +272,7 @@ def test_cause_of_an_empty_response_depends_on_the_stop_reason(
         (None, FailureClass.CONSTRAINED_DEADLOCK),
     ],
 )
-@pytest.mark.parametrize("text", ["I cannot help with that.", '{"steps": [{"a": 1},', "[1, 2]", '{"a" "b"}'])
+@each_case("text", ["I cannot help with that.", '{"steps": [{"a": 1},', "[1, 2]", '{"a" "b"}'])
 def test_cause_of_an_undecodable_response_depends_on_the_stop_reason(
     text: str, stop: StopReason | None, cause: FailureClass
 ) -> None:
@@ -279,7 +280,7 @@ def test_cause_of_an_undecodable_response_depends_on_the_stop_reason(
     assert (failure.cause, failure.is_empty) == (cause, False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "sub_cause"),
     [
         ("no JSON in here", "no_json"),
@@ -319,7 +320,7 @@ def test_each_cause_has_a_distinct_next_action() -> None:
     assert len({FAILURES[cause]("x").next_action for cause in causes}) == len(causes)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "path", "expected", "found"),
     [
         ('{"steps": [{"tool": "x", "count": "two"}]}', "$.steps[0].count", "int", "str"),
@@ -373,7 +374,7 @@ def test_truncated_payload_is_never_decoded(
         DECODER.decode(lead + whole[: int(len(whole) * share)], dict, stop)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '[{"a": 1}, {"a": 2',
@@ -427,7 +428,7 @@ HOSTILE_NESTED = [
 """A prefix, and two chunks that are repeated, one after the other."""
 
 
-@pytest.mark.parametrize(("before", "chunk", "after"), [*(("", chunk, "") for chunk in HOSTILE), *HOSTILE_NESTED])
+@each_case(("before", "chunk", "after"), [*(("", chunk, "") for chunk in HOSTILE), *HOSTILE_NESTED])
 def test_work_on_hostile_text_grows_linearly(work_counter: WorkCounter, before: str, chunk: str, after: str) -> None:
     decoder = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 

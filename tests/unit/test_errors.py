@@ -20,6 +20,7 @@ from helmdeck_core import (
 )
 from helmdeck_core import errors as module
 from helmdeck_core.errors import PluginConflictError, PluginLoadError
+from tests.case_support import each_case
 
 
 def test_every_failure_class_has_one_exception_under_the_common_base():
@@ -36,7 +37,7 @@ def test_every_exception_is_listed_in_the_tree_of_the_module_docstring():
         assert cls.__name__ in (module.__doc__ or "")
 
 
-@pytest.mark.parametrize("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
+@each_case("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
 def test_message_has_facts_hint_and_next_action_on_one_line(cls):
     failure = cls(
         "acme.pack: the model returned nothing",
@@ -61,7 +62,7 @@ def test_retry_after_is_in_the_message():
     assert "retry after 2.5 s" in str(FAILURES[FailureClass.RATE_LIMITED]("x", retry_after_s=2.5))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "exc",
     [
         *(cls("x", "a/b", retry_after_s=3.0, attempts=(Attempt(number=1, model="a/b"),)) for cls in FAILURES.values()),

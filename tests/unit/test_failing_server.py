@@ -19,6 +19,7 @@ from helmdeck_testing import (
     failing_server,
 )
 from helmdeck_testing.servers import Recorded
+from tests.case_support import each_case
 
 
 def post(server, **body):
@@ -53,7 +54,7 @@ def test_unknown_or_unsupported_mode_fails_the_test(server_format, mode, message
         server.respond(Recorded("POST", "/", {}, {}))
 
 
-@pytest.mark.parametrize("server_format", SERVER_FORMATS.values(), ids=SERVER_FORMATS)
+@each_case("server_format", SERVER_FORMATS.values(), ids=SERVER_FORMATS)
 def test_events_without_stop_reason_are_a_prefix_of_complete_events(server_format):
     content = {"text": "a text of several chunks", "reasoning": "reasoning of several chunks"}
     started, whole = (

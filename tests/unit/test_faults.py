@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -11,7 +12,7 @@ from helmdeck_testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, FaultKind, f
 
 pytestmark = pytest.mark.usefixtures("transport", "loop_lag")
 
-DEADLINE_S = 0.1
+DEADLINE_S = 0.5
 
 HEAD_ENDS = b"\r\n\r\n"
 STAGES = {
@@ -44,21 +45,23 @@ async def ask(deck, name, streams):
     return [item async for item in deck.astream(request(name))][-1]
 
 
-def outcome(name, base_url_of, streams):
-    """How a call ends; no task is left behind."""
+PLACES = [
+    *(("vllm", stage, streams) for stage in STAGES for streams in (False, True)),
+    ("anthropic", "within the body", True),
+    ("ollama", "body", True),
+]
 
-    async def run():
-        async with base_url_of() as proxy:
-            # A connection that ends does so by itself, however busy this machine is.
-            waits = proxy.fault.harm in (FaultKind.STALL, FaultKind.DRIP)
-            async with deck_at(proxy.base_url, name, DEADLINE_S if waits else 20.0) as deck:
-                with pytest.raises(CallFailed) as caught:
-                    await ask(deck, name, streams)
-            await until(lambda: proxy.open == 0)
-        await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
-        return caught.value
 
-    return asyncio.run(run())
+async def outcome(server, name, fault, streams):
+    """How a call ends; its connection is closed."""
+    async with faulty_proxy(server.base_url, fault) as proxy:
+        # A connection that ends does so by itself, however busy this machine is.
+        waits = fault.harm in (FaultKind.STALL, FaultKind.DRIP)
+        async with deck_at(proxy.base_url, name, DEADLINE_S if waits else 20.0) as deck:
+            with pytest.raises(CallFailed) as caught:
+                await ask(deck, name, streams)
+        await until(lambda: proxy.open == 0)
+    return caught.value.failure_class
 
 
 async def until(holds):
@@ -74,19 +77,18 @@ def _key(monkeypatch):
 
 
 @pytest.mark.parametrize("harm", CAUSES)
-@pytest.mark.parametrize(
-    ("name", "stage", "streams"),
-    [
-        *(("vllm", stage, streams) for stage in STAGES for streams in (False, True)),
-        ("anthropic", "within the body", True),
-        ("ollama", "body", True),
-    ],
-)
-def test_a_broken_connection_is_a_failure_with_a_cause(name, stage, harm, streams):
-    with failing_server(WIRES[name], text="a text that is long enough to be truncated anywhere " * 5) as server:
-        fault = Fault(harm, **STAGES[stage])
-        failure = outcome(name, lambda: faulty_proxy(server.base_url, fault), streams)
-    assert failure.failure_class is CAUSES[harm], failure
+def test_a_broken_connection_is_a_failure_with_a_cause_at_every_stage_and_leaves_no_task(harm):
+    async def run():
+        calls = [outcome(servers[name], name, Fault(harm, **STAGES[stage]), streams) for name, stage, streams in PLACES]
+        outcomes = await asyncio.gather(*calls)
+        await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+        return outcomes
+
+    text = "a text that is long enough to be truncated anywhere " * 5
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(failing_server(wire, text=text)) for name, wire in WIRES.items()}
+        outcomes = asyncio.run(run())
+    assert dict(zip(PLACES, outcomes, strict=True)) == dict.fromkeys(PLACES, CAUSES[harm])
 
 
 def test_a_proxy_without_faults_changes_nothing_and_forwards_each_chunk_at_once():

@@ -12,6 +12,7 @@ from helmdeck_core.cli import failure_lines
 from helmdeck_core.errors import Attempt
 from helmdeck_core.errors.hints import ANY_PROVIDER, hints
 from helmdeck_testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
+from tests.case_support import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {cls.__name__: cls for cls in FAILURES.values()}
@@ -46,7 +47,7 @@ def test_every_sub_cause_in_the_source_has_advice():
     assert [f"{cls.failure_class}/{finer}" for cls, finer in found if (cls.failure_class, finer) not in ADVISED] == []
 
 
-@pytest.mark.parametrize("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
+@each_case("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
 def test_advice_names_the_provider_that_failed(cls):
     for finer in ("", *(finer for cause, finer in ADVISED if cause == cls.failure_class)):
         advice = cls("x", "acme/one", provider="acme", sub_cause=finer).advice()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import tracemalloc
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_provider_kit import EventDecoder, LineDecoder
+from tests.case_support import each_case
 
 
 def cut(body, places):
@@ -23,7 +23,7 @@ def read(*pieces):
     return [tuple(event) for event in [*events, *decoder.finish()]]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "expected"),
     [
         (b"data: one\n\ndata: two\n\n", [("message", b"one"), ("message", b"two")]),
@@ -44,7 +44,7 @@ def read(*pieces):
         (b"\xef\xbb", []),
     ],
 )
-@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+@each_case("end", [b"\n", b"\r", b"\r\n"])
 def test_events_are_read_as_the_standard_says_and_a_cut_one_is_kept(body, expected, end):
     body = body.replace(b"\n", end)
     assert read(body) == expected

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_provider_kit import ErrorFacts, failure_of, retry_after_s
+from tests.case_support import each_case
 
 NOW_S = 1_700_000_000.0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reset", "expected"),
     [
         ("6m0s", 360.0),

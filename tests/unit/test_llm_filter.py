@@ -27,6 +27,7 @@ from helmdeck_core.context.composer import Composer
 from helmdeck_core.context.llm_filter import filter_question, known_ids, preferring, salvage
 from helmdeck_plugins.prompts import fence_of
 from helmdeck_testing import EventRecorder, make_deck
+from tests.case_support import each_case
 
 FREE = "openrouter/openrouter/free"
 CACHED = "openrouter/deepseek/deepseek-v4-pro"
@@ -275,7 +276,7 @@ def test_reading_never_raises(text):
     assert found is None or all(isinstance(each, str) for each in found.ids)
 
 
-@pytest.mark.parametrize("start_and_piece", [("", "["), ("", '["'), ("[", '\\"'), ("", '"ids":['), ("[", '"a",')])
+@each_case("start_and_piece", [("", "["), ("", '["'), ("[", '\\"'), ("", '"ids":['), ("[", '"a",')])
 def test_work_to_read_a_filter_answer_grows_linearly(work_counter, start_and_piece):
     start, piece = start_and_piece
     work_counter.assert_linear(lambda count: salvage(start + piece * count), 2_000)

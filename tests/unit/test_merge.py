@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmdeck_plugins import continuation
 from helmdeck_plugins.continuation.merge import Merger
+from tests.case_support import each_case
 
 MERGER = Merger(continuation.helmdeck_continuation_announcements())
 
@@ -35,7 +35,7 @@ def joined(answer: str, more: str) -> str:
     return merged.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "more",
     [
         REST,
@@ -66,7 +66,7 @@ def test_a_continuation_is_joined_wherever_it_starts_again(more):
     assert joined(PROSE, more) == PROSE + REST
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "more", "expected"),
     [
         (TABLE, "| middle | 9 | green |\n| inner | 6 | red |", TABLE + "en |\n| inner | 6 | red |"),
@@ -90,7 +90,7 @@ def test_tables_code_json_lists_and_other_scripts_are_joined_too(answer, more, e
     assert joined(answer, more) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "more"),
     [
         ("That was a very", " very long night."),
@@ -166,7 +166,7 @@ def test_a_text_without_repetitions_is_joined_exactly_from_any_overlap(cut, over
     assert MERGER.merge(WORDS[:cut], WORDS[cut:]).text == WORDS
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "more", "added"),
     [
         ("3. rope (501)", "Continuing:\n\n4. pier (7)", "\n4. pier (7)"),

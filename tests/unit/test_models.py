@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Budget, BudgetRow, BudgetTable, InvalidRequest, ModelId, Tier
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 BUDGETS = make_deck().runtime.budgets
 
@@ -22,7 +23,7 @@ def test_a_model_id_is_split_at_the_first_slash(text, provider, name):
     assert ModelId.parse(text) == ModelId(provider, name)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "gpt-4o", "/x", "x/", " / "])
+@each_case("text", ["", "  ", "gpt-4o", "/x", "x/", " / "])
 def test_a_model_id_without_both_parts_is_an_invalid_request_that_points_to_the_list(text):
     with pytest.raises(InvalidRequest, match="helmdeck budgets"):
         ModelId.parse(text)

@@ -8,6 +8,7 @@ from helmdeck_core import CallFailed, DecodeFailed, Helmdeck, StopReason
 from helmdeck_plugins import reasoning
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder
 from helmdeck_testing import Reply, make_deck, scripted_provider
+from tests.case_support import each_case
 
 DECODER = JsonDecoder(reasoning.helmdeck_reasoning_tags(), [])
 DRAFT = '{"steps":[{"order":1,"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}],"complexity":"single-action","reasoning":"x"}'
@@ -50,15 +51,15 @@ def test_plan_of_a_hybrid_model_that_ended_or_separates_reasoning_is_the_plan(re
         assert deck.plan("draft a blog post", model="a/one").model == "a/one"
 
 
-@pytest.mark.parametrize("stop", UNFINISHED)
-@pytest.mark.parametrize("text", ['so {"a": 1} or', 'so {"a": 1}', '{"a": 1} or', '```json\n{"a": 1}\n```\nor'])
+@each_case("stop", UNFINISHED)
+@each_case("text", ['so {"a": 1} or', 'so {"a": 1}', '{"a": 1} or', '```json\n{"a": 1}\n```\nor'])
 def test_unfinished_text_that_may_start_in_reasoning_has_no_value(text: str, stop: StopReason | None) -> None:
     with pytest.raises(DecodeFailed) as caught:
         DECODER.decode(text, dict, stop, may_start_in_reasoning=True)
     assert (caught.value.sub_cause, caught.value.is_empty) == ("unclosed_reasoning", True)
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', ' {"a": 1}\n', '```json\n{"a": 1}\n```', 'so</think>{"a": 1} and'])
+@each_case("text", ['{"a": 1}', ' {"a": 1}\n', '```json\n{"a": 1}\n```', 'so</think>{"a": 1} and'])
 def test_text_that_is_nothing_but_the_value_has_the_value(text: str) -> None:
     assert DECODER.decode(text, dict, StopReason.MAX_TOKENS, may_start_in_reasoning=True).value == {"a": 1}
 

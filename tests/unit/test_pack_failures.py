@@ -18,6 +18,7 @@ from helmdeck_core import (
 from helmdeck_core.cli import error_data
 from helmdeck_core.packs import runner as module
 from helmdeck_testing import Reply, make_deck, scripted_provider
+from tests.case_support import each_case
 
 WIRE = {"class", "cause", "code", "retryable", "message", "next_action"}
 
@@ -84,7 +85,7 @@ def fails(deck_with):
 # -- the wire --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
+@each_case("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
 def test_a_failed_call_says_code_class_cause_whether_to_retry_and_what_to_do(cls):
     wire = cls("x", "a/b").to_dict()
     assert wire.keys() >= WIRE and all(wire[key] not in ("", None) for key in WIRE)
@@ -92,7 +93,7 @@ def test_a_failed_call_says_code_class_cause_whether_to_retry_and_what_to_do(cls
     assert wire["code"] in set(PackErrorCode) and isinstance(wire["retryable"], bool)
 
 
-@pytest.mark.parametrize("code", PackErrorCode)
+@each_case("code", PackErrorCode)
 def test_a_failed_pack_says_the_same(code):
     failed = PackError("a.b", code, "it broke")
     wire = failed.to_dict()

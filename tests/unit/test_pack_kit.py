@@ -11,6 +11,7 @@ import pytest
 
 from helmdeck_core import PackContext, PackError, PackErrorCode, hookimpl
 from helmdeck_pack_kit import annotations_of, effect_hints, is_read_only, pack
+from tests.case_support import each_case
 
 
 class PydanticItem(pydantic.BaseModel):
@@ -178,7 +179,7 @@ def two_types(item: AttrsItem, other: list[AttrsItem], third: StructItem):
     """Do it."""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("function", "problem"),
     [
         (no_annotation, "'text' has no annotation"),

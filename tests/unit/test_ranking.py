@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from helmdeck_core import LazyScores, Ranking, Score, score_margin
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.domain.ranking import is_unsure, should_escalate
+from tests.case_support import each_case
 
 WEIGHTS = {"history.gain": 0.25, "history.entries": 3}
 IDS = ["d", "a", "c", "b"]
@@ -32,7 +33,7 @@ def test_what_was_not_found_comes_last_by_id_with_no_score() -> None:
     assert [(score.id, score.score) for score in lazy({2: 1.0})] == [("c", 1.0), ("a", 0.0), ("b", 0.0), ("d", 0.0)]
 
 
-@pytest.mark.parametrize("found", [{4: 1.0}, {-1: 1.0}, {0: 0.0}, {0: -1.0}])
+@each_case("found", [{4: 1.0}, {-1: 1.0}, {0: 0.0}, {0: -1.0}])
 def test_a_score_of_nothing_or_for_no_entry_is_refused(found: dict[int, float]) -> None:
     with pytest.raises(ValueError, match="out of range|above 0"):
         lazy(found)
@@ -68,12 +69,12 @@ def test_what_was_planned_before_weighs_the_same_in_lazy_scores(
     assert tuple(with_prior(ranking, planned, WEIGHTS).scores) == tuple(with_prior(eager, planned, WEIGHTS).scores)
 
 
-@pytest.mark.parametrize(("best", "expected"), [((), 0.0), ((0.0, 0.0), 0.0), ((3.0,), 1.0), ((4.0, 1.0), 0.75)])
+@each_case(("best", "expected"), [((), 0.0), ((0.0, 0.0), 0.0), ((3.0,), 1.0), ((4.0, 1.0), 0.75)])
 def test_how_far_the_best_stands_out(best: tuple[float, ...], expected: float) -> None:
     assert score_margin(best) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("parts", "escalates"),
     [((), True), ((0.9,), True), ((0.9, 0.5), False), ((0.9, 0.1), True)],
 )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import ReasoningTag
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
 TAGS = [
@@ -29,9 +30,7 @@ CHUNKS = [
 TEXTS = st.lists(st.sampled_from(CHUNKS), max_size=12).map("".join)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "plain", "a < b and <b>c</b>", "<museum>x</museum>", "[ASIDES]", "< muse>", "x\n\n\n\ny"]
-)
+@each_case("text", ["", "plain", "a < b and <b>c</b>", "<museum>x</museum>", "[ASIDES]", "< muse>", "x\n\n\n\ny"])
 def test_text_without_marks_is_unchanged(text: str) -> None:
     stripped = strip(text)
     assert (stripped.text, stripped.reasoning, stripped.found, stripped.is_unclosed) == (text, "", (), False)
@@ -46,7 +45,7 @@ def test_surrounding_whitespace_is_trimmed() -> None:
     assert strip("\n  a b \n").text == "a b"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("<muse>x</muse>rest", "rest"),
@@ -79,7 +78,7 @@ def test_removed_reasoning_and_tag_names_are_returned() -> None:
     assert stripped.found == ("muse", "aside")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("above\n\n<muse>x</muse>\n\nbelow", "above\n\nbelow"),
@@ -173,7 +172,7 @@ def test_streamed_text_equals_stripped_text(chunks: list[str]) -> None:
     assert reasoning == strip(text).reasoning.replace("\n", "")
 
 
-@pytest.mark.parametrize("text", ["<muse", "</mus", "[ASIDE", "a <", "Let me think", "<muse never finished"])
+@each_case("text", ["<muse", "</mus", "[ASIDE", "a <", "Let me think", "<muse never finished"])
 def test_partial_mark_at_the_end_of_a_stream_is_text(text: str) -> None:
     assert streamed(list(text)) == (text, "")
 
@@ -196,7 +195,7 @@ def test_text_is_released_once_it_cannot_be_part_of_a_mark() -> None:
     assert stream.finish() == ("", "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "chunk",
     [
         "<muse>",

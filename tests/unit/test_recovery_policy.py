@@ -20,6 +20,7 @@ from helmdeck_core.calls.recovery import AttemptFailure, GiveUp, NextAttempt, Re
 from helmdeck_core.errors import FAILURES, Attempt
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_plugins.recovery import helmdeck_recovery_rules
+from tests.case_support import each_case
 
 RULES = {rule.name: Contribution("recovery", rule) for rule in helmdeck_recovery_rules()}
 CHAIN = ("a/one", "b/two", "local/last")
@@ -64,7 +65,7 @@ def models_of(calls):
 # -- the default table ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cause", SURFACED)
+@each_case("cause", SURFACED)
 def test_some_causes_are_raised_without_recovery(cause):
     calls, end = course(policy(), cause)
     assert models_of(calls) == [("a/one",)] and end == GiveUp("")
@@ -120,7 +121,7 @@ def test_dropping_turns_can_be_disabled():
     assert models_of(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("windows", "next_model"),
     [
         ({"a/one": 8, "b/two": 8, "local/last": 9}, "local/last"),
@@ -160,7 +161,7 @@ def test_retry_after_is_honoured_within_the_deadline():
     assert models_of(calls) == [("a/one",)], "no call waits longer than max_wait_s"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("disposition", "calls"),
     [
         (Disposition.RETRY, ["a/one", "a/one", "a/one", "b/two", "b/two", "b/two"]),

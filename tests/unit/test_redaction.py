@@ -25,6 +25,7 @@ from helmdeck_guards.redaction import (
     url_secrets,
     without_cut_secret,
 )
+from tests.case_support import each_case
 
 KEY = 'kq7Zr0Wm/4Xc9Tb+2Ld8"Gn5Vf=1Hs&6Jp<3\\Ya'
 ESCAPES = {
@@ -54,7 +55,7 @@ def parts(text, size=9):
     return {text[start : start + size] for start in range(len(text) - size + 1)}
 
 
-@pytest.mark.parametrize("name", ESCAPES)
+@each_case("name", ESCAPES)
 def test_escaped_secret_is_redacted(name):
     form = ESCAPES[name](KEY)
     text = redacted(f"we got {form} from you", (KEY,), 4_000)
@@ -62,7 +63,7 @@ def test_escaped_secret_is_redacted(name):
     assert not {part for part in parts(form) if part in text}
 
 
-@pytest.mark.parametrize("name", ENCODINGS)
+@each_case("name", ENCODINGS)
 def test_encoded_secret_is_redacted_at_any_offset(name):
     encode, before, after = ENCODINGS[name]
     form = encode(f"{before}{KEY}{after}".encode()).decode()
@@ -126,8 +127,8 @@ def squashed(text):
     return "".join(filter(str.isalnum, text)).lower()
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-@pytest.mark.parametrize("secret", [TOKEN, KEY])
+@each_case("damage", DAMAGES.values(), ids=DAMAGES)
+@each_case("secret", [TOKEN, KEY])
 def test_damaged_secret_is_redacted_in_every_form(secret, damage):
     encoded = [lambda text, e=e: e(text.encode()).decode() for e, _, _ in ENCODINGS.values()]
     for encode in (str, *list(ESCAPES.values())[1:8], *encoded):
@@ -147,13 +148,13 @@ def test_secret_that_is_truncated_before_it_is_escaped_is_redacted(escape):
         assert not {each for each in parts(squashed(part), 10) if each in squashed(shown)}
 
 
-@pytest.mark.parametrize("size", [30, 20, 12])
-@pytest.mark.parametrize("tail", ["", ".", " is wrong", "..."])
+@each_case("size", [30, 20, 12])
+@each_case("tail", ["", ".", " is wrong", "..."])
 def test_truncated_secret_is_redacted_whatever_follows(size, tail):
     assert TOKEN[8:size] not in redacted(f"Incorrect key: {TOKEN[:size]}{tail}", (TOKEN,), 4_000)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "Production is down; the password reset service answers 503",
@@ -210,7 +211,7 @@ def test_copy_of_hidden_values_is_the_same_object():
 # -- configuration --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "shown"),
     [
         ("https://host:8000/v1", "https://host:8000/v1"),
@@ -239,9 +240,7 @@ def test_secrets_of_headers_are_all_values_of_sufficient_length():
     assert set(header_secrets(headers)) == {"abcdefgh", basic, "hugo:p4ssw0rd", "p4ssw0rd", "!!!!", "token=1 2"}
 
 
-@pytest.mark.parametrize(
-    "name", ["api_key", "Authorization", "sessionToken", "X-Goog-Api-Key", "PASSWORD", "set-cookie"]
-)
+@each_case("name", ["api_key", "Authorization", "sessionToken", "X-Goog-Api-Key", "PASSWORD", "set-cookie"])
 def test_secret_like_names_are_detected(name):
     assert speaks_of_secrets(name)
     assert not speaks_of_secrets("region")

@@ -7,6 +7,7 @@ import pytest
 from helmdeck_core import DecodeFailed, FailureClass, StopReason
 from helmdeck_plugins import json_repair, reasoning, refusals
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from tests.case_support import each_case
 
 DECODER = Decoder(
     reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
@@ -19,7 +20,7 @@ def decode_failure(text: str, stop: StopReason | None = StopReason.END_TURN) -> 
     return caught.value
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "I'm sorry, but I can't help with that.",
@@ -45,7 +46,7 @@ def test_refusal_is_detected_in_prose(text: str) -> None:
     assert decode_failure(text, StopReason.MAX_TOKENS).sub_cause == "no_json"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "I cannot find the file that you mention.",

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from helmdeck_provider_kit import SchemaDialect, UnsupportedSchema, adapt_schema
 from helmdeck_provider_kit.schema_dialect import measured
+from tests.case_support import each_case
 
 PLAIN = SchemaDialect(name="plain", keywords=frozenset(("description", "maxLength", "minItems", "format")))
 CLOSED = attrs.evolve(PLAIN, closes_objects=True)
@@ -47,7 +48,7 @@ def test_a_bound_that_is_too_large_is_left_out_even_where_everything_is_taken():
     assert lost == ("maxLength",) and schema["properties"]["b"]["anyOf"][0]["maxLength"] == 9
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "written", "lost"),
     [
         ({"type": "string", "maxLength": 3, "minLength": 1}, {"type": "string", "maxLength": 3}, ("minLength",)),
@@ -167,7 +168,7 @@ def test_objects_that_are_empty_or_require_nothing_are_texts_where_a_dialect_has
             adapt_schema(closed({"a": closed({} if dialect is full else {"b": TEXT}, required=[])}), dialect)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("limit", "most", "message"),
     [
         ("most_depth", 2, "3 levels, at most 2"),

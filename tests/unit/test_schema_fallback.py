@@ -17,6 +17,7 @@ from helmdeck_core import (
 )
 from helmdeck_core.calls.schema_fallback import MAX_REMEMBERED, SchemaFallback
 from helmdeck_provider_kit import SchemaDialect, constrained
+from tests.case_support import each_case
 
 FORMS = tuple(SchemaForm(name, dict) for name in ("arguments", "ids"))
 WANTED = ResponseFormat("json_object", "plan", SchemaOffer(FORMS))
@@ -88,7 +89,7 @@ def offered(*schemas):
     return ResponseFormat("json_object", "x", SchemaOffer(tuple(SchemaForm(n, lambda s=s: s) for n, s in named)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("requested", "kinds", "dialect", "label", "downgrades"),
     [
         (offered(CLOSED), BOTH, ANY, "json_schema a", ()),

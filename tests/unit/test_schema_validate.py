@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmdeck_core import find_problems, schema_problems
+from tests.case_support import each_case
 
 SCHEMA = {
     "type": "object",
@@ -31,7 +32,7 @@ def test_every_problem_is_named_by_its_path():
     assert any("'cc' was unexpected" in problem for problem in found)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "schema",
     [
         {},

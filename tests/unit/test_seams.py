@@ -9,13 +9,14 @@ import pytest
 from helmdeck_plugins import continuation
 from helmdeck_plugins.continuation.json_prefix import read_prefix
 from helmdeck_plugins.continuation.merge import Merger
+from tests.case_support import each_case
 
 MERGER = Merger(continuation.helmdeck_continuation_announcements())
 PROSE = "In the hall hung an old clock, and beside it stood a mirror. "
 TABLE = "| a | b |\n|---|---|\n| 9 | 8 |\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "more", "expected"),
     [
         (PROSE + "She looked into the mirror", " mirror and smiled.", PROSE + "She looked into the mirror and smiled."),
@@ -64,7 +65,7 @@ def test_json_that_is_continued_exactly_is_never_shortened():
         assert MERGER.merge(DOCUMENT[:cut], DOCUMENT[cut:]).text == DOCUMENT
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "more"),
     [
         ("She said that", " that was the reason."),
@@ -91,7 +92,7 @@ def test_a_long_continuation_is_joined_the_same_in_chunks_of_any_size():
             assert "".join([*chunks, stream.finish()]) == whole
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "more", "is_possible"),
     [
         ('{"a": [1, 2', "3]}", True),
@@ -110,6 +111,6 @@ def test_truncated_json_reports_what_can_continue_it(answer, more, is_possible):
     assert (state.continued(more) is not None) is is_possible
 
 
-@pytest.mark.parametrize("text", ["", "No JSON here.", "[a link](x) in a text", '{"a": 1}', "{'a': 1"])
+@each_case("text", ["", "No JSON here.", "[a link](x) in a text", '{"a": 1}', "{'a': 1"])
 def test_other_texts_and_complete_documents_are_no_truncated_json(text):
     assert read_prefix(text) is None

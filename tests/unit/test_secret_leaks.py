@@ -11,7 +11,6 @@ import io
 import json
 import logging
 import pickle
-import re
 import traceback
 import warnings
 from collections import Counter
@@ -35,6 +34,7 @@ from helmdeck_testing.byte_server import turns
 from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, Adapter, ask, request
 from tests.unit.cli_support import Cli, leave_the_machine
 from tests.unit.http_support import Server, Step, chunked, http, saying, until
+from tests.unit.secret_parts_support import plain, signatures, windows
 
 pytestmark = pytest.mark.usefixtures("transport")
 
@@ -51,17 +51,6 @@ PARTS = {text[start : start + 12] for text in (KEY, *SIGNED) for start in range(
     *PLANTED.forms,
 }
 """Every form of every secret, and parts of all; none of them may be shown."""
-
-
-def plain(text):
-    """The letters and digits alone, in lower case."""
-    return re.sub(r"[\W_]+", "", text).lower()
-
-
-def windows(text):
-    """Every 12 letters and digits in a row, in lower case."""
-    letters = plain(text)
-    return {letters[start : start + 12] for start in range(len(letters) - 11)}
 
 
 DAMAGED_PARTS = {part for text in (KEY, *SIGNED) for part in windows(text)}
@@ -153,9 +142,13 @@ def everything_of(exc, seen=()):
 def shown_in(texts):
     """The secrets that can be seen, each with what is around it."""
     text = "\n".join(texts)
-    found = [f"{part}: {text[max(0, text.find(part) - 200) :][:400]!r}" for part in PARTS if part in text]
+    found = []
+    if any(signature in text for signature in SIGNATURES):
+        found = [f"{part}: {text[max(0, text.find(part) - 200) :][:400]!r}" for part in PARTS if part in text]
     letters = plain(text)
-    return found or [f"{part} in any case and spacing" for part in DAMAGED_PARTS if part in letters]
+    if found or not any(signature in letters for signature in DAMAGED_SIGNATURES):
+        return found
+    return [f"{part} in any case and spacing" for part in DAMAGED_PARTS if part in letters]
 
 
 @pytest.fixture
@@ -200,6 +193,15 @@ SECOND_KEY, SECOND_TENANT = 'xT4yU8vW/2Za6Bc0+Dq3"Er7Fs=9Gt', "Mm1Nn2Oo3/Kk4Ll5+
 """Of a second key and server of the provider, which answers as the first one does."""
 PARTS |= {text[start : start + 12] for text in (SECOND_KEY, SECOND_TENANT) for start in range(0, len(text) - 11, 3)}
 DAMAGED_PARTS |= {part for text in (SECOND_KEY, SECOND_TENANT) for part in windows(text)}
+SIGNATURES, DAMAGED_SIGNATURES = signatures(PARTS), signatures(DAMAGED_PARTS)
+
+
+def test_every_form_and_part_of_a_secret_is_recognised():
+    assert all(shown_in([f"text {part} text"]) for part in (*PARTS, *DAMAGED_PARTS))
+    assert all(shown_in([" ".join(part.upper())]) for part in DAMAGED_PARTS)
+    assert not shown_in(["text without a secret"])
+
+
 ROUTES = Adapter(
     "openai", OPENAI_CHAT, {"routes": [{}, {"api_key": "env:SECOND", "headers": {"x-pass": SECOND_TENANT}}]}
 )

@@ -14,6 +14,7 @@ from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 
 class FixedIndex:
@@ -118,7 +119,7 @@ def ranking(*values):
     return Ranking(tuple(Score(n, str(n), value) for n, value in enumerate(values)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "confident"),
     [
         ((), True),
@@ -141,7 +142,7 @@ def test_fewer_than_three_entries_never_escalate():
     assert not should_escalate(ranking(9.0, 1.0, 1.0))
 
 
-@pytest.mark.parametrize("k", [0, -1, 3, 99])
+@each_case("k", [0, -1, 3, 99])
 def test_top_k_outside_the_range_returns_everything(k):
     scores = ranking(3.0, 2.0, 1.0).scores
     assert top_k(scores, k) == scores

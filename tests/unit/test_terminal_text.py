@@ -1,8 +1,7 @@
 """Layout of tables and paragraphs on a terminal."""
 
-import pytest
-
 from helmdeck_guards import terminal
+from tests.case_support import each_case
 
 
 def test_columns_are_aligned_and_numbers_right_aligned():
@@ -17,7 +16,7 @@ def test_wide_characters_take_two_columns_and_combining_marks_none():
     assert rows == ["漢字  x", "abcd  y"]
 
 
-@pytest.mark.parametrize("width", [20, 40, 79, 200])
+@each_case("width", [20, 40, 79, 200])
 def test_no_line_is_wider_than_the_terminal(width):
     rows = [("pack", "a.name", "words and words " * 8), ("pipeline", "x" * 50, "漢字" * 30)]
     assert all(terminal.width_of(line) <= max(width, 28) for line in terminal.table(rows, width=width).split("\n"))

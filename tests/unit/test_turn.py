@@ -30,6 +30,7 @@ from helmdeck_core.calls.continuation.turn import SendRequest, Turn, TurnResult
 from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, TerminalReason, Trigger, TurnState
 from helmdeck_plugins.continuation.merge import Merger
 from helmdeck_testing import make_deck
+from tests.case_support import each_case
 
 RUNTIME = make_deck().runtime
 MERGER = Merger(RUNTIME.contributions.values_of(ContinuationAnnouncement))
@@ -132,7 +133,7 @@ def test_rejected_native_continuation_is_sent_again_with_a_hint():
     assert finished(this.feed(reply(" it"))).text == "half of it"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("limits", "answers", "outcome", "attempts"),
     [
         ({"max_attempts": 3}, ["a b", " c d", " e f", " g h"], TerminalReason.RETRY_LIMIT, 3),
@@ -181,7 +182,7 @@ def test_failure_of_the_first_request_is_raised():
         turn().fail(ProviderUnavailable("gone"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stop", "outcome"),
     [
         (StopReason.SAFETY_BLOCKED, TerminalReason.SAFETY_BLOCKED),
@@ -248,7 +249,7 @@ def test_object_inside_a_truncated_list_is_not_the_answer():
     assert finished(this.feed(reply('{"b": 2}]}'))).text == '{"steps": [{"a": 1}, {"b": 2}]}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         cut("<think>and then and then"),
@@ -283,7 +284,7 @@ def test_complete_tool_calls_are_returned():
     assert this.state is TurnState.EXECUTE_TOOLS
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         cut("", tool_calls=(PARTIAL_CALL,)),
@@ -418,7 +419,7 @@ def test_every_turn_ends_within_its_limits(script, has_tools, type):
         assert step.response.tool_calls == ()
 
 
-@pytest.mark.parametrize("state", TurnState)
+@each_case("state", TurnState)
 def test_transitions_outside_the_table_are_errors(state):
     for trigger in Trigger:
         this = turn()
