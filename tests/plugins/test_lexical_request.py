@@ -224,7 +224,7 @@ def test_apostrophe_at_the_end_changes_no_word_of_an_ascii_text(text: str) -> No
     assert words(text) == words(f"{text} '") == [token for token in tokens(text) if token not in SEPARATORS]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["Find it, then send it: now.", "Don't, ever.", "\u00c4ndere das, bitte.", "see www.example.org, then go"]
 )
 def test_positions_are_those_of_the_first_tokens(text: str) -> None:
@@ -238,6 +238,6 @@ def test_overlong_word_has_no_terms_and_is_not_cached() -> None:
     assert WORD_TERMS["planning"] == ("plan",) and "planning" in WORD_TERMS
 
 
-@pytest.mark.parametrize(("text", "is_one"), [("Why? \n\n", True), ('Why?)" ', True), ("Why? No.", False), ("", False)])
+@each_case(("text", "is_one"), [("Why? \n\n", True), ('Why?)" ', True), ("Why? No.", False), ("", False)])
 def test_question_ends_with_its_mark(text: str, is_one: bool) -> None:
     assert is_question(text) is is_one

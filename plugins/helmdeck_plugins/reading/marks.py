@@ -6,10 +6,10 @@ All searches are linear in the length of the text.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import attrs
@@ -92,12 +92,17 @@ def compile_marks(marks: Sequence[Sequence[str]], *, partial: bool = False) -> r
     A common prefix comes first as a literal, which the engine finds several times faster than a set. Otherwise there is a
     branch for each first character, in each case: the engine then skips to the next one of them.
     """
+    return re.compile(_source(tuple(map(tuple, marks)), partial))
+
+
+@functools.lru_cache(maxsize=64)  # most decks of a process have the same marks
+def _source(marks: tuple[tuple[str, ...], ...], partial: bool) -> str:
     lead = 0 if partial else _common_lead(marks)
     if lead:
         trie = _Trie()
         for number, atoms in enumerate(marks):
             trie.add(atoms[lead:], number)
-        return re.compile(f"{''.join(marks[0][:lead])}(?a:{trie.following()}{trie.pattern(partial=False)})")
+        return f"{''.join(marks[0][:lead])}(?a:{trie.following()}{trie.pattern(partial=False)})"
     tries: dict[str, _Trie] = {}
     for number, (first, *rest) in enumerate(marks):
         tries.setdefault(first, _Trie()).add(rest, number)
@@ -108,7 +113,7 @@ def compile_marks(marks: Sequence[Sequence[str]], *, partial: bool = False) -> r
             : len(_letter_cases(first)) if len(first) == 1 else 1
         ]
     ]
-    return re.compile(f"(?a:{'|'.join(branches)})" if branches else r"(?!)")
+    return f"(?a:{'|'.join(branches)})" if branches else r"(?!)"
 
 
 _UPPER = "upper"
@@ -165,12 +170,12 @@ class Closer:
         self.first = self._atoms[0][0][-1] if lead else ""
         self._follow = "".join(map(_follows, {atoms[lead:][:2] for atoms in map(tuple, self._atoms)}))
 
-    @cached_property
+    @functools.cached_property
     def pattern(self) -> re.Pattern[str]:
         """A whole closing mark."""
         return compile_marks(self._atoms)
 
-    @cached_property
+    @functools.cached_property
     def partial(self) -> re.Pattern[str]:
         """A prefix of a closing mark at the end of a text."""
         return compile_marks(self._atoms, partial=True)
@@ -249,7 +254,7 @@ class ReasoningMarks:
         self._unambiguous = _without_prefixes(mark.lower() for tag in tags for mark in (tag.open, *tag.close))
         self.any_close = Closer([close for _, close in alone])
 
-    @cached_property
+    @functools.cached_property
     def partial(self) -> re.Pattern[str]:
         """A prefix of a mark outside any block, at the end of a text."""
         return compile_marks(self._all, partial=True)
@@ -264,7 +269,7 @@ class ReasoningMarks:
             match = self._pattern.search(text, match.end())
         return self._mark(match) if match else None
 
-    @cached_property
+    @functools.cached_property
     def _leading(self) -> re.Pattern[str]:
         return re.compile(rf"\s*+{self._pattern.pattern}")
 
