@@ -9,18 +9,51 @@ import httpx2
 import pytest
 
 import helmdeck_testing
-from helmdeck_core import TransportSettings
+from helmdeck_core import InvalidUrl, TransportSettings
 from helmdeck_plugins.transports import aiohttp as aiohttp_transport
 from helmdeck_plugins.transports import httpx as httpx_transport
+from helmdeck_testing.byte_server import ServedConnection
 
 TransportContract = helmdeck_testing.TransportContract
 
 
-class TestHttpx(TransportContract):
+class BuiltIn(TransportContract):
+    @pytest.mark.parametrize("value", ["a\r\nx: y", "a\nb", "a\rb", "a\x00b"])
+    def test_header_that_cannot_be_sent_is_an_error_and_nothing_is_sent(self, value):
+        async def act(transport, server):
+            with pytest.raises(InvalidUrl):
+                await self.ask(transport, server, x=value)
+            assert server.heads == []
+
+        self.run(act, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    @pytest.mark.parametrize("size", [300_000, 6_000_000])
+    def test_large_body_arrives_unchanged_and_the_connection_is_reused(self, size):
+        body = b"".join(b"%08d" % number for number in range(size // 8))
+        bodies = []
+
+        class Recording(ServedConnection):
+            def data_received(self, data):
+                received = self._received + data
+                super().data_received(data)
+                if not self._received:
+                    bodies.append(received.partition(b"\r\n\r\n")[2])
+
+        async def act(transport, server):
+            server.protocol = Recording
+            for _ in range(2):
+                assert await self.ask(transport, server, body=body) == (200, b"ok")
+            assert bodies == [body] * 2
+            assert len(server.connections) == 1
+
+        self.run(act, b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+
+class TestHttpx(BuiltIn):
     (spec,) = httpx_transport.helmdeck_transports()
 
 
-class TestAiohttp(TransportContract):
+class TestAiohttp(BuiltIn):
     (spec,) = aiohttp_transport.helmdeck_transports()
 
 
