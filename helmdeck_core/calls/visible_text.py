@@ -57,7 +57,7 @@ class VisibleText:
             return deltas
         # The chunks in the middle of a text are looked at together.
         is_middle = self._has_text and self._opened is None and len(texts) > 1
-        if is_middle and not any([each.reasoning_content or each.tool_call for each in deltas]):
+        if is_middle and not [each for each in deltas if each.reasoning_content or each.tool_call]:
             joined = ChatDelta("".join(texts))
             each = self._separated(joined)
             return deltas if each is joined else [each] if each is not None else []

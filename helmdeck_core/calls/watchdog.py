@@ -45,7 +45,7 @@ class ReasoningWatchdog:
         """Take the next chunks; return those to pass on: all, unless one of them exceeds a limit."""
         if self.has_output and self._texts is None:
             return deltas
-        if not any([each.text or each.tool_call for each in deltas]):
+        if not [each for each in deltas if each.text or each.tool_call]:
             chars = self._reasoning_chars + sum([len(each.reasoning_content) for each in deltas])
             if self.has_output or self._max_chars is None or chars <= self._max_chars:
                 self._visible.feed(deltas)
