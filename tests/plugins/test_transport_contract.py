@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 import helmdeck_testing
-from helmdeck_core import InvalidUrl, TransportSettings
+from helmdeck_core import ConnectionBroken, InvalidUrl, TransportSettings
 from helmdeck_plugins.transports import aiohttp as aiohttp_transport
 from helmdeck_plugins.transports import httpx as httpx_transport
 from helmdeck_testing.byte_server import ServedConnection
@@ -48,9 +48,54 @@ class BuiltIn(TransportContract):
 
         self.run(act, b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
 
+    @pytest.mark.parametrize("count", [1, 24, 25, 26, 130])
+    def test_small_chunks_are_read_to_their_end_and_the_connection_is_reused(self, count):
+        body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in CHUNKS[:count])
+
+        async def act(transport, server):
+            for _ in range(2):
+                assert await self.ask(transport, server) == (200, b"".join(CHUNKS[:count]))
+            assert len(server.connections) == 1
+
+        self.run(act, CHUNKED + body + b"0\r\nx-trailer: y\r\n\r\n")
+
+
+CHUNKS = [b"chunk %d" % number for number in range(130)]
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+
 
 class TestHttpx(BuiltIn):
     (spec,) = httpx_transport.helmdeck_transports()
+
+    @pytest.mark.parametrize("damage", [b"zz\r\n", b"3\r\nabcd\r\n"])
+    @pytest.mark.parametrize("count", [1, 25, 40])
+    def test_small_chunks_before_a_malformed_one_are_read(self, count, damage):
+        body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in CHUNKS[:count])
+
+        async def act(transport, server):
+            found = []
+
+            async def read(response):
+                async for chunk in response:
+                    found.append(chunk)
+
+            response = await self.send(transport, server)
+            with pytest.raises(ConnectionBroken):
+                await read(response)
+            assert b"".join(found).removesuffix(b"abc") == b"".join(CHUNKS[:count])
+            await response.aclose()
+
+        self.run(act, CHUNKED + body + damage)
+
+    def test_small_chunks_that_arrive_together_are_joined(self):
+        body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in CHUNKS[:100])
+
+        async def act(transport, server):
+            response = await self.send(transport, server)
+            assert len([chunk async for chunk in response]) <= 10, "four at a time would be 25"
+            await response.aclose()
+
+        self.run(act, CHUNKED + body + b"0\r\n\r\n")
 
 
 class TestAiohttp(BuiltIn):
