@@ -204,6 +204,7 @@ class _JoinedChunks:
         self._next: list[Any] = []
 
     def __call__(self, buffer: Any) -> Any:
+        event: Any
         if self._next:
             if isinstance(event := self._next.pop(), Exception):
                 raise event
@@ -213,7 +214,6 @@ class _JoinedChunks:
             return first
         chunks = [first.data]
         while len(chunks) < _JOINED_CHUNKS:
-            event: Any
             try:
                 event = self._read(buffer)
             except Exception as exc:  # what arrived before is read first
