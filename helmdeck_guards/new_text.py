@@ -12,6 +12,11 @@ class NewText:
         self._held = ""
         self._repeated: list[str] = []
 
+    @property
+    def is_first(self) -> bool:
+        """Whether no other text came before, so that all of this one is new."""
+        return not self._former
+
     def begin(self) -> None:
         """Begin the next text."""
         if self._chunks:

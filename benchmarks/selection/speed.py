@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import statistics
 import tempfile
 import time
@@ -129,11 +130,11 @@ def _word_index(catalog: dict[str, Any]) -> Callable[[str], object]:
 
 def _peer(catalog: dict[str, Any]) -> Callable[[], Callable[[str], object]] | None:
     try:
-        import bm25s  # type: ignore[import-not-found]
-        import Stemmer  # type: ignore[import-not-found]
+        bm25s: Any = importlib.import_module("bm25s")
+        stemmers: Any = importlib.import_module("Stemmer")
     except ImportError:
         return None
-    stemmer = Stemmer.Stemmer("english")
+    stemmer = stemmers.Stemmer("english")
     texts = [_text(pack) for pack in catalog["packs"]]
 
     def make() -> Callable[[str], object]:

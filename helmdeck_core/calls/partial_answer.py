@@ -60,10 +60,10 @@ class PartialAnswer:
 
 def without_repetition(deltas: Sequence[ChatDelta], reasoning: NewText) -> Sequence[ChatDelta]:
     """Leave out the reasoning of an attempt that a failed attempt delivered already."""
-    return [
-        ChatDelta(delta.text, thought, delta.tool_call)
-        for delta in deltas
-        if (thought := delta.reasoning_content and reasoning.feed(delta.reasoning_content))
-        or delta.text
-        or delta.tool_call
-    ]
+    thoughts = [delta.reasoning_content for delta in deltas if delta.reasoning_content]
+    if thoughts and reasoning.is_first:
+        reasoning.feed("".join(thoughts))
+    elif thoughts:
+        new = (reasoning.feed(each.reasoning_content) if each.reasoning_content else "" for each in deltas)
+        deltas = [ChatDelta(each.text, thought, each.tool_call) for each, thought in zip(deltas, new, strict=True)]
+    return [each for each in deltas if each.text or each.reasoning_content or each.tool_call]

@@ -44,6 +44,7 @@ class ProviderRegistry:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._notices: dict[str, tuple[str, ...]] = {}
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -113,8 +114,11 @@ class ProviderRegistry:
 
     def notices(self, name: str) -> tuple[str, ...]:
         """Return what a deployment should know about the settings of a provider, such as a key that is not sent."""
-        routes = config.by_route if (config := self._config(name)) is not None else ()
-        return tuple(dict.fromkeys(notice for each in routes for notice in key_notices(name, each, self._specs)))
+        if name not in self._notices:
+            routes = config.by_route if (config := self._config(name)) is not None else ()
+            notices = (notice for each in routes for notice in key_notices(name, each, self._specs))
+            self._notices[name] = tuple(dict.fromkeys(notices))
+        return self._notices[name]
 
     def _config(self, name: str) -> ProviderConfig | None:
         return self._runtime.config.providers.get(name)

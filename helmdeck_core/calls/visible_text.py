@@ -52,10 +52,13 @@ class VisibleText:
 
     def feed(self, deltas: Sequence[ChatDelta]) -> Sequence[ChatDelta]:
         """Process the next chunks; return those that can be passed on."""
+        texts = [each.text for each in deltas if each.text]
+        if not texts and self._opened != []:
+            return deltas
         # The chunks in the middle of a text are looked at together.
-        is_middle = self._has_text and self._opened is None and len(deltas) > 1
-        if is_middle and not any(each.reasoning_content or each.tool_call for each in deltas):
-            joined = ChatDelta("".join([each.text for each in deltas]))
+        is_middle = self._has_text and self._opened is None and len(texts) > 1
+        if is_middle and not [each for each in deltas if each.reasoning_content or each.tool_call]:
+            joined = ChatDelta("".join(texts))
             each = self._separated(joined)
             return deltas if each is joined else [each] if each is not None else []
         return [each for delta in deltas if (each := self._separated(delta)) is not None]

@@ -45,6 +45,12 @@ class ReasoningWatchdog:
         """Take the next chunks; return those to pass on: all, unless one of them exceeds a limit."""
         if self.has_output and self._texts is None:
             return deltas
+        if not [each for each in deltas if each.text or each.tool_call]:
+            chars = self._reasoning_chars + sum([len(each.reasoning_content) for each in deltas])
+            if self.has_output or self._max_chars is None or chars <= self._max_chars:
+                self._visible.feed(deltas)
+                self._reasoning_chars = self._reasoning_chars if self.has_output else chars
+                return deltas
         for number, delta in enumerate(deltas):
             if self._texts is not None and delta.text:
                 self._check_whitespace(self._texts, delta.text)

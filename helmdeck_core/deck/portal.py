@@ -195,6 +195,7 @@ class RunningCall:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.task: asyncio.Task[Any] | None = None
+        self._ended: asyncio.Future[None] | None = None
         self._is_stopped = False
 
     def stop(self) -> asyncio.Future[None] | None:
@@ -203,18 +204,19 @@ class RunningCall:
         if self.task is None:
             return None
         self.task.cancel()
+        self._ended = self._ended or self.loop.create_future()
         return self._ended
 
     def __enter__(self) -> None:
         if self._is_stopped:
             raise _closed()
         self.task = asyncio.current_task()
-        self._ended: asyncio.Future[None] = self.loop.create_future()
         self._cancelling = self.task.cancelling() if self.task is not None else 0
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         task, self.task = self.task, None
-        self._ended.set_result(None)
+        if self._ended is not None:
+            self._ended.set_result(None)
         is_first = self._is_stopped and task is not None and task.uncancel() <= self._cancelling
         if is_first and kind is asyncio.CancelledError:
             raise _closed() from None

@@ -13,14 +13,7 @@ from helmdeck_core.domain.continuation import (
     Merged,
     MergeStream,
 )
-from helmdeck_core.domain.decode import (
-    Decoded,
-    Decoder,
-    DecoderSpec,
-    DecodeStep,
-    ReasoningTag,
-    RefusalPattern,
-)
+from helmdeck_core.domain.decode import Decoded, Decoder, DecoderSpec, DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.tool_calls import (
     ToolCallContext,
     ToolCallFormat,

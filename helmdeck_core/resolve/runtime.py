@@ -19,14 +19,7 @@ from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import TrimStep
-from helmdeck_core.domain.chat import (
-    DISPOSITIONS,
-    ChatResponse,
-    Disposition,
-    ProviderSpec,
-    StopReason,
-    StopReasonTable,
-)
+from helmdeck_core.domain.chat import DISPOSITIONS, ChatResponse, Disposition, ProviderSpec, StopReason, StopReasonTable
 from helmdeck_core.domain.continuation import ContinuationMerger
 from helmdeck_core.domain.decode import Decoder
 from helmdeck_core.domain.event_sinks import EventSink, EventSinkWarning

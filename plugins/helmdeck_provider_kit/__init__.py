@@ -28,9 +28,12 @@ from helmdeck_provider_kit.bodies import arguments as arguments
 from helmdeck_provider_kit.bodies import count as count
 from helmdeck_provider_kit.bodies import decode_body as decode_body
 from helmdeck_provider_kit.bodies import decode_json as decode_json
+from helmdeck_provider_kit.bodies import native_word as native_word
 from helmdeck_provider_kit.bodies import plain_text as plain_text
 from helmdeck_provider_kit.bodies import quota as quota
+from helmdeck_provider_kit.bodies import rows as rows
 from helmdeck_provider_kit.bodies import string as string
+from helmdeck_provider_kit.bodies import table as table
 from helmdeck_provider_kit.bodies import word as word
 from helmdeck_provider_kit.compression import DecodingError as DecodingError
 from helmdeck_provider_kit.compression import decompressed as decompressed
@@ -64,9 +67,6 @@ from helmdeck_provider_kit.rendering import text_of as text_of
 from helmdeck_provider_kit.response_reader import END_MARK as END_MARK
 from helmdeck_provider_kit.response_reader import ReaderContext as ReaderContext
 from helmdeck_provider_kit.response_reader import ResponseReader as ResponseReader
-from helmdeck_provider_kit.response_reader import native_word as native_word
-from helmdeck_provider_kit.response_reader import rows as rows
-from helmdeck_provider_kit.response_reader import table as table
 from helmdeck_provider_kit.schema_adapt import AdaptedSchema as AdaptedSchema
 from helmdeck_provider_kit.schema_adapt import UnsupportedSchema as UnsupportedSchema
 from helmdeck_provider_kit.schema_adapt import adapt_schema as adapt_schema

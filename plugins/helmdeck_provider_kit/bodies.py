@@ -151,6 +151,21 @@ def word(value: object) -> str | None:
     return None if value is None else str(value)
 
 
+def table(value: object) -> dict[str, Any]:
+    """Return an object, or an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
+def rows(value: object) -> list[dict[str, Any]]:
+    """Return the objects of a list, or an empty list for any other value."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def native_word(value: object) -> str | None:
+    """Return a native stop reason as a string; some APIs send numbers."""
+    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+
+
 def string(value: object) -> str:
     """Return a string, or an empty one for any other value."""
     return value if isinstance(value, str) else ""

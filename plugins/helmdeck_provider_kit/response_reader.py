@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import itertools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -175,10 +176,16 @@ class ResponseReader(abc.ABC):
                     return self._decoded(events, chunks) if deltas is None else deltas
         return self._one_by_one(events)
 
-    def _decoded(self, events: Sequence[bytes], chunks: Sequence[Any]) -> Iterator[ChatDelta]:
-        for data, chunk in zip(events, chunks, strict=True):
-            deltas = self.feed_fast(chunk)
-            yield from self.take(data) if deltas is None else deltas
+    def _decoded(self, events: Sequence[bytes], chunks: Sequence[Any]) -> Iterable[ChatDelta]:
+        deltas: list[ChatDelta] = []
+        try:
+            for number, chunk in enumerate(chunks):
+                if (added := self.feed_fast(chunk)) is None:
+                    return itertools.chain(deltas, self._one_by_one(events[number:]))
+                deltas += added
+        except CallFailed as exc:
+            return _then_fail(deltas, exc)
+        return deltas
 
     def _one_by_one(self, events: Sequence[bytes]) -> Iterator[ChatDelta]:
         for data in events:
@@ -275,12 +282,16 @@ class ResponseReader(abc.ABC):
             return (ChatDelta("", text),)
         return tuple(ChatDelta("", each.text) for each in self._divided(text))
 
-    def _add_texts(self, texts: Sequence[str]) -> list[ChatDelta] | None:
-        """Add several texts, none of them empty; return ``None`` if one has to be divided."""
-        if max(map(len, texts)) > _MAX_DELTA_CHARS:
+    def _add_texts(self, texts: Sequence[str], *, is_reasoning: bool = False) -> list[ChatDelta] | None:
+        """Add several texts, none of them empty; return ``None`` if they must be added one by one."""
+        chars = sum(map(len, texts))
+        if chars > self._chars_left or max(map(len, texts)) > _MAX_DELTA_CHARS:
             return None
+        self._chars_left -= chars
+        if is_reasoning:
+            self._reasoning += texts
+            return [ChatDelta("", text) for text in texts]
         self._text += texts
-        self._count(sum(map(len, texts)))
         return list(map(ChatDelta, texts))
 
     def _divided(self, text: str) -> tuple[ChatDelta, ...]:
@@ -428,16 +439,6 @@ class ResponseReader(abc.ABC):
         return tuple(calls.values())
 
 
-def table(value: object) -> dict[str, Any]:
-    """Return an object, or an empty one for any other value."""
-    return value if isinstance(value, dict) else {}
-
-
-def rows(value: object) -> list[dict[str, Any]]:
-    """Return the objects of a list, or an empty list for any other value."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def native_word(value: object) -> str | None:
-    """Return a native stop reason as a string; some APIs send numbers."""
-    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+def _then_fail(deltas: Iterable[ChatDelta], failure: CallFailed) -> Iterator[ChatDelta]:
+    yield from deltas
+    raise failure

@@ -113,6 +113,20 @@ class EventDecoder:
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Read the next chunk and return the events it completes."""
+        return _events(self._completed(chunk))
+
+    def feed_data(self, chunk: bytes) -> tuple[list[bytes], list[ServerEvent]]:
+        """Like ``feed``; return the data of the events, and the events themselves if one is named ``error``."""
+        whole = self._completed(chunk)
+        data: list[bytes] = _SIMPLE_DATA.findall(whole)
+        named = whole.count(b"\nevent: ") + whole.startswith(b"event: ")
+        if whole.count(b"\n") == 2 * len(data) + named and not (named and b"event: error\n" in whole):
+            return data, []
+        events = _events(whole)
+        return [event.data for event in events], events if any(event.name == "error" for event in events) else []
+
+    def _completed(self, chunk: bytes) -> bytes:
+        """Read the next chunk and return the lines of the events it completes."""
         chunk = self._ends.feed(chunk)
         end = chunk.rfind(b"\n\n") + 2
         if end == 1 and not (chunk.startswith(b"\n") and self._rest.endswith(b"\n")):
@@ -120,14 +134,14 @@ class EventDecoder:
             self.has_too_many_lines |= self._lines > MAX_LINES
             if not self.has_too_many_lines:
                 self._rest += chunk
-            return []
+            return b""
         self._lines = 0
         whole = chunk[:end]  # a single line feed if the last chunk ended with the first one
         if self._rest:
             whole = bytes(self._rest) + whole
             self._rest.clear()
         self._rest += chunk[end:]
-        return _events(whole)
+        return whole
 
     def finish(self) -> list[ServerEvent]:
         """Return the unterminated last event."""
@@ -139,6 +153,8 @@ class EventDecoder:
 
 _SIMPLE_EVENT: Final = re.compile(rb"(?m)^(?:event: ([^\n]+)\n)?data: ([^\n]*)\n\n")
 """The most frequent event: one data line with an optional name before it."""
+_SIMPLE_DATA: Final = re.compile(rb"(?m)^(?:event: [^\n]+\n)?data: ([^\n]*)\n\n")
+"""The same without its name."""
 
 
 _server_event = functools.partial(tuple.__new__, ServerEvent)

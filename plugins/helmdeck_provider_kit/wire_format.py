@@ -337,19 +337,19 @@ class EventFeed:
 
         :raises CallFailed: an event is an error, or not JSON.
         """
+        events: Sequence[ServerEvent] = ()
+        data: Sequence[bytes]
         if isinstance(self._decoder, LineDecoder):
-            names: Sequence[str] = ()
-            events, decoded = self._decoder.feed(chunk), None
+            data = self._decoder.feed(chunk)
         else:
-            decoded = self._decoder.feed(chunk)
-            names, events = [each.name for each in decoded], [each.data for each in decoded]
+            data, events = self._decoder.feed_data(chunk)
             if self._decoder.has_too_many_lines:
                 detail = f"an event has more than {MAX_LINES:,} lines"
                 raise ProviderUnavailable(
                     "the provider's stream is damaged", status=200, sub_cause="too_large", detail=detail
                 )
-        self.has_events |= bool(events) and not self._reader.is_done
-        return self._with_errors(decoded) if decoded and "error" in names else self._reader.take_all(events)
+        self.has_events |= bool(data) and not self._reader.is_done
+        return self._with_errors(events) if events else self._reader.take_all(data)
 
     def _with_errors(self, decoded: Iterable[ServerEvent]) -> Iterator[ChatDelta]:
         for name, data in decoded:

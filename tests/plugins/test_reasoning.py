@@ -158,3 +158,24 @@ def test_cause_of_a_failure_depends_on_the_text_outside_of_blocks(text, sub_caus
     with pytest.raises(DecodeFailed) as failure:
         DECODER.decode(text, dict, StopReason.END_TURN)
     assert failure.value.sub_cause == sub_cause
+
+
+@pytest.mark.parametrize("chunks", [["The"], ["T", "he"], ["Fourth", " with"], ["wit", "h", "er"]])
+def test_end_of_a_word_is_not_held_back_as_the_start_of_a_phrase(chunks: list[str]) -> None:
+    stream = DECODER.stream()
+    assert [stream.feed(chunk) for chunk in chunks] == [(chunk, "") for chunk in chunks]
+
+
+@pytest.mark.parametrize("chunks", [["He"], ["\n", "h"], ["Yes. ", "Here is my thought"]])
+def test_word_that_may_start_a_phrase_is_held_back(chunks: list[str]) -> None:
+    stream = DECODER.stream()
+    assert [stream.feed(chunk) for chunk in chunks][-1] == ("", "")
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_phrase_inside_a_word_is_text(size: int) -> None:
+    text = "There is my thought process: I think. There is my response: yes"
+    stream = DECODER.stream()
+    parts = [stream.feed(text[start : start + size]) for start in range(0, len(text), size)]
+    assert "".join(visible for visible, _ in (*parts, stream.finish())) == text
+    assert DECODER.strip(text).text == text

@@ -9,18 +9,96 @@ import httpx2
 import pytest
 
 import helmdeck_testing
-from helmdeck_core import TransportSettings
+from helmdeck_core import ConnectionBroken, InvalidUrl, TransportSettings
 from helmdeck_plugins.transports import aiohttp as aiohttp_transport
 from helmdeck_plugins.transports import httpx as httpx_transport
+from helmdeck_testing.byte_server import ServedConnection
 
 TransportContract = helmdeck_testing.TransportContract
 
 
-class TestHttpx(TransportContract):
+class BuiltIn(TransportContract):
+    @pytest.mark.parametrize("value", ["a\r\nx: y", "a\nb", "a\rb", "a\x00b"])
+    def test_header_that_cannot_be_sent_is_an_error_and_nothing_is_sent(self, value):
+        async def act(transport, server):
+            with pytest.raises(InvalidUrl):
+                await self.ask(transport, server, x=value)
+            assert server.heads == []
+
+        self.run(act, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    @pytest.mark.parametrize("size", [300_000, 6_000_000])
+    def test_large_body_arrives_unchanged_and_the_connection_is_reused(self, size):
+        body = b"".join(b"%08d" % number for number in range(size // 8))
+        bodies = []
+
+        class Recording(ServedConnection):
+            def data_received(self, data):
+                received = self._received + data
+                super().data_received(data)
+                if not self._received:
+                    bodies.append(received.partition(b"\r\n\r\n")[2])
+
+        async def act(transport, server):
+            server.protocol = Recording
+            for _ in range(2):
+                assert await self.ask(transport, server, body=body) == (200, b"ok")
+            assert bodies == [body] * 2
+            assert len(server.connections) == 1
+
+        self.run(act, b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    @pytest.mark.parametrize("count", [1, 24, 25, 26, 130])
+    def test_small_chunks_are_read_to_their_end_and_the_connection_is_reused(self, count):
+        body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in CHUNKS[:count])
+
+        async def act(transport, server):
+            for _ in range(2):
+                assert await self.ask(transport, server) == (200, b"".join(CHUNKS[:count]))
+            assert len(server.connections) == 1
+
+        self.run(act, CHUNKED + body + b"0\r\nx-trailer: y\r\n\r\n")
+
+
+CHUNKS = [b"chunk %d" % number for number in range(130)]
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+class TestHttpx(BuiltIn):
     (spec,) = httpx_transport.helmdeck_transports()
 
+    @pytest.mark.parametrize("damage", [b"zz\r\n", b"3\r\nabcd\r\n"])
+    @pytest.mark.parametrize("count", [1, 25, 40])
+    def test_small_chunks_before_a_malformed_one_are_read(self, count, damage):
+        body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in CHUNKS[:count])
 
-class TestAiohttp(TransportContract):
+        async def act(transport, server):
+            found = []
+
+            async def read(response):
+                async for chunk in response:
+                    found.append(chunk)
+
+            response = await self.send(transport, server)
+            with pytest.raises(ConnectionBroken):
+                await read(response)
+            assert b"".join(found).removesuffix(b"abc") == b"".join(CHUNKS[:count])
+            await response.aclose()
+
+        self.run(act, CHUNKED + body + damage)
+
+    def test_small_chunks_that_arrive_together_are_joined(self):
+        body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in CHUNKS[:100])
+
+        async def act(transport, server):
+            response = await self.send(transport, server)
+            assert len([chunk async for chunk in response]) <= 10, "four at a time would be 25"
+            await response.aclose()
+
+        self.run(act, CHUNKED + body + b"0\r\n\r\n")
+
+
+class TestAiohttp(BuiltIn):
     (spec,) = aiohttp_transport.helmdeck_transports()
 
 

@@ -44,6 +44,7 @@ AIOHTTP = {
     aiohttp.NonHttpUrlClientError: InvalidUrl,
     aiohttp.ServerDisconnectedError: ConnectionBroken,
     aiohttp.ServerTimeoutError: ConnectionBroken,
+    OSError: ConnectionBroken,
 }
 HTTPCORE = {
     httpcore2.ProxyError: ConnectFailed,

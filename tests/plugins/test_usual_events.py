@@ -135,12 +135,13 @@ def streams(draw, kind):
     return found
 
 
-def read(kind, events, *, quickly):
+def read(kind, events, *, quickly, together=False):
     answer = type("Slow", (kind,), {} if quickly else {"fast_decoder": None})(TERMS)
     deltas = []
     try:
-        for event in events:
-            deltas += answer.take(event)
+        for event in [events] if together else events:
+            for delta in answer.take_all(event) if together else () if answer.is_done else answer.take(event):
+                deltas.append(delta)
     except CallFailed as exc:
         return deltas, type(exc), exc.to_dict()
     return deltas, answer.finish(), answer.opaque()
@@ -153,6 +154,30 @@ def test_fast_path_and_general_path_yield_the_same(kind):
         assert read(kind, events, quickly=True) == read(kind, events, quickly=False)
 
     law()
+
+
+@pytest.mark.parametrize("kind", EVENTS)
+def test_events_that_arrive_together_yield_the_same(kind):
+    @given(st.lists(st.sampled_from(EVENTS[kind]), min_size=2, max_size=6), streams(kind))
+    def law(plain, changed):
+        events = [json.dumps(event).encode() for event in plain]
+        for found in (events, changed, events + changed):
+            assert read(kind, found, quickly=True, together=True) == read(kind, found, quickly=False)
+
+    law()
+
+
+@pytest.mark.parametrize("kind", EVENTS)
+def test_deltas_before_a_failure_of_the_same_batch_are_delivered(kind):
+    answer = kind(TERMS)
+    text = json.dumps(EVENTS[kind][0]).encode()
+    for event in EVENTS[kind][:2]:
+        list(answer.take(json.dumps(event).encode()))
+    answer._chars_left = 3
+    found = []
+    with pytest.raises(CallFailed):
+        found.extend(delta.text for delta in answer.take_all([text] * 5))
+    assert found == ["a"] * 3
 
 
 @pytest.mark.parametrize("kind", EVENTS)

@@ -66,8 +66,8 @@ def busy(connection):
     transport = connection._transport
     if transport is None:
         return 0
-    if (session := getattr(transport, "_session", None)) is not None:
-        return len(session.connector._acquired)
+    if (connector := getattr(transport, "_connector", None)) is not None:
+        return len(connector._acquired)
     return len(transport._all) - len(transport._idle)
 
 

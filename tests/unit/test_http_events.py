@@ -131,3 +131,21 @@ def test_a_long_stream_leaves_nothing_behind():
     tracemalloc.stop()
     assert after - before < 10_000
     assert peak - before < 50_000
+
+
+SERVER_LINES = st.lists(
+    st.sampled_from(["data: a", "data: error", "data:b", "event: x", "event: error", "event:error", ":c", "", ""]),
+    max_size=14,
+)
+
+
+@given(SERVER_LINES, st.lists(st.integers(0, 200), max_size=8))
+def test_data_of_events_is_the_same_without_their_names(lines, places):
+    pieces = cut("".join(f"{line}\n" for line in lines).encode(), places)
+    named, bare = EventDecoder(), EventDecoder()
+    for piece in pieces:
+        events = named.feed(piece)
+        data, with_errors = bare.feed_data(piece)
+        assert data == [event.data for event in events]
+        assert with_errors == (events if any(event.name == "error" for event in events) else [])
+    assert named.finish() == bare.finish()

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from helmdeck_core import ChatRequest, Message, Role, TextPart
+from helmdeck_core import ChatDelta, ChatRequest, Message, Role, StopReason, TextPart, ToolCallDelta
+from helmdeck_core.calls.partial_answer import without_repetition
+from helmdeck_core.calls.visible_text import VisibleText
+from helmdeck_core.calls.watchdog import ReasoningWatchdog
 from helmdeck_guards.new_text import NewText
+from helmdeck_plugins import reasoning
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder
 from helmdeck_testing import Reply, make_deck, scripted_provider
 
 REQUEST = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hello"),)),), max_tokens=1_000)
@@ -94,3 +101,61 @@ def test_whole_answer_of_a_continued_attempt_has_no_reasoning_in_its_text() -> N
         response = deck.complete(REQUEST)
     assert "think" not in response.text and response.text.endswith("and nets.")
     assert response.reasoning_content == "let me see\n\nI resume"
+
+
+DECODER = JsonDecoder(reasoning.helmdeck_reasoning_tags(), [])
+DELTAS = st.lists(
+    st.sampled_from(
+        [
+            ChatDelta(reasoning_content="hm hm"),
+            ChatDelta(reasoning_content="x"),
+            ChatDelta("<think>a"),
+            ChatDelta("</think>"),
+            ChatDelta("  "),
+            ChatDelta("so", "hm"),
+            ChatDelta(tool_call=ToolCallDelta(0, name="look")),
+        ]
+    ),
+    max_size=8,
+)
+
+
+def watched(batches, starts_in_reasoning: bool, is_structured: bool, max_tokens: float | None):
+    """The deltas that a watchdog passes on before it stops the model, and its state."""
+    visible = VisibleText(DECODER, starts_in_reasoning=starts_in_reasoning)
+    watchdog = ReasoningWatchdog(visible, max_tokens, is_structured=is_structured)
+    passed: list[ChatDelta] = []
+    for batch in batches:
+        passed += watchdog.feed(batch)
+        if watchdog.exceeds_reasoning_limit:
+            break
+    return passed, watchdog.has_output, watchdog.exceeds_reasoning_limit, watchdog.reasoning_tokens, watchdog.text
+
+
+@given(DELTAS, st.booleans(), st.booleans(), st.sampled_from([None, 0.5, 2, 100]))
+def test_reasoning_limit_does_not_depend_on_how_deltas_arrive(deltas, starts, is_structured, max_tokens) -> None:
+    alone = watched([[each] for each in deltas], starts, is_structured, max_tokens)
+    assert watched([deltas], starts, is_structured, max_tokens) == alone
+
+
+@given(st.lists(DELTAS, max_size=3), st.booleans())
+def test_visible_text_and_reasoning_do_not_depend_on_how_deltas_arrive(batches, starts) -> None:
+    def visible(batches):
+        text, new = VisibleText(DECODER, starts_in_reasoning=starts), NewText()
+        found = [each for batch in batches for each in without_repetition(text.feed(batch), new)]
+        found += text.finish(StopReason.MAX_TOKENS)
+        assert all(each.text or each.reasoning_content or each.tool_call for each in found)
+        texts, thoughts = ("".join(getattr(each, name) for each in found) for name in ("text", "reasoning_content"))
+        return texts, thoughts, [each.tool_call for each in found if each.tool_call]
+
+    assert visible(batches) == visible([[each] for batch in batches for each in batch])
+
+
+def test_repeated_reasoning_of_a_further_attempt_is_left_out_of_a_batch() -> None:
+    new = NewText()
+    new.begin()
+    first = [ChatDelta(reasoning_content="hm "), ChatDelta(reasoning_content="so"), ChatDelta("a"), ChatDelta()]
+    assert without_repetition(first, new) == first[:-1]
+    new.begin()
+    second = [ChatDelta(reasoning_content="hm "), ChatDelta(reasoning_content="so"), ChatDelta("b", "!")]
+    assert without_repetition(second, new) == [ChatDelta("b", "!")]

@@ -329,8 +329,8 @@ def test_proxy_password_is_not_shown(variable, answer, streams, written, monkeyp
                 transport = connection._transport
                 # What a library warns of when something was not closed shows its keys of connections.
                 held = [repr(vars(each)) for each in (connection, transport)]
-                if (session := getattr(transport, "_session", None)) is not None:
-                    held += [repr(vars(each)) for each in (session, session.connector)]
+                if (connector := getattr(transport, "_connector", None)) is not None:
+                    held.append(repr(vars(connector)))
             assert BASIC.encode() in server.heads[0], "it was sent"
             return caught.value, held
 

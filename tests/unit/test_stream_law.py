@@ -11,7 +11,9 @@ from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder
 TAGS = reasoning.helmdeck_reasoning_tags()
 DECODER = JsonDecoder(TAGS, [])
 MARKS = [mark for tag in TAGS for mark in (tag.open, *tag.close) if mark]
-WORDS = st.sampled_from(["so ", "a < b", "`", "```", "\n", "\n\n", "<", "<|", "think", "</", '{"a": 1}', "é😀", " "])
+WORDS = st.sampled_from(
+    ["so ", "T", "The", "a < b", "`", "```", "\n", "\n\n", "<", "<|", "think", "</", '{"a": 1}', "é😀", " "]
+)
 BLOCKS = st.builds(
     lambda tag, close, inner: f"{tag.open}{inner}{tag.close[close % len(tag.close)]}",
     st.sampled_from([tag for tag in TAGS if tag.open]),

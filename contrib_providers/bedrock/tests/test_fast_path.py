@@ -20,7 +20,7 @@ START = {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "1", "name":
 
 
 class Slowly(ConverseAnswer):
-    _delta_decoder = msgspec.json.Decoder(int)
+    fast_decoder = msgspec.json.Decoder(int)
 
 
 def read(kind, frames):
@@ -29,10 +29,16 @@ def read(kind, frames):
     return [delta for frame in frames for delta in reader.feed(frame)], answer.finish()
 
 
-@given(st.lists(CHUNKS, max_size=4), st.booleans())
-def test_fast_path_and_general_path_yield_the_same(frame, chunks, calls):
+PLAIN = st.fixed_dictionaries(
+    {"delta": st.sampled_from([{"text": "a"}, {"text": "b"}, {"reasoningContent": {"text": "t"}}])},
+    optional={"contentBlockIndex": st.sampled_from([0, 1])},
+)
+
+
+@given(st.lists(CHUNKS, max_size=4) | st.lists(PLAIN, max_size=4), st.booleans(), st.booleans())
+def test_fast_path_and_general_path_yield_the_same(frame, chunks, calls, together):
     frames = [frame("contentBlockStart", START)] * calls + [frame("contentBlockDelta", piece) for piece in chunks]
-    assert read(ConverseAnswer, frames) == read(Slowly, frames)
+    assert read(ConverseAnswer, [b"".join(frames)] if together else frames) == read(Slowly, frames)
 
 
 def test_text_and_reasoning_deltas_use_the_fast_path(frame, monkeypatch):

@@ -119,3 +119,12 @@ def test_large_frame_in_many_chunks_has_linear_cost(frame):
     reader = FrameReader()
     found = [each for start in range(0, len(data), 1000) for each in reader.feed(data[start : start + 1000])]
     assert [each.payload for each in found] == [b"x" * 4_000_000]
+
+
+def test_frame_that_arrives_byte_by_byte_is_yielded_with_its_last_byte(frame):
+    data = frame("messageStop", {"stopReason": "end_turn"})
+    reader = FrameReader()
+    found = [list(reader.feed(data[number : number + 1])) for number in range(len(data))]
+    assert [len(each) for each in found] == [0] * (len(data) - 1) + [1]
+    assert reader.held_bytes == 0
+    assert len(list(reader.feed(data * 2))) == 2

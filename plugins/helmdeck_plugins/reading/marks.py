@@ -103,12 +103,12 @@ def _source(marks: tuple[tuple[str, ...], ...], partial: bool) -> str:
         for number, atoms in enumerate(marks):
             trie.add(atoms[lead:], number)
         return f"{''.join(marks[0][:lead])}(?a:{trie.following()}{trie.pattern(partial=False)})"
-    tries: dict[str, _Trie] = {}
+    tries: dict[tuple[str, str], _Trie] = {}
     for number, (first, *rest) in enumerate(marks):
-        tries.setdefault(first, _Trie()).add(rest, number)
+        tries.setdefault((first, _WORD_START if first.isalpha() and _SPACE in rest else ""), _Trie()).add(rest, number)
     branches = [
-        f"{char}{trie.following()}{trie.pattern(partial=partial, suffix=suffix)}"
-        for first, trie in tries.items()
+        f"{char}{start}{trie.following()}{trie.pattern(partial=partial, suffix=suffix)}"
+        for (first, start), trie in tries.items()
         for char, suffix in ((first, ""), (first.upper(), _UPPER))[
             : len(_letter_cases(first)) if len(first) == 1 else 1
         ]
@@ -117,6 +117,9 @@ def _source(marks: tuple[tuple[str, ...], ...], partial: bool) -> str:
 
 
 _UPPER = "upper"
+_SPACE = re.escape(" ")
+_WORD_START = r"(?<!\w.)"
+"""After the first letter of a phrase: it is the first one of a word. The end of ``The`` is not the start of ``Here is``."""
 
 
 def mark_of_group(pattern: re.Pattern[str]) -> Mapping[int | None, int]:

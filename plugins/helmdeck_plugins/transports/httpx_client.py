@@ -99,9 +99,15 @@ def leftover(stream: object) -> bool | None:
 
     :param stream: a response stream of ``httpx2``, ``httpx`` or their core; each holds the next one.
     """
+    parser = parser_of(stream)
+    return None if parser is None else bool(parser.trailing_data[0])
+
+
+def parser_of(stream: object) -> Any:
+    """The parser of the connection of a response stream; ``None`` where it is not found."""
     for _ in range(8):
         if (parser := getattr(stream, "_h11_state", None)) is not None:
-            return bool(parser.trailing_data[0])
+            return parser
         inner = (getattr(stream, name, None) for name in ("_stream", "_httpcore_stream", "_connection"))
         stream = next((each for each in inner if each is not None), None)
     return None

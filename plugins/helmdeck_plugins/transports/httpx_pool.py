@@ -28,7 +28,7 @@ from helmdeck_core import (
     TransportSettings,
 )
 from helmdeck_plugins.transports.headers import joined
-from helmdeck_plugins.transports.httpx_client import in_words, leftover
+from helmdeck_plugins.transports.httpx_client import in_words, leftover, parser_of
 from helmdeck_plugins.transports.network import Network
 
 ERRORS: Mapping[type[Exception], type[TransportError]] = {
@@ -42,8 +42,8 @@ ERRORS: Mapping[type[Exception], type[TransportError]] = {
 
 _MAX_CHUNK_BYTES = 262_144
 """Chunks that have arrived are joined up to this size."""
-_MAX_CHUNKS = 100
-"""The same by number: parsing more small ones would block the event loop."""
+_MAX_EVENTS, _JOINED_CHUNKS = 4, 25
+"""The same by number: events of the parser, and chunks in each. Parsing more small ones would block the event loop."""
 
 # At this level the library logs the headers of responses, which may repeat a key.
 if (_logger := logging.getLogger("httpcore2")).level == logging.NOTSET:
@@ -132,6 +132,7 @@ class HttpxResponse:
         self._connection: httpcore2.AsyncConnectionInterface | None = connection
         stream: Any = response.stream
         self._stream = stream
+        _join_chunks(parser_of(stream))
         self._chunks: AsyncGenerator[bytes, None] = stream.__aiter__()
         self._step: Any = None
         self._waits_for: asyncio.Future[None] | None = None
@@ -144,7 +145,7 @@ class HttpxResponse:
     async def __anext__(self) -> bytes:
         chunks: list[bytes] = []
         size = 0
-        while not (self._is_complete or self._error) and size < _MAX_CHUNK_BYTES and len(chunks) < _MAX_CHUNKS:
+        while not (self._is_complete or self._error) and size < _MAX_CHUNK_BYTES and len(chunks) < _MAX_EVENTS:
             if self._waits_for is not None:
                 if not self._waits_for.done():
                     if chunks:
@@ -187,6 +188,49 @@ class HttpxResponse:
             with contextlib.suppress(Exception):
                 self._step.send(None)
         await self._chunks.aclose()
+
+
+class _JoinedChunks:
+    """The reader of a chunked body, as the parser calls it, with one event for the chunks that have arrived.
+
+    All that is around an event of the parser takes longer than reading the chunk.
+
+    :param read: the parser's own reader.
+    """
+
+    def __init__(self, read: Any) -> None:
+        self._read = read
+        self.read_eof = read.read_eof
+        self._next: list[Any] = []
+
+    def __call__(self, buffer: Any) -> Any:
+        event: Any
+        if self._next:
+            if isinstance(event := self._next.pop(), Exception):
+                raise event
+            return event
+        first = self._read(buffer)
+        if not hasattr(first, "data"):
+            return first
+        chunks = [first.data]
+        while len(chunks) < _JOINED_CHUNKS:
+            try:
+                event = self._read(buffer)
+            except Exception as exc:  # what arrived before is read first
+                event = exc
+            if event is None:
+                break
+            if not hasattr(event, "data"):
+                self._next.append(event)
+                break
+            chunks.append(event.data)
+        return first if len(chunks) == 1 else type(first)(data=b"".join(chunks))
+
+
+def _join_chunks(parser: Any) -> None:
+    read = getattr(parser, "_reader", None)
+    if type(read).__name__ == "ChunkedReader":
+        vars(parser)["_reader"] = _JoinedChunks(read)
 
 
 def _context() -> ssl.SSLContext:

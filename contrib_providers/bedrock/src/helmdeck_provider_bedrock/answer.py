@@ -7,8 +7,8 @@ verdict is used.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 import msgspec
@@ -89,7 +89,7 @@ _SERVER_TOOL = "server_tool_use"
 class ConverseAnswer(ResponseReader):
     """A response of Converse; an event is an object with its name as the only key."""
 
-    _delta_decoder: ClassVar = msgspec.json.Decoder(_Chunk)
+    fast_decoder = msgspec.json.Decoder(_Chunk)
 
     def __init__(self, context: ReaderContext) -> None:
         super().__init__(context)
@@ -99,7 +99,7 @@ class ConverseAnswer(ResponseReader):
         self._usage = Usage()
         self._is_masked = False
 
-    def _read_delta(self, chunk: _Chunk) -> tuple[ChatDelta, ...]:
+    def feed_fast(self, chunk: _Chunk) -> tuple[ChatDelta, ...]:
         """Read a text or reasoning delta."""
         if isinstance(chunk.content_block_index, int):
             self._index = chunk.content_block_index
@@ -107,22 +107,51 @@ class ConverseAnswer(ResponseReader):
             return self._add_text(chunk.delta.text)
         return self._add_reasoning_to(self._index, chunk.delta.reasoning_content.text)
 
+    def feed_fast_all(self, chunks: Sequence[_Chunk]) -> Sequence[ChatDelta] | None:
+        """Read deltas of one block that all have a text, or all have reasoning."""
+        texts = [text for chunk in chunks if (text := chunk.delta.text)]
+        thoughts = [each.text for chunk in chunks if (each := chunk.delta.reasoning_content) is not None and each.text]
+        index = chunks[0].content_block_index
+        if len(texts) + len(thoughts) != len(chunks) or (texts and thoughts):
+            return None
+        if any(chunk.content_block_index != index for chunk in chunks):
+            return None
+        deltas = self._add_texts(thoughts or texts, is_reasoning=bool(thoughts))
+        if deltas is not None:
+            self._index = index if isinstance(index, int) else self._index
+            if thoughts:
+                self._reasoning_blocks.setdefault(self._index, _Reasoning()).text.extend(thoughts)
+        return deltas
+
+    @staticmethod
+    def is_delta(headers: Mapping[str, str]) -> bool:
+        """Whether the payload of a frame is a delta, which ``take`` and ``take_all`` read."""
+        return headers.get(":event-type") == _PIECE and headers.get(":message-type") == "event"
+
+    def take(self, data: bytes) -> Iterable[ChatDelta]:
+        """Read the payload of a delta."""
+        assert self.fast_decoder is not None
+        try:
+            return self.feed_fast(self.fast_decoder.decode(data))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._take_other("event", {":event-type": _PIECE}, data)
+
     def take_frame(self, frame: Frame) -> Iterable[ChatDelta]:
         """Read one frame and return the deltas it adds.
 
         :raises CallFailed: the frame is an error.
         :raises DamagedFrame: the payload cannot be read.
         """
-        kind, name = frame.headers.get(":message-type"), frame.headers.get(":event-type", "")
-        if kind == "event" and name == _PIECE:
-            try:
-                return self._read_delta(self._delta_decoder.decode(frame.payload))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass  # any other delta
-        data = decode_json(frame.payload) if frame.payload else {}
+        if self.is_delta(frame.headers):
+            return self.take(frame.payload)
+        return self._take_other(frame.headers.get(":message-type"), frame.headers, frame.payload)
+
+    def _take_other(self, kind: str | None, headers: Mapping[str, str], payload: bytes) -> Iterable[ChatDelta]:
+        name = headers.get(":event-type", "")
+        data = decode_json(payload) if payload else {}
         if kind in ("exception", "error"):
-            name = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or kind
-            message = frame.headers.get(":error-message") or (plain_text(frame.payload) if data is NOT_JSON else "")
+            name = headers.get(":exception-type") or headers.get(":error-code") or kind
+            message = headers.get(":error-message") or (plain_text(payload) if data is NOT_JSON else "")
             fields = data if isinstance(data, dict) and data else {"message": message}
             raise self.with_partial_response(
                 exception_frame(name, fields, self._context.secrets, self._context.error_rules)

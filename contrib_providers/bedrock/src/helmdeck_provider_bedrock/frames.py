@@ -6,6 +6,7 @@ never becomes text of the model.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -16,6 +17,7 @@ MAX_FRAME_BYTES = 25 * 2**20
 
 _PRELUDE = struct.Struct(">III")
 _CRC = struct.Struct(">I")
+_LENGTHS_BYTES = 8
 _EMPTY_FRAME_BYTES = _PRELUDE.size + _CRC.size
 _WIDTHS = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Width of header values with a fixed size, by type."""
@@ -36,12 +38,17 @@ class Frame(NamedTuple):
     payload: bytes
 
 
+_frame = functools.partial(tuple.__new__, Frame)
+"""Makes a frame in a third of the time of its constructor."""
+
+
 class FrameReader:
     """Buffers bytes until a frame is complete."""
 
     def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
         self._max_bytes = max_frame_bytes
         self._buffer = bytearray()
+        self._next_bytes = _PRELUDE.size
         # Consecutive frames of a response have the same headers.
         self._headers = b""
         self._parsed_headers: Mapping[str, str] = {}
@@ -57,37 +64,36 @@ class FrameReader:
         :raises DamagedFrame: the stream is damaged.
         """
         self._buffer += data
-        start = 0
+        if len(self._buffer) < self._next_bytes:
+            return
+        received, start = bytes(self._buffer), 0
         try:
-            while len(self._buffer) - start >= _PRELUDE.size:
-                total, headers = self._lengths(start)
-                if len(self._buffer) - start < total:
-                    break
-                frame = bytes(self._buffer[start : start + total])
+            while len(received) - start >= _PRELUDE.size:
+                total, headers, crc = _PRELUDE.unpack_from(received, start)
+                if crc32(received[start : start + _LENGTHS_BYTES]) != crc:
+                    raise DamagedFrame("the checksum of a frame's prelude is wrong")
+                self._check_lengths(total, headers)
+                self._next_bytes = total
+                if len(received) - start < total:
+                    return
+                body, end = start + _PRELUDE.size + headers, start + total - _CRC.size
+                # The checksum of the frame continues that of its lengths.
+                if crc32(received[start + _LENGTHS_BYTES : end], crc) != _CRC.unpack_from(received, end)[0]:
+                    raise DamagedFrame("the checksum of a frame is wrong")
+                if received[start + _PRELUDE.size : body] != self._headers:
+                    headers_bytes = received[start + _PRELUDE.size : body]
+                    self._headers, self._parsed_headers = headers_bytes, _headers(headers_bytes)
                 start += total
-                yield self._frame(frame, headers)
+                yield _frame((self._parsed_headers, received[body:end]))
+            self._next_bytes = _PRELUDE.size
         finally:
             del self._buffer[:start]
 
-    def _lengths(self, start: int) -> tuple[int, int]:
-        total, headers, crc = _PRELUDE.unpack_from(self._buffer, start)
-        if crc32(self._buffer[start : start + 8]) != crc:
-            raise DamagedFrame("the checksum of a frame's prelude is wrong")
+    def _check_lengths(self, total: int, headers: int) -> None:
         if total > self._max_bytes:
             raise DamagedFrame(f"a frame of {total:,} bytes, the limit is {self._max_bytes:,}")
         if total < _EMPTY_FRAME_BYTES + headers:
             raise DamagedFrame(f"a frame of {total:,} bytes with {headers:,} bytes of headers")
-        return total, headers
-
-    def _frame(self, data: bytes, headers_bytes: int) -> Frame:
-        (crc,) = _CRC.unpack_from(data, len(data) - _CRC.size)
-        if crc32(data[: -_CRC.size]) != crc:
-            raise DamagedFrame("the checksum of a frame is wrong")
-        end = _PRELUDE.size + headers_bytes
-        headers = data[_PRELUDE.size : end]
-        if headers != self._headers:
-            self._headers, self._parsed_headers = headers, _headers(headers)
-        return Frame(self._parsed_headers, data[end : -_CRC.size])
 
 
 def _headers(data: bytes) -> dict[str, str]:

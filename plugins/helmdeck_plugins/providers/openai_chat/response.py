@@ -140,18 +140,19 @@ class ChatAnswer(ResponseReader):
         return (*self._add_reasoning(thought), *self._add_text(delta.content or ""))
 
     def feed_fast_all(self, chunks: Sequence[_Chunk]) -> Sequence[ChatDelta] | None:
-        """Read chunks that all have a text, as those in the middle of an answer do."""
+        """Read chunks that all have a text, or all have reasoning, as those in the middle of an answer do."""
         if self._choice_index != 0:
             return None
-        deltas = [chunk.choices[0].delta for chunk in chunks]
-        texts = [
-            delta.content for delta in deltas if not (delta.reasoning_content or delta.reasoning) and delta.content
-        ]
-        if len(texts) < len(chunks):
+        messages = [chunk.choices[0].delta for chunk in chunks]
+        thoughts = [thought for each in messages if (thought := each.reasoning_content or each.reasoning)]
+        texts = [each.content for each in messages if each.content]
+        if len(texts) + len(thoughts) != len(chunks) or (texts and thoughts):
             return None
-        for chunk in chunks:
-            self._usage = chunk.choices[0].usage or chunk.usage or self._usage
-        return self._add_texts(texts)
+        deltas = self._add_texts(thoughts or texts, is_reasoning=bool(thoughts))
+        if deltas is not None:
+            for chunk in chunks:
+                self._usage = chunk.choices[0].usage or chunk.usage or self._usage
+        return deltas
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Read one decoded chunk and yield the deltas it adds.

@@ -58,6 +58,7 @@ class BlockReader:
     closer: Closer | None = None
     buffer: str = ""
     _before: str = ""  # the end of the last visible line, if it has a backtick
+    _last: str = ""  # the character before the next chunk, for marks that start a word
     _text: str = ""
     _done: int = 0
 
@@ -66,11 +67,13 @@ class BlockReader:
 
         The chunk must include ``buffer``, which is then empty.
         """
-        if (closer := self.closer) is not None:
-            return closer.first not in chunk or not closer.partial.search(chunk)
-        if self._marks.partial.search(chunk):
-            return False
-        if self._before or "`" in chunk:
+        closer = self.closer
+        if closer is None or closer.first in chunk:
+            partial = self._marks.partial if closer is None else closer.partial
+            if partial.search(self._last + chunk, len(self._last)):
+                return False
+        self._last = chunk[-1:] or self._last
+        if closer is None and (self._before or "`" in chunk):
             self._keep(chunk)
         return True
 
@@ -104,7 +107,8 @@ class BlockReader:
         self._before = line if "`" in line else ""
 
     def _divide(self, text: str, *, is_last: bool) -> Iterator[Part]:
-        done, end = 0, len(text)
+        done, text = len(self._last), self._last + text
+        end = len(text)
         tail = end if is_last else end - self._marks.longest  # a mark that starts before it is complete
         while True:
             mark = self._next(text, done)
@@ -116,7 +120,7 @@ class BlockReader:
                 self._text, self._done = text, until
                 yield self._plain(text[done:until])
             if mark is None:
-                self.buffer = text[end:]
+                self.buffer, self._last = text[end:], text[max(0, end - 1) : end]
                 return
             done = mark.end
             yield self._passed(mark, text)
