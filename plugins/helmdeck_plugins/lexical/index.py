@@ -9,6 +9,7 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from typing import Final
 
@@ -19,7 +20,7 @@ from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
 from helmdeck_plugins.lexical.stored import stored_postings
 from helmdeck_plugins.lexical.text import is_han_pair, word_terms
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
-from helmdeck_plugins.lexical.words import KINDS, SYNONYMS
+from helmdeck_plugins.lexical.words import KINDS, SYNONYMS, VERBS
 
 # Factor for synonyms of words that the catalog contains.
 _KNOWN_WORD_SYNONYM: Final = 0.75
@@ -55,6 +56,9 @@ _EXPECTED_GAIN: Final = 0.1
 # Terms whose largest possible score is below this share of the first term's count nothing, unless there are few terms.
 _NEGLIGIBLE: Final = 0.1
 _FEW_TERMS: Final = 8
+# Factor for entries that match nothing but the verbs at the start of clauses: "open" alone is no "open a page".
+_VERB_ALONE: Final = 0.5
+_VERB_TERMS: Final = frozenset(term for verb in VERBS for term in word_terms(verb))
 # Postings read for the relevance of a sentence, of which only the best score is used.
 _TOUCHED_BY_SENTENCE: Final = 200
 # Size limit of the cache of term expansions.
@@ -120,8 +124,8 @@ class LexicalIndex:
 
     def rank_reading(self, reading: Reading) -> Ranking:
         """Rank the catalog for a request that is already parsed."""
-        query = self._expand(reading.weights)
-        scores = self._accumulate(query, _TOUCHED, _LEADERS)
+        query, verbs = self._query(reading.weights, reading.clauses)
+        scores = self._accumulate(query, _TOUCHED, _LEADERS, verbs)
         asking = spelt_out(reading.asking_words)
         matched = self._matching_phrases(query, asking)
         _reward(scores, matched)
@@ -134,8 +138,8 @@ class LexicalIndex:
 
     def clause_scores(self, clause: Clause) -> dict[int, float]:
         """Return the scores of all matching entries for one clause."""
-        query = self._expand(dict.fromkeys(clause.terms, 1.0))
-        scores = self._accumulate(query)
+        query, verbs = self._query(dict.fromkeys(clause.terms, 1.0), (clause,))
+        scores = self._accumulate(query, verbs=verbs)
         _reward(scores, self._matching_phrases(query, ""))
         return scores
 
@@ -238,32 +242,50 @@ class LexicalIndex:
             if abs(len(other) - len(term)) <= _RELATIVE_LETTERS and (other.startswith(term) or term.startswith(other)):
                 yield other
 
+    def _query(
+        self, weights: Mapping[str, float], clauses: Sequence[Clause]
+    ) -> tuple[dict[str, float], AbstractSet[str]]:
+        """Return the expanded terms, and those that only the verbs at the start of clauses stand for."""
+        leading = {term for clause in clauses for term in clause.terms[:1] if term in _VERB_TERMS and term in weights}
+        if not leading or len(leading) == len(weights):
+            return self._expand(weights), frozenset()
+        others = dict(weights)
+        verbs = self._expand({term: others.pop(term) for term in leading})
+        query = self._expand(others)
+        alone = verbs.keys() - query.keys()
+        for term, weight in verbs.items():
+            if weight > query.get(term, 0.0):
+                query[term] = weight
+        return query, alone
+
     def _accumulate(
-        self, query: Mapping[str, float], most: int = _TOUCHED_BY_CLAUSE, leaders: int = _LEADERS_OF_CLAUSE
+        self,
+        query: Mapping[str, float],
+        most: int = _TOUCHED_BY_CLAUSE,
+        leaders: int = _LEADERS_OF_CLAUSE,
+        verbs: AbstractSet[str] = frozenset(),
     ) -> dict[int, float]:
-        """Add up the scores of entries for the terms of a query, the terms of largest possible score first.
+        """Add up the scores of entries for the terms of a query, the terms of largest possible score first, verbs last.
 
         After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
         """
-        impacts, common, peaks = self._postings.impacts, self._postings.common, self._peaks
-        rows = [(peaks[term] * weight, term) for term, weight in query.items() if term not in common]
-        if not rows:
-            rows = [(peaks[term] * weight, term) for term, weight in query.items()]
-        rows.sort(reverse=True)
-        if len(rows) > _FEW_TERMS:
-            least = _NEGLIGIBLE * rows[0][0]
-            rows = [row for row in rows if row[0] >= least]
+        impacts, (rows, first_verb) = self._postings.impacts, self._rows(query, verbs)
         scores: dict[int, float] = {}
         get = scores.get
-        touched = 0
+        touched = before_verbs = 0
         for position, (_, term) in enumerate(rows):
             found, weight = impacts[term], query[term]
             touched += len(found)
+            if position == first_verb:
+                before_verbs = len(scores)
             if touched > most and len(scores) >= leaders:
-                gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
+                gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:first_verb]])
                 lowest = _lowest(scores, leaders)
+                # Verbs alone would hardly make another entry a leader.
                 if touched > _MOST_TOUCHED or gain < lowest:
+                    if position > first_verb:
+                        _discount(scores, before_verbs)
                     return self._score_survivors(scores, rows[position:], query, leaders, lowest)
                 most = 2 * touched
             if weight != 1.0:
@@ -274,7 +296,26 @@ class LexicalIndex:
                     scores[index] = get(index, 0.0) + impact
             else:
                 scores.update(found)
+        if first_verb < len(rows):
+            _discount(scores, before_verbs)
         return scores
+
+    def _rows(self, query: Mapping[str, float], verbs: AbstractSet[str]) -> tuple[list[tuple[float, str]], int]:
+        """Return the terms of a query with their largest possible scores, verbs last, and the place of the first verb."""
+        common, peaks = self._postings.common, self._peaks
+        rows = [(peaks[term] * weight, term) for term, weight in query.items() if term not in common]
+        if not rows:
+            rows = [(peaks[term] * weight, term) for term, weight in query.items()]
+        rows.sort(reverse=True)
+        if len(rows) > _FEW_TERMS:
+            least = _NEGLIGIBLE * rows[0][0]
+            rows = [row for row in rows if row[0] >= least]
+        if not verbs:
+            return rows, len(rows)
+        others = [row for row in rows if row[1] not in verbs]
+        if not others:
+            return rows, len(rows)
+        return others + [row for row in rows if row[1] in verbs], len(others)
 
     def _score_survivors(
         self,
@@ -390,6 +431,12 @@ def _lowest(scores: Mapping[int, float], count: int) -> float:
     if len(best) < count:
         best = [score for score in found if score > half / 2]
     return sorted(best if len(best) >= count else found, reverse=True)[count - 1]
+
+
+def _discount(scores: dict[int, float], start: int) -> None:
+    """Lower the scores that were added from ``start`` on: those of entries that match only verbs."""
+    for index in list(scores)[start:]:
+        scores[index] *= _VERB_ALONE
 
 
 def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:
