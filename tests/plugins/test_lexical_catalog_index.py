@@ -11,6 +11,7 @@ from helmdeck_core import Catalog
 from helmdeck_core.domain.ranking import Ranking, is_unsure, should_escalate
 from helmdeck_plugins.lexical import helmdeck_rankers
 from helmdeck_plugins.lexical.request_language import EVERYDAY_WORDS, CatalogLanguages
+from helmdeck_plugins.lexical.text import word_terms
 from helmdeck_plugins.lexical.value_hints import value_terms
 from helmdeck_testing import make_deck
 
@@ -160,6 +161,24 @@ def test_kind_of_a_value_finds_the_entry_that_takes_it(request_text, needed):
 )
 def test_text_that_only_looks_like_a_value_stands_for_nothing(text):
     assert value_terms(text) == {}
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "Save the list in prices.csv",
+        "Put the totals into out/sums.md",
+        "store them in a file",
+        "a file called todo.txt",
+    ],
+)
+def test_file_that_a_request_saves_needs_the_entry_that_writes(request_text):
+    assert {*word_terms("write"), *word_terms("file")} <= value_terms(request_text).keys()
+
+
+@pytest.mark.parametrize("request_text", ["Open prices.csv", "what is in notes.md", "which file is largest"])
+def test_file_that_a_request_reads_needs_no_entry_that_writes(request_text):
+    assert value_terms(request_text).keys().isdisjoint(word_terms("write"))
 
 
 def test_path_of_a_file_is_no_repository():
