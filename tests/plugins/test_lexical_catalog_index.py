@@ -204,6 +204,19 @@ def test_look_up_of_a_required_id_is_ranked_behind_the_entry_that_needs_it():
     assert ranking.scores[1].matched == ("companion of post_message",)
 
 
+def test_look_up_for_an_entry_without_a_schema_follows_in_short_requests_only():
+    talk = {
+        "name": "post_message",
+        "description": "Post a message to a channel.",
+        "metadata": {"accepts": ["channel_id"]},
+    }
+    tools = (talk, {"name": "list_rooms", "description": "x"}, {"name": "list_channels", "description": "y"})
+    found = index(*tools).rank("post a message to the team")
+    assert ids(found) == ["post_message", "list_channels"]
+    assert found.scores[1].matched == ("companion of post_message",)
+    assert ids(index(*tools).rank("Post a message. Draw a ship. Paint a wall. Cook a soup.")) == ["post_message"]
+
+
 def test_number_in_the_request_needs_no_look_up():
     issues = (tool("close_issue", "Close a bug.", "issue_number"), tool("list_issues", "Show tickets."), *OFFICE)
     assert "companion of close_issue" in index(*issues).rank("close the newest bug").scores[1].matched
