@@ -11,6 +11,7 @@ from helmdeck_core import Catalog
 from helmdeck_core.domain.ranking import Ranking, is_unsure, should_escalate
 from helmdeck_plugins.lexical import helmdeck_rankers
 from helmdeck_plugins.lexical.request_language import EVERYDAY_WORDS, CatalogLanguages
+from helmdeck_plugins.lexical.text import word_terms
 from helmdeck_plugins.lexical.value_hints import value_terms
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
@@ -163,6 +164,24 @@ def test_text_that_only_looks_like_a_value_stands_for_nothing(text):
     assert value_terms(text) == {}
 
 
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "Save the list in prices.csv",
+        "Put the totals into out/sums.md",
+        "store them in a file",
+        "a file called todo.txt",
+    ],
+)
+def test_file_that_a_request_saves_needs_the_entry_that_writes(request_text):
+    assert {*word_terms("write"), *word_terms("file")} <= value_terms(request_text).keys()
+
+
+@pytest.mark.parametrize("request_text", ["Open prices.csv", "what is in notes.md", "which file is largest"])
+def test_file_that_a_request_reads_needs_no_entry_that_writes(request_text):
+    assert value_terms(request_text).keys().isdisjoint(word_terms("write"))
+
+
 def test_path_of_a_file_is_no_repository():
     assert value_terms("src/app.py").keys() == value_terms("app.py").keys()
     assert (
@@ -184,6 +203,19 @@ def test_look_up_of_a_required_id_is_ranked_behind_the_entry_that_needs_it():
     ranking = index(*SERVERS).rank("post a message")
     assert ids(ranking) == ["post_message", "list_channels"]
     assert ranking.scores[1].matched == ("companion of post_message",)
+
+
+def test_look_up_for_an_entry_without_a_schema_follows_in_short_requests_only():
+    talk = {
+        "name": "post_message",
+        "description": "Post a message to a channel.",
+        "metadata": {"accepts": ["channel_id"]},
+    }
+    tools = (talk, {"name": "list_rooms", "description": "x"}, {"name": "list_channels", "description": "y"})
+    found = index(*tools).rank("post a message to the team")
+    assert ids(found) == ["post_message", "list_channels"]
+    assert found.scores[1].matched == ("companion of post_message",)
+    assert ids(index(*tools).rank("Post a message. Draw a ship. Paint a wall. Cook a soup.")) == ["post_message"]
 
 
 def test_number_in_the_request_needs_no_look_up():

@@ -68,6 +68,26 @@ def test_keyword_phrase_outranks_a_match_by_name_only() -> None:
     assert ranking.scores[0].score > ranking.scores[1].score
 
 
+def test_entry_that_matches_only_the_verb_of_a_request_with_an_object_gets_half_of_its_score() -> None:
+    entries = catalog([pack("valve.open", "Open a valve"), pack("page.visit", "Visit a page"), pack("page.print", "x")])
+    (full,) = LexicalIndex(entries).weighted_scores({"open": 1.0}).values()
+    scores = {score.id: score.score for score in rank(entries, "open the page").scores}
+    assert scores["valve.open"] == pytest.approx(full / 2) and scores["page.visit"] > 0
+    assert rank(entries, "open it").scores[0].score == pytest.approx(full)
+
+
+def test_later_sentences_of_a_description_count_less_than_the_first() -> None:
+    entries = catalog(
+        [
+            pack("alpha", "Returns the current balance of an account. Use it before an invoice is written."),
+            pack("beta", "Writes an invoice for one of the customers. Use it after the balance is known."),
+        ]
+    )
+    assert ids(rank(entries, "an invoice, please"))[0] == "beta"
+    assert ids(rank(entries, "the balance, please"))[0] == "alpha"
+    assert LexicalIndex(entries).rank("the balance").scores[1].matched == ("details:balance",)
+
+
 def test_phrase_of_common_words_counts() -> None:
     crowd = [pack(f"get.record{n:03}", "Get a record.") for n in range(150)]
     entries = catalog([*crowd, pack("zeta", "Get a record.", intent_keywords=["get record"])])

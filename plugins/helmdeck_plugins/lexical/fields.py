@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -15,6 +16,8 @@ _METADATA_FIELDS: Final = (
     ("produces", "outputs"),
     ("limitation", "limitations"),
 )
+# The first sentence of a description; abbreviations and version numbers at its start do not end it.
+_FIRST_SENTENCE: Final = re.compile(r".{20,}?(?:[.!?](?=\s)|[\n\u3002\uff01\uff1f])", re.DOTALL)
 
 
 def field_words(entry: Entry) -> dict[str, list[str]]:
@@ -72,7 +75,12 @@ def required_inputs(entry: Entry) -> frozenset[str]:
 
 def _field_texts(entry: Entry) -> Iterator[tuple[str, list[str]]]:
     metadata = entry.metadata
-    yield "description", [entry.description]
+    # The first sentence describes an entry; the others explain arguments, results and alternatives.
+    first = _FIRST_SENTENCE.match(entry.description)
+    end = first.end() if first else len(entry.description)
+    yield "description", [entry.description[:end]]
+    if end < len(entry.description):
+        yield "details", [entry.description[end:]]
     yield "accepts", [*_texts(metadata.get("accepts")), *input_properties(entry)]
     yield "step", [*step_packs(entry)]
     for field, key in _METADATA_FIELDS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from typing import Final
 
@@ -18,7 +19,7 @@ from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
 from helmdeck_plugins.lexical.stored import stored_postings
 from helmdeck_plugins.lexical.text import is_han_pair, word_terms
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
-from helmdeck_plugins.lexical.words import KINDS, SYNONYMS
+from helmdeck_plugins.lexical.words import KINDS, SYNONYMS, VERBS
 
 # Factor for synonyms of words that the catalog contains.
 _KNOWN_WORD_SYNONYM: Final = 0.75
@@ -56,6 +57,9 @@ _FIRST_FLOOR: Final = 0.8
 # Terms whose largest possible score is below this share of the first term's count nothing, unless there are few terms.
 _NEGLIGIBLE: Final = 0.1
 _FEW_TERMS: Final = 8
+# Factor for entries that match nothing but the verbs at the start of clauses: "open" alone is no "open a page".
+_VERB_ALONE: Final = 0.5
+_VERB_TERMS: Final = frozenset(term for verb in VERBS for term in word_terms(verb))
 # Postings read for the relevance of a sentence, of which only the best score is used.
 _TOUCHED_BY_SENTENCE: Final = 200
 # Size limit of the cache of term expansions.
@@ -125,8 +129,8 @@ class LexicalIndex:
 
     def rank_reading(self, reading: Reading) -> Ranking:
         """Rank the catalog for a request that is already parsed."""
-        query = self._expand(reading.weights)
-        scores = self._accumulate(query, _TOUCHED, _LEADERS)
+        query, verbs = self._query(reading.weights, reading.clauses)
+        scores = self._accumulate(query, _TOUCHED, _LEADERS, verbs)
         asking = spelt_out(reading.asking_words)
         matched = self._matching_phrases(query, asking)
         _reward(scores, matched)
@@ -139,8 +143,8 @@ class LexicalIndex:
 
     def clause_scores(self, clause: Clause) -> dict[int, float]:
         """Return the scores of all matching entries for one clause."""
-        query = self._expand(dict.fromkeys(clause.terms, 1.0))
-        scores = self._accumulate(query)
+        query, verbs = self._query(dict.fromkeys(clause.terms, 1.0), (clause,))
+        scores = self._accumulate(query, verbs=verbs)
         _reward(scores, self._matching_phrases(query, ""))
         return scores
 
@@ -243,19 +247,35 @@ class LexicalIndex:
             if abs(len(other) - len(term)) <= _RELATIVE_LETTERS and (other.startswith(term) or term.startswith(other)):
                 yield other
 
+    def _query(
+        self, weights: Mapping[str, float], clauses: Sequence[Clause]
+    ) -> tuple[dict[str, float], AbstractSet[str]]:
+        """Return the expanded terms, and those that only the verbs at the start of clauses stand for."""
+        leading = {term for clause in clauses for term in clause.terms[:1] if term in _VERB_TERMS and term in weights}
+        if not leading or len(leading) == len(weights):
+            return self._expand(weights), frozenset()
+        others = dict(weights)
+        verbs = self._expand({term: others.pop(term) for term in leading})
+        query = self._expand(others)
+        alone = verbs.keys() - query.keys()
+        for term, weight in verbs.items():
+            if weight > query.get(term, 0.0):
+                query[term] = weight
+        return query, alone
+
     def _accumulate(
-        self, query: Mapping[str, float], most: int = _TOUCHED_BY_CLAUSE, leaders: int = _LEADERS_OF_CLAUSE
+        self,
+        query: Mapping[str, float],
+        most: int = _TOUCHED_BY_CLAUSE,
+        leaders: int = _LEADERS_OF_CLAUSE,
+        verbs: AbstractSet[str] = frozenset(),
     ) -> dict[int, float]:
-        """Add up the scores of entries for the terms of a query, the terms of largest possible score first.
+        """Add up the scores of entries for the terms of a query, the terms of largest possible score first, verbs last.
 
         After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
         """
-        rows = self._rows(query)
-        if len(rows) > _FEW_TERMS:
-            least = _NEGLIGIBLE * rows[0][0]
-            while rows[-1][0] < least:
-                rows.pop()
+        rows, verb_rows = self._rows(query, verbs)
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
@@ -266,7 +286,7 @@ class LexicalIndex:
                 gain = _EXPECTED_GAIN * sum([row[0] for row in rows[position:]])
                 floor = _lowest(scores, leaders, floor)
                 if touched > _MOST_TOUCHED or gain < floor:
-                    return _score_survivors(scores, rows[position:], leaders, floor)
+                    return _score_survivors(scores, rows[position:] + verb_rows, leaders, floor)
                 most = 2 * touched
             if weight != 1.0:
                 for index, impact in found.items():
@@ -276,19 +296,27 @@ class LexicalIndex:
                     scores[index] = get(index, 0.0) + impact
             else:
                 scores.update(found)
-        return scores
+        return _score_verbs(scores, verb_rows, leaders) if verb_rows else scores
 
-    def _rows(self, query: Mapping[str, float]) -> list[_Row]:
-        """Return the terms of a query, those of the largest possible score first; common terms only if there are no others."""
-        impacts, peaks = self._postings.impacts, self._peaks
-        common = self._postings.common
+    def _rows(self, query: Mapping[str, float], verbs: AbstractSet[str]) -> tuple[list[_Row], list[_Row]]:
+        """Return the terms of a query, those of the largest possible score first, and those of verbs beside others.
+
+        Common terms are left out if there are others.
+        """
+        impacts, peaks, common = self._postings.impacts, self._peaks, self._postings.common
         rows = [
             (peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items() if term not in common
         ]
         if not rows:
             rows = [(peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items()]
         rows.sort(reverse=True)
-        return rows
+        if len(rows) > _FEW_TERMS:
+            least = _NEGLIGIBLE * rows[0][0]
+            while rows[-1][0] < least:
+                rows.pop()
+        if verbs and (others := [row for row in rows if row[1] not in verbs]):
+            return others, [row for row in rows if row[1] in verbs]
+        return rows, []
 
     def _matching_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
         """Return keyword phrases whose words are all in the request, with the strength of the match, 0 to 1."""
@@ -398,6 +426,17 @@ def _lowest(scores: Mapping[int, float], count: int, floor: float) -> float:
     # Sorting the best of a few is much faster than sorting all.
     best = [score for score in scores.values() if score >= floor]
     return sorted(best if len(best) >= count else scores.values())[-count]
+
+
+def _score_verbs(scores: dict[int, float], rows: Sequence[_Row], leaders: int) -> dict[int, float]:
+    """Add the scores for verbs. Entries that match nothing else count less, and nothing where others are enough."""
+    others, get = set(scores), scores.get
+    for _, _, weight, found in rows:
+        for index in found.keys() & others:
+            scores[index] += weight * found[index]
+        for index in found.keys() - others if len(others) < leaders else ():
+            scores[index] = get(index, 0.0) + _VERB_ALONE * weight * found[index]
+    return scores
 
 
 def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:

@@ -16,6 +16,13 @@ _EXTENSIONS: Final = (
 )
 _DOMAINS: Final = "com org net io dev app edu gov info de fr es it nl uk eu jp cn"
 _FILE: Final = re.compile(rf"\.(?<=[\w-]\.)(?:{'|'.join(_EXTENSIONS.split())})(?![\w.]*\w)", re.IGNORECASE)
+# "save it as notes.md", "write a file": the tool that writes a file is needed, not one of those that read it.
+_FILE_NAME: Final = rf"[\w-]\.(?:{'|'.join(_EXTENSIONS.split())})\b"
+_WRITTEN: Final = re.compile(
+    rf"\b(?:saved?|stored?|write|written|export(?:ed)?)\b[^.!?;\n]{{0,80}}?(?:\bfile\b|{_FILE_NAME})"
+    rf"|\b(?:to|into|as|called|named)\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[\"'`]?[\w./-]{{0,80}}{_FILE_NAME}",
+    re.IGNORECASE,
+)
 _DIRECTORY: Final = re.compile(r"(?:^|\s)(?:~|\.{1,2})?/\w[\w.-]*(?:/|\s|$)")
 _PAGE: Final = re.compile(
     rf"https?://|(?<![@\w.])(?:[\w-]+\.)+(?:{'|'.join(_DOMAINS.split())})(?![\w@])", re.IGNORECASE
@@ -64,11 +71,12 @@ WEIGHT: Final = 0.8
 def value_terms(text: str) -> dict[str, float]:
     """Return the terms that the values of a request stand for, with their weight."""
     marks = [mark for mark, pattern in _MARKS if pattern.search(text)]
-    if not marks:
+    words = ["write", "file"] if ("." in marks or "file" in text) and _WRITTEN.search(text) else []
+    if not marks and not words:
         return {}
     if "/" in text:
         text = _ALTERNATIVES.sub(" ", text)
-    words = [
+    words += [
         word
         for possible, needed, pattern, words in _HINTS
         if not possible.isdisjoint(marks) and needed.search(text) and pattern.search(text)

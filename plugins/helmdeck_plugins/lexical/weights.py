@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# Weight of one occurrence by field. A limitation describes what an entry does not do, so it hardly counts.
+# Weight of one occurrence by field. "description" is its first sentence, "details" the rest. A limitation describes what an
+# entry does not do, so it hardly counts.
 FIELD_WEIGHTS: Final[Mapping[str, float]] = {
     "name": 2.0,
     "keyword": 1.5,
     "description": 1.0,
+    "details": 0.3,
     "use": 0.8,
     "accepts": 0.4,
     "produces": 0.5,
