@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import attrs
@@ -76,7 +76,7 @@ class _PluginManager(pluggy.PluginManager):
             return super().parse_hookimpl_opts(plugin, name)
         # Reading a module attribute runs no code, so skip pluggy's safe lookup, which takes half of the start-up time.
         value = vars(plugin).get(name)
-        return getattr(value, f"{GROUP}_impl", None) if isinstance(value, FunctionType) else None
+        return getattr(value, f"{GROUP}_impl", None) if isinstance(value, (FunctionType, MethodType)) else None
 
 
 @attrs.frozen(eq=False)

@@ -44,7 +44,8 @@ def run(monkeypatch, tmp_path, capsys, installed_plugin):
 
 def test_output_findings_and_files_are_shown(run, tmp_path):
     code, out, err = run("--out", "files")
-    assert code == 0 and json.loads(out)["n"] == 1
+    assert code == 0, err
+    assert json.loads(out)["n"] == 1
     assert (tmp_path / "files" / "a.txt").read_text() == "hello"
     assert "finding     too short" in err and 'finding     {"code": "x"}' in err
     assert f"file        {tmp_path / 'files' / 'a.txt'} (5 bytes)" in err
