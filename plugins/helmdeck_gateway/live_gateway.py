@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from helmdeck_command_kit import counted
 from helmdeck_core import ConfigError
 from helmdeck_core.cli import note
 from helmdeck_core.log import logger
@@ -187,5 +188,5 @@ def _summary(error: Exception) -> str:
     """An error without any value, for readers that the configuration is not meant for."""
     if isinstance(error, ConfigError):
         places = ", ".join(dict.fromkeys(mistake.where for mistake in error.mistakes))
-        return f"{len(error.mistakes)} mistakes: {places}"[:1_000]
+        return f"{counted(len(error.mistakes), 'mistake')}: {places}"[:1_000]
     return type(error).__name__

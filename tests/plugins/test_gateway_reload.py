@@ -140,6 +140,7 @@ def test_bad_configuration_keeps_the_former_one_and_reports_every_mistake(file, 
     assert "former one stays in effect" in file.messages[0]
     for place in places:
         assert place in file.messages[0] and place in config["last_error"]
+    assert config["last_error"].startswith("1 mistake: " if len(places) == 1 else f"{len(places)} mistakes: ")
     assert "last_error" not in later
     assert 'config_reloads_total{outcome="failed"} 1' in metrics
     assert "helmdeck_gateway_config_last_reload_successful 0" in metrics
