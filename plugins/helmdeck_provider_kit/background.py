@@ -23,8 +23,8 @@ PAUSE_FACTOR = 1.5
 MAX_PAUSE_S = 5.0
 MAX_FAILURES = 3
 """Consecutive failed polls that are tolerated; a failed poll does not affect the response itself."""
-CANCEL_TIMEOUT_S = 0.25
-"""Timeout of the cancel request, in seconds."""
+CANCEL_TIMEOUT_S = 1.0
+"""Timeout of the cancel request, in seconds: a new connection and a round trip, and no longer, since a caller waits for it."""
 
 
 @attrs.frozen(kw_only=True)

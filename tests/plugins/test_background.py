@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from helmdeck_core import CallFailed, CallLimits, ChatRequest, LikelyTimeout, Message, Role, TextPart, TransientUnknown
+from helmdeck_provider_kit import background
 from helmdeck_testing import ChatServer, Chunks, Fail, make_deck, scripted_provider
 from tests.plugins.openai_support import ask, events, opened, streamed
 from tests.virtual_time_support import advance_running_loop
@@ -53,7 +54,8 @@ class Slow(ChatServer):
 
 
 @pytest.fixture
-def slow():
+def slow(monkeypatch):
+    monkeypatch.setattr(background, "CANCEL_TIMEOUT_S", 60.0)  # on a busy machine the request may take seconds
     with contextlib.ExitStack() as stack:
 
         def serve(*states):
