@@ -197,6 +197,25 @@ def test_unknown_store_is_an_error_without_its_password(url):
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:s3cret/x@host:6379",
+        "redis://[s3cret",
+        "redis://ada:pw@host?socket_timeout=s3cret",
+        "postgresql://ada:s3cret%zz@host/d",
+        "postgresql://ada:pw@s3cret@host/d",
+        "postgresql:s3cret",
+    ],
+)
+def test_malformed_url_is_an_error_without_its_password(url):
+    with pytest.raises(StoreError, match="gateway.store: the URL is malformed; characters such as") as caught:
+        open_store(url)
+    shown = f"{caught.value}{caught.value!r}{caught.value.__cause__!r}"
+    assert "s3cret" not in shown
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
 def test_newer_schema_is_refused(tmp_path):
     import sqlite3
 
