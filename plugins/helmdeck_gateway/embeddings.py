@@ -79,7 +79,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             yield found
             return
         ledger, tokens = self.door.ledger, embedding_tokens(value)
-        booking = await ledger.admit(principal.key, model, tokens, 0)
+        booking = await ledger.admit(principal.key, model, tokens, 0, fallbacks=())
         most_usd = ledger.pricing.cost_usd(model, Usage(input_tokens=max(1, tokens)))
         booking.spend.is_unpriced = most_usd is None
         cost_usd = most_usd or 0.0  # what an aborted request may cost

@@ -17,7 +17,7 @@ from helmdeck_gateway.stores import StoreError, open_store
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import NANO, Refusal, to_nusd
 from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, ScriptedAnswer, chat_server
-from tests.plugins.gateway_key_support import COST, USAGE, Keyed, config, keyed, record, wait_until
+from tests.plugins.gateway_key_support import COST, PRICED, USAGE, Keyed, config, keyed, record, wait_until
 from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
 from tests.unit.cli_support import environment, start
 
@@ -157,6 +157,14 @@ def test_embeddings_cost_what_their_usage_says():
     with chat_server(lambda _: vectors) as server, keyed(config(server)) as gateway:
         assert gateway.send("/v1/embeddings", {"model": "up/e", "input": ["x", [1, 2]]}).status == 200
         assert (gateway.usage.day.spent_nusd, gateway.usage.under_way) == (to_nusd(0.002), 0)
+
+
+def test_embeddings_need_no_price_of_fallbacks_since_they_have_none():
+    with chat_server(lambda _: {"object": "list", "data": [], "model": "e"}) as server:
+        configured = config(server, budgets={"up/e": PRICED}, fallback={"": ["up/unpriced"]})
+        with keyed(configured, requires_price=True) as gateway:
+            assert gateway.send("/v1/embeddings", {"model": "up/e", "input": "x"}).status == 200
+            assert gateway.chat("up/e").status == 403
 
 
 def test_stream_that_its_client_left_counts_what_was_streamed(server):
