@@ -174,14 +174,14 @@ def test_fields_that_name_other_models_are_not_sent(server):
 
 def test_fields_that_name_other_models_are_not_sent_with_embeddings():
     body = {"model": "up/e", "input": "x", "models": ["up/n"], "preset": "x", "dimensions": 1}
-    with chat_server(lambda _: {"object": "list", "data": []}) as server:
-        with keyed(config(server), models=("up/e",)) as gateway:
-            answer = gateway.send("/v1/embeddings", body)
-            assert (answer.status, answer.headers["x-helmdeck-dropped"]) == (200, "models, preset")
-            assert server.requests[-1].body == {"model": "e", "input": "x", "dimensions": 1}
-            unlimited = gateway.add(name="all")
-            assert "x-helmdeck-dropped" not in gateway.send("/v1/embeddings", body, key=unlimited).headers
-            assert server.requests[-1].body == {**body, "model": "e"}
+    vectors = {"object": "list", "data": []}
+    with chat_server(lambda _: vectors) as server, keyed(config(server), models=("up/e",)) as gateway:
+        answer = gateway.send("/v1/embeddings", body)
+        assert (answer.status, answer.headers["x-helmdeck-dropped"]) == (200, "models, preset")
+        assert server.requests[-1].body == {"model": "e", "input": "x", "dimensions": 1}
+        unlimited = gateway.add(name="all")
+        assert "x-helmdeck-dropped" not in gateway.send("/v1/embeddings", body, key=unlimited).headers
+        assert server.requests[-1].body == {**body, "model": "e"}
 
 
 def test_list_of_models_has_those_of_the_key_only(server):
