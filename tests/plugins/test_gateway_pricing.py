@@ -9,6 +9,7 @@ from helmdeck_core import (
     Attempt,
     AttemptEnded,
     AttemptRequest,
+    ChatDelta,
     ChatRequest,
     ContinuationAttempt,
     FailureClass,
@@ -18,6 +19,7 @@ from helmdeck_core import (
     Role,
     TextPart,
     Tier,
+    ToolCallDelta,
     ToolDefinition,
     Usage,
 )
@@ -179,6 +181,20 @@ def test_more_is_held_at_once_and_leases_are_renewed_while_a_call_runs(virtual_t
     assert held == to_nusd(0.5 + 0.03 + 0.02)
     assert renewals >= 2
     assert (day.held_nusd, day.spent_nusd) == (0, held), "closing the ledger settles what was aborted"
+
+
+def test_aborted_stream_counts_by_its_bytes_since_characters_of_some_scripts_are_whole_tokens():
+    async def run():
+        ledger = Ledger(make_deck(config=CONFIG), MemoryStore, KeyCounters())
+        booking = await ledger.admit(KeyRecord(name="ann", id="ann", digest="", caller="ann"), "up/m", INPUT)
+        booking.spend.handle(sent())
+        call = ToolCallDelta(index=0, arguments='{"q": "\ud800日"}')
+        await booking.streamed([ChatDelta("日" * 100), ChatDelta("", "ab"), ChatDelta("", "", call)])
+        return booking.spend
+
+    spend = asyncio.run(run())
+    assert spend.streamed == 300 + 2 + 8 + 1 + 3 + 1
+    assert spend.final_nusd == to_nusd(INPUT * 1e-6 + (158 + 50) * 2e-6)
 
 
 def test_estimates_of_tokens_are_high():
