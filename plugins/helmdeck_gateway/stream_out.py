@@ -59,8 +59,8 @@ class StreamOut:
         # Proxies such as nginx would hold events back.
         more = {"cache-control": "no-cache", "x-accel-buffering": "no", **self._work.response_headers()}
         raw = [(b"content-type", _SSE), *raw_headers(more)]
+        self._start = writer.start()  # before the server may switch to a task that sends as well
         await self.raw({"type": "http.response.start", "status": 200, "headers": raw})
-        self._start = writer.start()
 
     async def send(self, body: bytes, *, is_last: bool = False) -> None:
         """Send events, the first ones with those of the start of the response."""

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import uvicorn
@@ -216,3 +217,39 @@ def test_first_chunk_of_a_stream_comes_before_the_rest_of_another_one():
     sent = asyncio.run(run())
     assert sorted(sent[:2]) == [(1, True), (2, True)]
     assert sorted(sent[-2:]) == [(1, False), (2, False)]
+
+
+class Events:
+    """Writes events, and is the work of a call that has answered."""
+
+    opening = SimpleNamespace(model="")
+    ping = b"ping "
+
+    def start(self):
+        return b"start "
+
+    def shown_model(self):
+        return "m"
+
+    def response_headers(self):
+        return {}
+
+
+def test_keep_alive_that_opens_a_stream_leaves_its_start_before_the_first_text():
+    async def run():
+        sent = []
+
+        async def send(message):
+            await asyncio.sleep(0)  # as servers do that switch to another task
+            sent.append(message.get("body", b""))
+
+        out = StreamOut(send, Events())
+
+        async def stream():
+            await out.open(Events())
+            await out.send(b"text ")
+
+        await asyncio.gather(out.ping(Events()), stream())
+        return b"".join(sent)
+
+    assert asyncio.run(run()).startswith(b"start ")
