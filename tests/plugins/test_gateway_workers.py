@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults.upstream import Upstream
-from helmdeck_gateway import Gateway
+from helmdeck_core.cli import ExitCode
+from helmdeck_gateway import Gateway, workers
 from helmdeck_gateway.command import configure, worker_command
 from helmdeck_gateway.live_gateway import LiveGateway
 from helmdeck_gateway.server import Address, http_server
@@ -148,6 +150,45 @@ def test_worker_that_cannot_start_ends_the_command_with_its_code(capfd):
 
     assert asyncio.run(run()) == 1
     assert "no such plugin" in capfd.readouterr().err
+
+
+def test_worker_whose_process_cannot_be_created_ends_the_command(capfd):
+    async def run():
+        supervisor = Supervisor(["/no/such/program"], 0, 2, drain_s=1, on_started=lambda: None)
+        async with asyncio.timeout(LIMIT_S):
+            return await supervisor.run()
+
+    assert asyncio.run(run()) == ExitCode.UNEXPECTED
+    assert "a worker cannot be started: [Errno 2]" in capfd.readouterr().err
+
+
+class RefusedOnce(Supervisor):
+    """The second process cannot be created."""
+
+    processes = 0
+
+    async def _start(self):
+        self.processes += 1
+        if self.processes == 2:
+            raise BlockingIOError(errno.EAGAIN, "too many processes")
+        return await super()._start()
+
+
+def test_worker_whose_process_cannot_be_created_again_is_started_later(capfd, monkeypatch):
+    monkeypatch.setattr(workers, "MAX_DELAY_S", 0.01)
+    ready = "import os, sys; os.write(int(sys.argv[2].split(':')[1]), os.getpid().to_bytes(4, 'little'))"
+
+    async def run():
+        supervisor = RefusedOnce([sys.executable, "-c", ready], 0, 1, drain_s=1, on_started=lambda: None)
+        running = asyncio.create_task(supervisor.run())
+        async with asyncio.timeout(LIMIT_S):
+            while supervisor.processes < 3:
+                await asyncio.wait([running], timeout=0.01)
+            supervisor._stop()
+            return await running
+
+    assert asyncio.run(run()) == 0
+    assert "a worker could not be started; another one is started in 0.01 s" in capfd.readouterr().err
 
 
 def test_workers_stop_when_their_parent_has_ended():
