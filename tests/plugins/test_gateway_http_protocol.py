@@ -60,6 +60,44 @@ def served(application, request=REQUEST):
     return asyncio.run(run())
 
 
+class FullTransport(Transport):
+    """Has a full buffer of a large response."""
+
+    unread = 10_000_000
+
+    def get_write_buffer_size(self):
+        return self.unread
+
+    def abort(self):
+        self.is_closed = True
+
+
+@pytest.mark.parametrize(
+    ("rate", "is_disconnected"), [(100_000, False), (2_000, False), (500, True), (0, True)], ids=str
+)
+def test_client_is_disconnected_for_slow_reading_but_not_for_a_large_response(virtual_time, rate, is_disconnected):
+    async def run():
+        async def application(scope, receive, send):
+            await send(start())
+            await send(body(b"x"))
+
+        config = uvicorn.Config(application, log_config=None, lifespan="off")
+        state, transport = ServerState(), FullTransport()
+        protocol = limited_protocol(20.0)(config=config, server_state=state, app_state={})
+        protocol.connection_made(transport)
+        protocol.pause_writing()
+        protocol.data_received(REQUEST)
+        for _ in range(50):
+            await asyncio.sleep(1)
+            transport.unread -= rate
+        is_closed = transport.is_closed
+        protocol.connection_lost(None)
+        await asyncio.gather(*state.tasks)
+        return is_closed
+
+    assert asyncio.run(run()) is is_disconnected
+
+
 def start(*headers):
     """Return the message that starts a response."""
     return {"type": "http.response.start", "status": 200, "headers": list(headers)}
