@@ -218,11 +218,16 @@ _FREE: Final = frozenset((FailureClass.INVALID_REQUEST, FailureClass.AUTH_FAILED
 
 def embedding_tokens(value: Any) -> int:
     """Return a high estimate of the tokens of the field ``input`` of a request for vectors."""
-    if isinstance(value, str):
-        return text_tokens(value)
-    if isinstance(value, list):
-        return sum(1 if isinstance(each, int) else embedding_tokens(each) for each in value)
-    return 0
+    tokens, unread = 0, [value]
+    while unread:  # a recursion could be too deep
+        each = unread.pop()
+        if isinstance(each, str):
+            tokens += text_tokens(each)
+        elif isinstance(each, list):
+            unread += each
+        elif isinstance(each, int):
+            tokens += 1
+    return tokens
 
 
 def embedding_usage(body: Any, estimate: int) -> Usage:

@@ -1,6 +1,7 @@
 """What a request of the gateway counts as spent, by the events of its calls; never less than the provider charges."""
 
 import asyncio
+import functools
 
 import attrs
 import pytest
@@ -208,7 +209,15 @@ def test_estimates_of_tokens_are_high():
 
 @each_case(
     ("value", "tokens"),
-    [("abc", 1), (["abc", "abcdef"], 3), ([1, 2, 3], 3), ([[1, 2], [3]], 3), (None, 0), ({"a": 1}, 0)],
+    [
+        ("abc", 1),
+        (["abc", "abcdef"], 3),
+        ([1, 2, 3], 3),
+        ([[1, 2], [3]], 3),
+        (functools.reduce(lambda inner, _: [inner], range(5_000), 1), 1),
+        (None, 0),
+        ({"a": 1}, 0),
+    ],
 )
 def test_tokens_of_requests_for_vectors(value, tokens):
     assert embedding_tokens(value) == tokens
