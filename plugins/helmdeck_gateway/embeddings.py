@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,8 @@ class EmbeddingsEndpoint(CallEndpoint):
             self.check_size(len(response.body))
         except Disconnected:
             raise
+        except asyncio.CancelledError:
+            return await self._refuse(send, self.stopped(), None)
         except CallFailed as exc:
             return await self._refuse(send, attrs.evolve(exc, model=exc.model or model), None)
         except Exception as exc:

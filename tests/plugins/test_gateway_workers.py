@@ -216,11 +216,8 @@ def test_worker_gets_the_options_of_its_parent_that_select_the_configuration():
     assert worker_command(arguments)[4:] == words
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.parametrize("stream", [False, True])
-def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_with_sockets, name, stream):
-    dialect = DIALECTS[name]
-    body = {"model": "up/m", "stream": stream, **dialect.body("When is the tide?")}
+def stopped_during(path, body, kind=AppRequest):
+    """Return a request that is under way when its gateway stops, and a later one."""
 
     async def run():
         async with Upstream(["silent"]) as one:
@@ -232,7 +229,7 @@ def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_
             server = http_server(live)
             listener = Address(port=0).listen()
             serving = asyncio.create_task(server._serve(sockets=[listener]))
-            request = AppRequest(live, dialect.path, body)
+            request = kind(live, path, body)
 
             async def counted():
                 task = asyncio.current_task()
@@ -244,12 +241,21 @@ def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_
             await asyncio.sleep(1)
             server.drain()
             await asyncio.sleep(1)
-            late = await AppRequest(live, dialect.path, body).sent()
+            late = await AppRequest(live, path, body).sent()
             await sending
             await serving
             return request, late
 
-    request, late = asyncio.run(run())
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_with_sockets, name, stream):
+    dialect = DIALECTS[name]
+    request, late = stopped_during(
+        dialect.path, {"model": "up/m", "stream": stream, **dialect.body("When is the tide?")}
+    )
     assert (late.status, late.headers["retry-after"]) == (503, "1")
     if stream:
         assert request.status == 200
@@ -258,4 +264,29 @@ def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_
         assert error["code"] == "draining"
     else:
         assert (request.status, json.loads(request.raw)["error"]["code"]) == (503, "draining")
+    assert virtual_time_with_sockets.passed_s < 5
+
+
+class Unfinished(AppRequest):
+    """Its body does not arrive."""
+
+    async def receive(self):
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/embeddings", AppRequest),
+        ("/v1/embeddings", Unfinished),
+        ("/v1/chat/completions", Unfinished),
+        ("/v1/messages/count_tokens", Unfinished),
+    ],
+)
+def test_request_without_a_call_that_outlasts_the_time_to_stop_ends_with_an_error(
+    virtual_time_with_sockets, path, kind
+):
+    body = {"model": "up/e", "input": "x", "messages": [{"role": "user", "content": "x"}]}  # which the upstream reads
+    request, _ = stopped_during(path, body, kind)
+    assert (request.status, json.loads(request.raw)["error"]["code"]) == (503, "draining")
     assert virtual_time_with_sockets.passed_s < 5
