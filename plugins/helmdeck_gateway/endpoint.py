@@ -248,6 +248,7 @@ class CallEndpoint:
                         await asyncio.sleep(0)
         except Exception as exc:
             if not out.is_open:
+                out.is_replaced = True
                 return await self._refuse(out.raw, exc, work)
             problem = _reported(exc)
             await work.settle()

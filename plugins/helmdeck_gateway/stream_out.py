@@ -37,6 +37,7 @@ class StreamOut:
     """A streamed response.
 
     :ivar is_disconnected: the client left.
+    :ivar is_replaced: a whole response is sent in its place, so that no keep-alive may open it.
     :ivar size: bytes of its body that were sent.
     """
 
@@ -45,6 +46,7 @@ class StreamOut:
         self._work = work
         self.is_open = False
         self.is_disconnected = False
+        self.is_replaced = False
         self.has_ended = False
         self.is_idle = True
         self.size = 0
@@ -73,6 +75,8 @@ class StreamOut:
 
     async def ping(self, writer: StreamWriter) -> None:
         """Send a keep-alive."""
+        if self.is_replaced:
+            return
         await self.open(writer)
         await self.send(writer.ping)
         self.is_idle = True
