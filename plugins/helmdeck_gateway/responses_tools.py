@@ -135,8 +135,8 @@ def read_call(item: Mapping[str, Any], where: str) -> ToolCall:
         arguments = {"input": required(item, "input", str, where)}
         return ToolCall(call_id, required(item, "name", str, where), _encode(arguments).decode())
     action = required(item, "action", dict, where)
-    kept = {name: action[name] for name in _SHELL_SCHEMA["properties"] if action.get(name) is not None}
-    return ToolCall(call_id, SHELL, _encode(kept).decode())
+    arguments = {name: action[name] for name in _SHELL_SCHEMA["properties"] if action.get(name) is not None}
+    return ToolCall(call_id, SHELL, _encode(arguments).decode())
 
 
 def _object(text: str) -> Mapping[str, Any]:
