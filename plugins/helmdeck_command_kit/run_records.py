@@ -31,8 +31,8 @@ def show_run(record: Any, *, as_json: bool) -> None:
     """
     steps = [step for step in record.steps if not step.id.startswith("_")]
     if as_json:
-        kept = [{"id": step.id, **_facts(step), "duration_s": step.duration_s} for step in steps]
-        show_json({**run_data(record), "steps": kept})
+        shown_steps = [{"id": step.id, **_facts(step), "duration_s": step.duration_s} for step in steps]
+        show_json({**run_data(record), "steps": shown_steps})
         return
     show(f"{record.run.id}: {clean(record.run.name)}: {record.state.value}")
     show("")

@@ -38,11 +38,14 @@ class ConfigSource:
     ) -> None:
         self._read = read
         self._adapt = adapt
-        self._load()
+        self.loaded = read()
+        self.loaded_stamp = self.stamp()
 
     def _load(self) -> None:
+        # A file that changes while it is read keeps its former stamp, and is read again.
+        before = {stamp[0]: stamp for stamp in self.stamp()}
         self.loaded = self._read()
-        self.loaded_stamp = self.stamp()
+        self.loaded_stamp = tuple(before.get(stamp[0], stamp) for stamp in self.stamp())
 
     def open(self) -> tuple[Helmdeck, GatewaySettings]:
         """Return a new deck and the settings of the gateway for ``loaded``; the caller closes the deck.

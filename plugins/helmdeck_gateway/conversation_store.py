@@ -47,14 +47,17 @@ class ConversationStore:
         except (StoreError, TimeoutError, TypeError, UnicodeEncodeError) as exc:
             self._failed(kind, exc)
 
-    async def find(self, kind: str, key: str, owner: str) -> Any:
-        """Return a value; ``None`` if it is not stored, or the store does not answer."""
+    async def find(self, kind: str, key: str, owner: str, *, unknown: Any = None) -> Any:
+        """Return a value; ``None`` if it is not stored.
+
+        :param unknown: is returned if the store does not answer.
+        """
         try:
             async with asyncio.timeout(ANSWER_S):
                 return await self.read(kind, key, owner)
         except (StoreError, TimeoutError) as exc:
             self._failed(kind, exc)
-            return None
+            return unknown
 
     async def read(self, kind: str, key: str, owner: str) -> Any:
         """Return a value; ``None`` if it is not stored.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from helmdeck_gateway.parsed import required
 from helmdeck_gateway.pricing import FREE_CAUSES, embedding_tokens, embedding_usage
 from helmdeck_gateway.principals import Principal
 from helmdeck_gateway.request_ids import trace_context_of
+from helmdeck_gateway.service import MODEL_FIELDS
 from helmdeck_gateway.targets import listed
 from helmdeck_provider_kit import TRACE_CONTEXT, ErrorRules, HttpConnection, decode_body, encode_payload
 
@@ -50,7 +52,9 @@ class EmbeddingsEndpoint(CallEndpoint):
             key = connection.key()
             secrets = connection.secrets(key)
             headers = {"authorization": f"Bearer {key}"} if key else {}
-            payload = encode_payload({**body, "model": upstream_model}, {})
+            left_out = [] if principal.models is None else [field for field in body if field in MODEL_FIELDS]
+            fields = {field: value for field, value in body.items() if field not in left_out}
+            payload = encode_payload({**fields, "model": upstream_model}, {})
             TRACE_CONTEXT.set(trace_context_of(headers_of(scope)))
             async with self._booked(principal, model, body.get("input")) as booked:
                 response = await connection.post("/embeddings", payload, headers, secrets)
@@ -58,11 +62,16 @@ class EmbeddingsEndpoint(CallEndpoint):
             self.check_size(len(response.body))
         except Disconnected:
             raise
+        except asyncio.CancelledError:
+            return await self._refuse(send, self.stopped(), None)
         except CallFailed as exc:
             return await self._refuse(send, attrs.evolve(exc, model=exc.model or model), None)
         except Exception as exc:
             return await self._refuse(send, exc, None)
-        await send_whole(send, 200, response.body, {"x-helmdeck-model": listed([model])})
+        response_headers = {"x-helmdeck-model": listed([model])}
+        if left_out:
+            response_headers["x-helmdeck-dropped"] = listed(left_out)
+        await send_whole(send, 200, response.body, response_headers)
         return 200
 
     @contextlib.asynccontextmanager
@@ -73,7 +82,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             yield found
             return
         ledger, tokens = self.door.ledger, embedding_tokens(value)
-        booking = await ledger.admit(principal.key, model, tokens, 0)
+        booking = await ledger.admit(principal.key, model, tokens, 0, fallbacks=())
         most_usd = ledger.pricing.cost_usd(model, Usage(input_tokens=max(1, tokens)))
         booking.spend.is_unpriced = most_usd is None
         cost_usd = most_usd or 0.0  # what an aborted request may cost

@@ -136,6 +136,8 @@ class CallEndpoint:
             await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
+        except asyncio.CancelledError:
+            return await self._refuse(send, self.stopped(), work)
         except Exception as exc:
             return await self._refuse(send, exc, work)
         out = StreamOut(send, work)
@@ -155,10 +157,7 @@ class CallEndpoint:
         except asyncio.CancelledError:
             if out.is_disconnected and task.uncancel() == 0:
                 raise Disconnected from None
-            if self.door.counters.is_draining:  # the time for requests under way is over
-                task.uncancel()
-                return await self._end_early(out, writer, work)
-            raise
+            return await self._end_early(out, writer, work, self.stopped())
         finally:
             if work.booking is not None:
                 work.booking.close()
@@ -215,9 +214,19 @@ class CallEndpoint:
         await send_whole(send, problem.status, _encode(self.dialect.error(problem)), headers)
         return problem.status
 
-    async def _end_early(self, out: StreamOut, writer: StreamWriter | None, work: Work) -> int:
-        """End a response because the server stops: a stream gets an error event."""
-        problem = stopping("the gateway stopped before the answer was complete; send the request again")
+    def stopped(self) -> Problem:
+        """Return the error of a request that is cancelled because the time for requests under way is over.
+
+        :raises asyncio.CancelledError: it is cancelled for another reason.
+        """
+        task = asyncio.current_task()
+        if task is None or not self.door.counters.is_draining:
+            raise asyncio.CancelledError
+        task.uncancel()
+        return stopping("the gateway stopped before the answer was complete; send the request again")
+
+    async def _end_early(self, out: StreamOut, writer: StreamWriter | None, work: Work, problem: Problem) -> int:
+        """End a response early: a stream gets an error event."""
         if writer is None or not out.is_open:
             return await self._refuse(out.raw, problem, work)
         await out.send(writer.fail(problem), is_last=True)
@@ -239,6 +248,7 @@ class CallEndpoint:
                         await asyncio.sleep(0)
         except Exception as exc:
             if not out.is_open:
+                out.is_replaced = True
                 return await self._refuse(out.raw, exc, work)
             problem = _reported(exc)
             await work.settle()
@@ -277,6 +287,8 @@ class CountTokens(CallEndpoint):
             tokens = messages_dialect.estimate_tokens(await self.parse(body, principal))
         except Disconnected:
             raise
+        except asyncio.CancelledError:
+            return await self._refuse(send, self.stopped(), None)
         except Exception as exc:
             return await self._refuse(send, exc, None)
         await send_whole(send, 200, _encode({"input_tokens": tokens}), {"x-helmdeck-estimate": "true"})

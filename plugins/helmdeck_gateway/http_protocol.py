@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _Protocol: Any = AutoHTTPProtocol
 
 MAX_HEAD_BYTES: Final = 65_536
+MIN_READ_RATE: Final = 1_024
+"""Bytes per second; a client that reads a full buffer more slowly is disconnected."""
 _TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -87,7 +89,7 @@ class JoinedResponse:
 class LimitedProtocol(_Protocol):  # type: ignore[misc]
     """One connection.
 
-    :cvar header_s: seconds from the first byte of a head to its last one, and until a client reads on.
+    :cvar header_s: seconds from the first byte of a head to its last one, and between two checks whether a client reads.
     :cvar head_bytes: size of a head; not every parser has a limit of its own.
     :ivar is_lost: the connection has ended.
     :ivar on_lost: is called when it ends.
@@ -148,15 +150,25 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
                 self.transport.close()
 
     def pause_writing(self) -> None:
-        """Limit the time that a full buffer waits for the client."""
+        """Limit the time that a full buffer waits for a client that hardly reads."""
         super().pause_writing()
         if self._read_timer is None:
-            self._read_timer = self.loop.call_later(self.header_s, self.transport.abort)
+            self._watch_reading()
 
     def resume_writing(self) -> None:
         """Stop the timer of ``pause_writing``."""
         super().resume_writing()
         self._stop_read_timer()
+
+    def _watch_reading(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        self._read_timer = self.loop.call_later(self.header_s, self._check_reading, unread)
+
+    def _check_reading(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() < MIN_READ_RATE * self.header_s:
+            self.transport.abort()
+        else:
+            self._watch_reading()
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:

@@ -36,8 +36,9 @@ WINDOWS_S = {
     "day": 86_400.0,
 }
 UNITS_S = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
-_RATE = re.compile(r"([\d_]+)/([a-z]+)")
-_AGE = re.compile(r"(\d+)([mhd])")
+LATEST_S = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC).timestamp()
+_RATE = re.compile(r"(\d{1,3}(?:_?\d{1,3}){0,3})/([a-z]+)")
+_AGE = re.compile(r"(\d{1,9})([mhd])")
 
 
 # -- options -----------------------------------------------------------------------------------------------------
@@ -122,7 +123,10 @@ def _usd(text: str) -> float:
 def _expiry(text: str) -> float:
     now = time.time()
     if match := _AGE.fullmatch(text.strip()):
-        return now + int(match[1]) * UNITS_S[match[2]]
+        when_s = now + int(match[1]) * UNITS_S[match[2]]
+        if when_s > LATEST_S:
+            raise argparse.ArgumentTypeError(f"{text!r} is later than the year 9999")
+        return when_s
     try:
         when = datetime.datetime.fromisoformat(text.strip())
     except ValueError:

@@ -15,7 +15,7 @@ from helmdeck_core import ChatDelta, ChatResponse, Helmdeck
 from helmdeck_core.log import logger
 from helmdeck_gateway.key_counters import KeyCounters
 from helmdeck_gateway.keys import unavailable, utc
-from helmdeck_gateway.pricing import Pricing, Spend
+from helmdeck_gateway.pricing import Pricing, Spend, utf8_size
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.records import KeyRecord, Open, Refusal, to_nusd, to_usd
 from helmdeck_gateway.stores.store import AccountStore, StoreError
@@ -176,8 +176,8 @@ class Booking:
             await self.settle()
             return
         for delta in chunk:
-            arguments = len(delta.tool_call.arguments) if delta.tool_call is not None else 0
-            self.spend.streamed += len(delta.text) + len(delta.reasoning_content) + arguments
+            arguments = delta.tool_call.arguments if delta.tool_call is not None else ""
+            self.spend.streamed += utf8_size(delta.text) + utf8_size(delta.reasoning_content) + utf8_size(arguments)
 
     async def settle(self, *, cost_usd: float | None = None) -> None:
         """Settle the call before its response is complete, so that the next one of the client finds its place free.

@@ -23,6 +23,8 @@ MAX_LOOKUPS: Final = 256
 """Turns of one request that are looked up in a shared store, the last ones of the conversation."""
 
 KIND: Final = "turn"
+_UNKNOWN: Final = object()
+"""The result of a lookup that the store did not answer."""
 
 
 class OpaqueStore:
@@ -66,11 +68,12 @@ class OpaqueStore:
         if self._shared is None or not keys:
             return False
         keys = keys[-MAX_LOOKUPS:]
-        values = await asyncio.gather(*(self._shared.find(KIND, key, owner) for key in keys))
+        lookups = (self._shared.find(KIND, key, owner, unknown=_UNKNOWN) for key in keys)
+        values = await asyncio.gather(*lookups)
         for key, value in zip(keys, values, strict=True):
-            # A turn without data is remembered as well, so that it is looked up once.
-            self._add(owner, key, value if isinstance(value, dict) else EMPTY)
-        return any(values)
+            if value is not _UNKNOWN:  # a turn without data is remembered as well, so that it is looked up once
+                self._add(owner, key, value if isinstance(value, dict) else EMPTY)
+        return any(value and value is not _UNKNOWN for value in values)
 
 
 class OpaqueLookup:

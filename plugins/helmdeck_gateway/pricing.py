@@ -54,7 +54,12 @@ def text_tokens(text: str) -> int:
     """Return a high estimate of the tokens of a text."""
     if text.isascii():
         return math.ceil(len(text) / ASCII_PER_TOKEN)
-    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN)
+    return math.ceil(utf8_size(text) / BYTES_PER_TOKEN)
+
+
+def utf8_size(text: str) -> int:
+    """Return the number of UTF-8 bytes of a text; a surrogate counts as one."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def input_tokens(request: ChatRequest) -> int:
@@ -114,7 +119,7 @@ class Spend:
     :param tokens: a high estimate of the input tokens.
     :param raised: called when the spend may exceed what it was so far.
     :ivar is_unpriced: the price of a model that answered is unknown.
-    :ivar streamed: characters that the client was sent.
+    :ivar streamed: UTF-8 bytes that the client was sent.
     """
 
     def __init__(self, pricing: Pricing, tokens: int, max_tokens: int | None, raised: Callable[[], None]) -> None:
@@ -213,11 +218,16 @@ _FREE: Final = frozenset((FailureClass.INVALID_REQUEST, FailureClass.AUTH_FAILED
 
 def embedding_tokens(value: Any) -> int:
     """Return a high estimate of the tokens of the field ``input`` of a request for vectors."""
-    if isinstance(value, str):
-        return text_tokens(value)
-    if isinstance(value, list):
-        return sum(1 if isinstance(each, int) else embedding_tokens(each) for each in value)
-    return 0
+    tokens, unread = 0, [value]
+    while unread:  # a recursion could be too deep
+        each = unread.pop()
+        if isinstance(each, str):
+            tokens += text_tokens(each)
+        elif isinstance(each, list):
+            unread += each
+        elif isinstance(each, int):
+            tokens += 1
+    return tokens
 
 
 def embedding_usage(body: Any, estimate: int) -> Usage:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import attrs
 
-from helmdeck_core import SecretRef
+from helmdeck_core import ConfigError, Mistake, SecretRef
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.records import KeyRecord
 
@@ -91,7 +91,7 @@ class SharedKey:
     """Accepts requests with one key; only its hash is kept.
 
     :param setting: the setting that has the reference.
-    :raises ValueError: the key cannot be read, or is too short.
+    :raises ConfigError: the key cannot be read, or is too short.
     """
 
     MIN_CHARS = 16
@@ -99,8 +99,8 @@ class SharedKey:
     def __init__(self, reference: SecretRef, setting: str = "gateway.key") -> None:
         key = reference.read()
         if key is None or len(key) < self.MIN_CHARS:
-            problem = "cannot be read" if key is None else f"has fewer than {self.MIN_CHARS} characters"
-            raise ValueError(f"{setting}: {reference} {problem}")
+            problem = "cannot be read" if key is None else f"the key has fewer than {self.MIN_CHARS} characters"
+            raise ConfigError((Mistake(setting, problem, str(reference)),))
         self._digest = hashlib.sha256(key.encode()).digest()
 
     async def authorise(self, headers: Mapping[bytes, bytes]) -> Principal:

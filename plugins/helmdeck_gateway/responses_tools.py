@@ -6,7 +6,7 @@ items that they expect.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -85,20 +85,20 @@ def _described(item: Mapping[str, Any], dropped: list[str]) -> str:
 
 def declared_tools(body: Mapping[str, Any]) -> Mapping[str, Declared]:
     """Return how the client declared each tool that is no plain function, by name."""
-    found: dict[str, Declared] = {}
-    for item in body.get("tools") or ():
-        kind = item.get("type", "function")
-        if kind == "namespace":
-            for inner in item.get("tools") or ():
-                is_custom = inner.get("type") == CUSTOM
-                found[str(inner.get("name"))] = Declared(
-                    CUSTOM if is_custom else "function", str(item.get("name") or "")
-                )
-        elif kind == CUSTOM:
-            found[str(item.get("name"))] = Declared(CUSTOM)
-        elif kind == SHELL:
-            found[SHELL] = Declared(SHELL)
-    return found
+    return dict(_declared(body.get("tools") or (), ""))
+
+
+def _declared(items: Iterable[Mapping[str, Any]], namespace: str) -> Iterator[tuple[str, Declared]]:
+    for item in items:
+        match item.get("type", "function"):
+            case "namespace":
+                yield from _declared(item.get("tools") or (), str(item.get("name") or ""))
+            case "custom":
+                yield str(item.get("name")), Declared(CUSTOM, namespace)
+            case "local_shell":
+                yield SHELL, Declared(SHELL, namespace)
+            case "function" if namespace:
+                yield str(item.get("name")), Declared("function", namespace)
 
 
 def call_item(item_id: str, call: ToolCall, declared: Declared) -> dict[str, Any]:
@@ -135,8 +135,8 @@ def read_call(item: Mapping[str, Any], where: str) -> ToolCall:
         arguments = {"input": required(item, "input", str, where)}
         return ToolCall(call_id, required(item, "name", str, where), _encode(arguments).decode())
     action = required(item, "action", dict, where)
-    kept = {name: action[name] for name in _SHELL_SCHEMA["properties"] if action.get(name) is not None}
-    return ToolCall(call_id, SHELL, _encode(kept).decode())
+    arguments = {name: action[name] for name in _SHELL_SCHEMA["properties"] if action.get(name) is not None}
+    return ToolCall(call_id, SHELL, _encode(arguments).decode())
 
 
 def _object(text: str) -> Mapping[str, Any]:

@@ -42,7 +42,7 @@ class GatewaySettings:
     :ivar body_s: seconds until the body of a request must be complete.
     :ivar keep_alive_s: seconds that a connection without a request stays open.
     :ivar narrows_tools: tools beyond the catalog limit of the model's budget are left out of a request.
-    :ivar max_stored_responses: responses that ``previous_response_id`` can name, where they are kept in memory.
+    :ivar max_stored_responses: responses that ``previous_response_id`` can name; in a store, also turns and choices of tools.
     :ivar stored_days: days that stored responses and the data of conversations are kept.
     :ivar drain_s: seconds that requests under way get when the server stops.
     """

@@ -37,6 +37,7 @@ class StreamOut:
     """A streamed response.
 
     :ivar is_disconnected: the client left.
+    :ivar is_replaced: a whole response is sent in its place, so that no keep-alive may open it.
     :ivar size: bytes of its body that were sent.
     """
 
@@ -45,6 +46,7 @@ class StreamOut:
         self._work = work
         self.is_open = False
         self.is_disconnected = False
+        self.is_replaced = False
         self.has_ended = False
         self.is_idle = True
         self.size = 0
@@ -59,8 +61,8 @@ class StreamOut:
         # Proxies such as nginx would hold events back.
         more = {"cache-control": "no-cache", "x-accel-buffering": "no", **self._work.response_headers()}
         raw = [(b"content-type", _SSE), *raw_headers(more)]
+        self._start = writer.start()  # before the server may switch to a task that sends as well
         await self.raw({"type": "http.response.start", "status": 200, "headers": raw})
-        self._start = writer.start()
 
     async def send(self, body: bytes, *, is_last: bool = False) -> None:
         """Send events, the first ones with those of the start of the response."""
@@ -73,6 +75,8 @@ class StreamOut:
 
     async def ping(self, writer: StreamWriter) -> None:
         """Send a keep-alive."""
+        if self.is_replaced:
+            return
         await self.open(writer)
         await self.send(writer.ping)
         self.is_idle = True

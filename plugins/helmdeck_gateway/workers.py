@@ -145,27 +145,35 @@ class Supervisor:
 
     async def _keep(self) -> None:
         """Run one worker, and another one each time it ends."""
-        delay_s = 0.0
+        loop, delay_s = asyncio.get_running_loop(), 0.0
         while not self._stopping.is_set():
-            loop = asyncio.get_running_loop()
             start_s = loop.time()
-            process = await self._start()
-            code = await process.wait()
-            self._running.pop(process.pid, None)
-            has_started = process.pid in self._started
-            self._started.discard(process.pid)
+            ended, code, has_started = await self._run_once()
             if self._stopping.is_set():
                 return
             if not self._has_announced and not has_started:
                 self._code = code if code > 0 else int(ExitCode.UNEXPECTED)
-                self._stop()  # it has printed why; the others would fail in the same way
+                self._stop()  # why is printed already; the others would fail in the same way
                 return
-            ended = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
             is_early = loop.time() - start_s < FAST_S
             delay_s = min(max(1.0, delay_s * 2), MAX_DELAY_S) if is_early and not has_started else 0.0
-            note(f"worker {process.pid} ended {ended}; another one is started" + (f" in {delay_s:g} s" * bool(delay_s)))
+            note(f"{ended}; another one is started" + (f" in {delay_s:g} s" * bool(delay_s)))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay_s)
+
+    async def _run_once(self) -> tuple[str, int, bool]:
+        """Run one worker; return how it ended in words, its exit code, and whether it accepted requests."""
+        try:
+            process = await self._start()
+        except OSError as exc:  # such as too many processes
+            note(f"a worker cannot be started: {exc}")
+            return "a worker could not be started", int(ExitCode.UNEXPECTED), False
+        code = await process.wait()
+        self._running.pop(process.pid, None)
+        has_started = process.pid in self._started
+        self._started.discard(process.pid)
+        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        return f"worker {process.pid} ended {how}", code, has_started
 
     async def _start(self) -> asyncio.subprocess.Process:
         pipes = self._pipes

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helmdeck_core import ToolCall
+from helmdeck_gateway.responses_tools import Declared, declared_tools, read_tools
 from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, ScriptedAnswer
 from tests.plugins.gateway_support import FormatServer, running_gateway, upstream
 
@@ -195,3 +196,16 @@ def test_betas_that_are_no_names_are_rejected(gateway, servers):
     servers["msg"].requests.clear()
     answer = gateway.send("/v1/messages", body, headers={"anthropic-beta": "a;b\t{"})
     assert (answer.status, servers["msg"].requests) == (400, [])
+
+
+def test_tools_of_all_kinds_in_namespaces_are_declared_under_the_innermost_one():
+    inner = [{"type": "custom", "name": "patch"}, {"name": "look_up"}]
+    outer = {"type": "namespace", "name": "outer", "tools": [{"type": "local_shell"}]}
+    outer["tools"].append({"type": "namespace", "name": "inner", "tools": inner})
+    tools = [outer, {"type": "function", "name": "plain"}, {"type": "web_search"}]
+    assert [tool.name for tool in read_tools(tools, "tools", [])] == ["local_shell", "patch", "look_up", "plain"]
+    assert declared_tools({"tools": tools}) == {
+        "local_shell": Declared("local_shell", "outer"),
+        "patch": Declared("custom", "inner"),
+        "look_up": Declared("function", "inner"),
+    }

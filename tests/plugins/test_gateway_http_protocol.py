@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import uvicorn
@@ -57,6 +58,44 @@ def served(application, request=REQUEST):
         return transport
 
     return asyncio.run(run())
+
+
+class FullTransport(Transport):
+    """Has a full buffer of a large response."""
+
+    unread = 10_000_000
+
+    def get_write_buffer_size(self):
+        return self.unread
+
+    def abort(self):
+        self.is_closed = True
+
+
+@pytest.mark.parametrize(
+    ("rate", "is_disconnected"), [(100_000, False), (2_000, False), (500, True), (0, True)], ids=str
+)
+def test_client_is_disconnected_for_slow_reading_but_not_for_a_large_response(virtual_time, rate, is_disconnected):
+    async def run():
+        async def application(scope, receive, send):
+            await send(start())
+            await send(body(b"x"))
+
+        config = uvicorn.Config(application, log_config=None, lifespan="off")
+        state, transport = ServerState(), FullTransport()
+        protocol = limited_protocol(20.0)(config=config, server_state=state, app_state={})
+        protocol.connection_made(transport)
+        protocol.pause_writing()
+        protocol.data_received(REQUEST)
+        for _ in range(50):
+            await asyncio.sleep(1)
+            transport.unread -= rate
+        is_closed = transport.is_closed
+        protocol.connection_lost(None)
+        await asyncio.gather(*state.tasks)
+        return is_closed
+
+    assert asyncio.run(run()) is is_disconnected
 
 
 def start(*headers):
@@ -216,3 +255,39 @@ def test_first_chunk_of_a_stream_comes_before_the_rest_of_another_one():
     sent = asyncio.run(run())
     assert sorted(sent[:2]) == [(1, True), (2, True)]
     assert sorted(sent[-2:]) == [(1, False), (2, False)]
+
+
+class Events:
+    """Writes events, and is the work of a call that has answered."""
+
+    opening = SimpleNamespace(model="")
+    ping = b"ping "
+
+    def start(self):
+        return b"start "
+
+    def shown_model(self):
+        return "m"
+
+    def response_headers(self):
+        return {}
+
+
+def test_keep_alive_that_opens_a_stream_leaves_its_start_before_the_first_text():
+    async def run():
+        sent = []
+
+        async def send(message):
+            await asyncio.sleep(0)  # as servers do that switch to another task
+            sent.append(message.get("body", b""))
+
+        out = StreamOut(send, Events())
+
+        async def stream():
+            await out.open(Events())
+            await out.send(b"text ")
+
+        await asyncio.gather(out.ping(Events()), stream())
+        return b"".join(sent)
+
+    assert asyncio.run(run()).startswith(b"start ")

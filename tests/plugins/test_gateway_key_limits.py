@@ -11,14 +11,15 @@ import time
 import attrs
 import pytest
 
+from helmdeck_gateway import Gateway, GatewaySettings
 from helmdeck_gateway.keys import create
 from helmdeck_gateway.ledger import refusal_problem
 from helmdeck_gateway.stores import StoreError, open_store
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import NANO, Refusal, to_nusd
-from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, ScriptedAnswer, chat_server
-from tests.plugins.gateway_key_support import COST, USAGE, Keyed, config, keyed, record, wait_until
-from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
+from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, ScriptedAnswer, chat_server, make_deck
+from tests.plugins.gateway_key_support import COST, PRICED, USAGE, Keyed, config, keyed, record, wait_until
+from tests.plugins.gateway_support import DIALECTS, AppRequest, FormatServer, running_gateway, upstream
 from tests.unit.cli_support import environment, start
 
 
@@ -157,6 +158,14 @@ def test_embeddings_cost_what_their_usage_says():
     with chat_server(lambda _: vectors) as server, keyed(config(server)) as gateway:
         assert gateway.send("/v1/embeddings", {"model": "up/e", "input": ["x", [1, 2]]}).status == 200
         assert (gateway.usage.day.spent_nusd, gateway.usage.under_way) == (to_nusd(0.002), 0)
+
+
+def test_embeddings_need_no_price_of_fallbacks_since_they_have_none():
+    with chat_server(lambda _: {"object": "list", "data": [], "model": "e"}) as server:
+        configured = config(server, budgets={"up/e": PRICED}, fallback={"": ["up/unpriced"]})
+        with keyed(configured, requires_price=True) as gateway:
+            assert gateway.send("/v1/embeddings", {"model": "up/e", "input": "x"}).status == 200
+            assert gateway.chat("up/e").status == 403
 
 
 def test_stream_that_its_client_left_counts_what_was_streamed(server):
@@ -320,3 +329,27 @@ async def _closing(store, action):
         return await action
     finally:
         await store.aclose()
+
+
+class Slow(MemoryStore):
+    """A store that takes a while to settle."""
+
+    async def settle(self, account, call_id, cost_nusd, *, unpriced=False):
+        await asyncio.sleep(1.5)
+        return await super().settle(account, call_id, cost_nusd, unpriced=unpriced)
+
+
+def test_keep_alive_opens_no_stream_while_a_failed_call_is_settled(virtual_time):
+    async def run():
+        store = Slow()
+        made = await create(store, record())
+        async with make_deck(config={"events": {"sinks": ["gateway"]}}) as deck:
+            gateway = Gateway(deck, GatewaySettings(ping_s=1), store=store)
+            body = {"model": "none/x", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+            headers = {"authorization": f"Bearer {made.secret}"}
+            request = await AppRequest(gateway.app, "/v1/chat/completions", body, headers=headers).sent()
+            await gateway.aclose()
+        return request
+
+    request = asyncio.run(run())
+    assert (request.status, json.loads(request.raw)["error"]["code"]) == (404, "model_not_found")

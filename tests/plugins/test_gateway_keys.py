@@ -17,7 +17,7 @@ from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores import StoreError
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import Limits
-from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
+from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, chat_server
 from tests.case_support import each_case
 from tests.plugins.gateway_key_support import USAGE, Keyed, config, keyed, record
 from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway
@@ -170,6 +170,18 @@ def test_fields_that_name_other_models_are_not_sent(server):
         assert answer.status == 200
         assert set(fields) & set(server.requests[-1].body) == {"seed"}
         assert server.requests[-1].body["model"] == "m"
+
+
+def test_fields_that_name_other_models_are_not_sent_with_embeddings():
+    body = {"model": "up/e", "input": "x", "models": ["up/n"], "preset": "x", "dimensions": 1}
+    vectors = {"object": "list", "data": []}
+    with chat_server(lambda _: vectors) as server, keyed(config(server), models=("up/e",)) as gateway:
+        answer = gateway.send("/v1/embeddings", body)
+        assert (answer.status, answer.headers["x-helmdeck-dropped"]) == (200, "models, preset")
+        assert server.requests[-1].body == {"model": "e", "input": "x", "dimensions": 1}
+        unlimited = gateway.add(name="all")
+        assert "x-helmdeck-dropped" not in gateway.send("/v1/embeddings", body, key=unlimited).headers
+        assert server.requests[-1].body == {**body, "model": "e"}
 
 
 def test_list_of_models_has_those_of_the_key_only(server):

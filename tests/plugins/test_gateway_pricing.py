@@ -1,6 +1,7 @@
 """What a request of the gateway counts as spent, by the events of its calls; never less than the provider charges."""
 
 import asyncio
+import functools
 
 import attrs
 import pytest
@@ -9,6 +10,7 @@ from helmdeck_core import (
     Attempt,
     AttemptEnded,
     AttemptRequest,
+    ChatDelta,
     ChatRequest,
     ContinuationAttempt,
     FailureClass,
@@ -18,6 +20,7 @@ from helmdeck_core import (
     Role,
     TextPart,
     Tier,
+    ToolCallDelta,
     ToolDefinition,
     Usage,
 )
@@ -181,6 +184,20 @@ def test_more_is_held_at_once_and_leases_are_renewed_while_a_call_runs(virtual_t
     assert (day.held_nusd, day.spent_nusd) == (0, held), "closing the ledger settles what was aborted"
 
 
+def test_aborted_stream_counts_by_its_bytes_since_characters_of_some_scripts_are_whole_tokens():
+    async def run():
+        ledger = Ledger(make_deck(config=CONFIG), MemoryStore, KeyCounters())
+        booking = await ledger.admit(KeyRecord(name="ann", id="ann", digest="", caller="ann"), "up/m", INPUT)
+        booking.spend.handle(sent())
+        call = ToolCallDelta(index=0, arguments='{"q": "\ud800日"}')
+        await booking.streamed([ChatDelta("日" * 100), ChatDelta("", "ab"), ChatDelta("", "", call)])
+        return booking.spend
+
+    spend = asyncio.run(run())
+    assert spend.streamed == 300 + 2 + 8 + 1 + 3 + 1
+    assert spend.final_nusd == to_nusd(INPUT * 1e-6 + (158 + 50) * 2e-6)
+
+
 def test_estimates_of_tokens_are_high():
     assert text_tokens("a" * 300) == 100
     assert text_tokens("日" * 100) == 150
@@ -192,7 +209,15 @@ def test_estimates_of_tokens_are_high():
 
 @each_case(
     ("value", "tokens"),
-    [("abc", 1), (["abc", "abcdef"], 3), ([1, 2, 3], 3), ([[1, 2], [3]], 3), (None, 0), ({"a": 1}, 0)],
+    [
+        ("abc", 1),
+        (["abc", "abcdef"], 3),
+        ([1, 2, 3], 3),
+        ([[1, 2], [3]], 3),
+        (functools.reduce(lambda inner, _: [inner], range(5_000), 1), 1),
+        (None, 0),
+        ({"a": 1}, 0),
+    ],
 )
 def test_tokens_of_requests_for_vectors(value, tokens):
     assert embedding_tokens(value) == tokens

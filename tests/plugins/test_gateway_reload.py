@@ -221,3 +221,22 @@ def test_files_of_the_configuration_are_watched(file, tmp_path):
     key.unlink()
     stamps.append(source.stamp())
     assert len(set(stamps)) == 5
+
+
+def test_change_of_a_file_while_it_is_read_again_is_noticed(tmp_path):
+    path = tmp_path / "helmdeck.toml"
+    texts = iter(['model = "a/b"', 'model = "a/bc"'])
+
+    def read():
+        loaded = load_config(file=path, environ={})
+        if text := next(texts, ""):
+            path.write_text(text)
+        return loaded
+
+    path.write_text('model = "local/lexical"')
+    source = ConfigSource(read)
+    found = []
+    for _ in range(2):
+        source._load()
+        found.append((source.loaded.config.model, source.stamp() == source.loaded_stamp))
+    assert found == [("a/b", False), ("a/bc", True)], "the first of them was written over meanwhile"

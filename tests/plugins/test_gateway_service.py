@@ -12,6 +12,7 @@ from helmdeck_core import (
     CallLimits,
     ChatRequest,
     Config,
+    ConfigError,
     LoadedConfig,
     Message,
     Role,
@@ -256,8 +257,13 @@ def test_shared_key_is_compared_and_never_shown(monkeypatch, server):
         for headers in ({"authorization": "Bearer a-key-of-the-gateway"}, {"x-api-key": "a-key-of-the-gateway"}):
             assert gateway.send("/v1/messages", body, headers=headers).status == 200
     monkeypatch.setenv("GATE_KEY", "short")
-    with pytest.raises(ValueError, match="fewer than 16"):
+    with pytest.raises(ConfigError, match="gateway.key: the key has fewer than 16 characters, found env:GATE_KEY"):
         SharedKey(SecretRef("env", "GATE_KEY"))
+
+
+def test_key_that_cannot_be_read_is_a_mistake_of_the_configuration():
+    with pytest.raises(ConfigError, match="gateway.metrics_key: cannot be read, found file:/no/such/key"):
+        SharedKey(SecretRef("file", "/no/such/key"), "gateway.metrics_key")
 
 
 def test_body_above_the_limit_is_rejected_and_requests_beyond_the_limit_get_retry_after(gateway):

@@ -8,8 +8,12 @@ import pytest
 from helmdeck_core import ToolCall
 from helmdeck_core.log import logger
 from helmdeck_gateway import Gateway, GatewaySettings, Principal
+from helmdeck_gateway.conversation_store import ConversationStore
+from helmdeck_gateway.counters import Counters
+from helmdeck_gateway.opaque_store import OpaqueStore
 from helmdeck_gateway.response_store import _data, _message
 from helmdeck_gateway.stores import StoreError, open_store
+from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, ScriptedAnswer, make_deck
 from tests.plugins.gateway_store_support import store_url as store_url
 from tests.plugins.gateway_support import DIALECTS, AppRequest, FormatServer, upstream
@@ -195,6 +199,32 @@ def test_store_that_fails_is_counted_and_fails_only_what_depends_on_it(server, t
     assert json.loads(later.raw)["error"]["code"] == "store_unavailable"
     assert counters.store_errors == 1
     assert "helmdeck_gateway_store_errors_total 1" in counters.render()
+
+
+class FailsOnce(MemoryStore):
+    """A store whose first lookup fails."""
+
+    has_failed = False
+
+    async def get(self, kind, key, owner):
+        if not self.has_failed:
+            self.has_failed = True
+            raise StoreError("the store is away")
+        return await super().get(kind, key, owner)
+
+
+def test_turn_whose_lookup_failed_is_looked_up_again():
+    async def run():
+        documents = ConversationStore(FailsOnce(), Counters(), ttl_s=60)
+        await OpaqueStore(documents).keep(["call_1"], "", {"signature": "s"}, "ada")
+        other, found = OpaqueStore(documents), []
+        for _ in range(2):
+            lookup = other.lookup("ada")
+            lookup.find(["call_1"])
+            found.append((await lookup.fetch(), dict(lookup.find(["call_1"]))))
+        return found
+
+    assert asyncio.run(run()) == [(False, {}), (True, {"signature": "s"})]
 
 
 def test_message_of_every_kind_is_stored_without_a_loss():

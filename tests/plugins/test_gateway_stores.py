@@ -38,8 +38,7 @@ class TestMemory(GatewayStoreContract):
     def open_store(self):
         return MemoryStore
 
-    def test_documents_are_shared_by_all_who_open_the_storage(self):
-        """Memory belongs to one process and one object."""
+    test_documents_are_shared_by_all_who_open_the_storage = None  # memory belongs to one object
 
 
 class TestSqlite(GatewayStoreContract):
@@ -195,6 +194,25 @@ def test_unknown_store_is_an_error_without_its_password(url):
     with pytest.raises(StoreError, match="is not a store; allowed: sqlite:PATH") as caught:
         open_store(url)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:s3cret/x@host:6379",
+        "redis://[s3cret",
+        "redis://ada:pw@host?socket_timeout=s3cret",
+        "postgresql://ada:s3cret%zz@host/d",
+        "postgresql://ada:pw@s3cret@host/d",
+        "postgresql:s3cret",
+    ],
+)
+def test_malformed_url_is_an_error_without_its_password(url):
+    with pytest.raises(StoreError, match="gateway.store: the URL is malformed; characters such as") as caught:
+        open_store(url)
+    shown = f"{caught.value}{caught.value!r}{caught.value.__cause__!r}"
+    assert "s3cret" not in shown
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
 def test_newer_schema_is_refused(tmp_path):

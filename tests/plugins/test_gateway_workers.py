@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults.upstream import Upstream
-from helmdeck_gateway import Gateway
+from helmdeck_core.cli import ExitCode
+from helmdeck_gateway import Gateway, workers
 from helmdeck_gateway.command import configure, worker_command
 from helmdeck_gateway.live_gateway import LiveGateway
 from helmdeck_gateway.server import Address, http_server
@@ -150,6 +152,43 @@ def test_worker_that_cannot_start_ends_the_command_with_its_code(capfd):
     assert "no such plugin" in capfd.readouterr().err
 
 
+def test_worker_whose_process_cannot_be_created_ends_the_command(capfd):
+    async def run():
+        supervisor = Supervisor(["/no/such/program"], 0, 2, drain_s=1, on_started=lambda: None)
+        async with asyncio.timeout(LIMIT_S):
+            return await supervisor.run()
+
+    assert asyncio.run(run()) == ExitCode.UNEXPECTED
+    assert "a worker cannot be started: [Errno 2]" in capfd.readouterr().err
+
+
+class RefusedOnce(Supervisor):
+    """The second process cannot be created."""
+
+    processes = 0
+
+    async def _start(self):
+        self.processes += 1
+        if self.processes == 2:
+            raise BlockingIOError(errno.EAGAIN, "too many processes")
+        if self.processes == 3:
+            self._stop()
+        return await super()._start()
+
+
+def test_worker_whose_process_cannot_be_created_again_is_started_later(capfd, monkeypatch):
+    monkeypatch.setattr(workers, "MAX_DELAY_S", 0.0)
+    ready = "import os, sys; os.write(int(sys.argv[2].split(':')[1]), os.getpid().to_bytes(4, 'little'))"
+
+    async def run():
+        supervisor = RefusedOnce([sys.executable, "-c", ready], 0, 1, drain_s=1, on_started=lambda: None)
+        async with asyncio.timeout(LIMIT_S):
+            return await supervisor.run(), supervisor.processes
+
+    assert asyncio.run(run()) == (0, 3)
+    assert "a worker could not be started; another one is started" in capfd.readouterr().err
+
+
 def test_workers_stop_when_their_parent_has_ended():
     async def run():
         stopped = asyncio.Event()
@@ -177,11 +216,8 @@ def test_worker_gets_the_options_of_its_parent_that_select_the_configuration():
     assert worker_command(arguments)[4:] == words
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.parametrize("stream", [False, True])
-def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_with_sockets, name, stream):
-    dialect = DIALECTS[name]
-    body = {"model": "up/m", "stream": stream, **dialect.body("When is the tide?")}
+def stopped_during(path, body, kind=AppRequest):
+    """Return a request that is under way when its gateway stops, and a later one."""
 
     async def run():
         async with Upstream(["silent"]) as one:
@@ -193,7 +229,7 @@ def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_
             server = http_server(live)
             listener = Address(port=0).listen()
             serving = asyncio.create_task(server._serve(sockets=[listener]))
-            request = AppRequest(live, dialect.path, body)
+            request = kind(live, path, body)
 
             async def counted():
                 task = asyncio.current_task()
@@ -205,12 +241,21 @@ def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_
             await asyncio.sleep(1)
             server.drain()
             await asyncio.sleep(1)
-            late = await AppRequest(live, dialect.path, body).sent()
+            late = await AppRequest(live, path, body).sent()
             await sending
             await serving
             return request, late
 
-    request, late = asyncio.run(run())
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_with_sockets, name, stream):
+    dialect = DIALECTS[name]
+    request, late = stopped_during(
+        dialect.path, {"model": "up/m", "stream": stream, **dialect.body("When is the tide?")}
+    )
     assert (late.status, late.headers["retry-after"]) == (503, "1")
     if stream:
         assert request.status == 200
@@ -219,4 +264,29 @@ def test_request_that_outlasts_the_time_to_stop_ends_with_an_error(virtual_time_
         assert error["code"] == "draining"
     else:
         assert (request.status, json.loads(request.raw)["error"]["code"]) == (503, "draining")
+    assert virtual_time_with_sockets.passed_s < 5
+
+
+class Unfinished(AppRequest):
+    """Its body does not arrive."""
+
+    async def receive(self):
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/embeddings", AppRequest),
+        ("/v1/embeddings", Unfinished),
+        ("/v1/chat/completions", Unfinished),
+        ("/v1/messages/count_tokens", Unfinished),
+    ],
+)
+def test_request_without_a_call_that_outlasts_the_time_to_stop_ends_with_an_error(
+    virtual_time_with_sockets, path, kind
+):
+    body = {"model": "up/e", "input": "x", "messages": [{"role": "user", "content": "x"}]}  # which the upstream reads
+    request, _ = stopped_during(path, body, kind)
+    assert (request.status, json.loads(request.raw)["error"]["code"]) == (503, "draining")
     assert virtual_time_with_sockets.passed_s < 5

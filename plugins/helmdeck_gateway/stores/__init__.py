@@ -15,6 +15,9 @@ from helmdeck_gateway.stores.store import StoreError as StoreError
 from helmdeck_guards.data_directory import data_directory
 
 SCHEMES = ("memory", "sqlite", "postgresql", "redis", "rediss")
+MALFORMED = (
+    "gateway.store: the URL is malformed; characters such as @, / and # in a password are written as %40, %2F and %23"
+)
 
 
 def default_path() -> Path:
@@ -28,7 +31,7 @@ def open_store(url: str, *, max_documents: int = MAX_DOCUMENTS) -> GatewayStore:
     :param url: ``memory:``, ``sqlite:PATH``, ``postgresql://…`` or ``redis://…``. For Redis, ``?prefix=NAME`` sets the prefix of
         all keys; for PostgreSQL, ``?options=-csearch_path%3DNAME`` selects a schema.
     :param max_documents: documents that are kept of each kind.
-    :raises StoreError: the scheme is unknown, or its driver is not installed.
+    :raises StoreError: the scheme is unknown, the URL is malformed, or its driver is not installed.
     """
     scheme, colon, rest = url.partition(":")
     if scheme == "postgres":
@@ -47,18 +50,23 @@ def open_store(url: str, *, max_documents: int = MAX_DOCUMENTS) -> GatewayStore:
             return SqliteStore(rest or default_path(), max_documents=max_documents)
         case "postgresql":
             _require("postgres", "psycopg", "psycopg_pool")
-            from helmdeck_gateway.stores.postgres import PostgresStore
+            from helmdeck_gateway.stores.postgres import PostgresStore, is_valid_url
 
+            if not is_valid_url(url):
+                raise StoreError(MALFORMED)
             return PostgresStore(url, max_documents=max_documents)
         case _:
             _require("redis", "redis")
             from helmdeck_gateway.stores.redis_store import PREFIX, RedisStore
 
-            parts = urlsplit(url)
-            query = dict(parse_qsl(parts.query))
-            prefix = query.pop("prefix", PREFIX)
-            plain = urlunsplit(parts._replace(query=urlencode(query)))
-            return RedisStore(plain, prefix=prefix, max_documents=max_documents)
+            try:
+                parts = urlsplit(url)
+                query = dict(parse_qsl(parts.query))
+                prefix = query.pop("prefix", PREFIX)
+                plain = urlunsplit(parts._replace(query=urlencode(query)))
+                return RedisStore(plain, prefix=prefix, max_documents=max_documents)
+            except ValueError:  # its message may repeat a part of the password
+                raise StoreError(MALFORMED) from None
 
 
 def _require(extra: str, *modules: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 import psycopg_pool
+from psycopg.conninfo import conninfo_to_dict
 
 from helmdeck_gateway.stores import postgres_accounts as accounts
 from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Period, Refusal, Usage
@@ -180,6 +181,15 @@ class PostgresStore:
             for statement in _TABLES:
                 await connection.execute(statement)
             await connection.execute("INSERT INTO gateway_schema VALUES (%s)", (VERSION,))
+
+
+def is_valid_url(url: str) -> bool:
+    """Return whether the driver can read a URL; its own message would repeat a part of it."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return False
+    return "@" not in str(parts.get("host"))
 
 
 def _period(row: Sequence[int]) -> Period:
