@@ -33,7 +33,7 @@ def each_case(
             for number, row in enumerate(table):
                 try:
                     function(**fixtures, **dict(zip(keys, row, strict=True)))
-                except pytest.fail.Exception as exc:
+                except (pytest.fail.Exception, pytest.skip.Exception) as exc:  # a skip would hide the other cases
                     failures.append(AssertionError(f"case {label(number)}: {exc}"))
                 except Exception as exc:
                     exc.add_note(f"case {label(number)}")

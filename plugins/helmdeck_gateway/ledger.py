@@ -140,7 +140,7 @@ class Ledger:
                 calls = [Open(each.call_id, each.held_nusd) for each in bookings]
                 try:
                     await bookings[0].store.renew(account, calls, LEASE_S)
-                except StoreError as exc:
+                except Exception as exc:  # a store is a plugin and may raise anything; the next round tries again
                     logger().warning("the leases of {} calls could not be renewed: {}", len(calls), exc)
 
 

@@ -43,3 +43,17 @@ def test_several_arguments_fixtures_and_nested_cases_are_passed():
 def test_missing_cases_are_an_error():
     with pytest.raises(AssertionError, match="no cases"):
         each_case("name", [])
+
+
+def test_skipped_case_fails_instead_of_hiding_the_others():
+    seen = []
+
+    @each_case("number", range(3))
+    def skipping(number):
+        seen.append(number)
+        if number == 0:
+            pytest.skip("not here")
+
+    with pytest.raises(ExceptionGroup, match="1 of 3 cases failed"):
+        skipping()
+    assert seen == [0, 1, 2]
