@@ -92,22 +92,20 @@ def collect(
                 raise
             errors.append(exc)
             continue
-        owner = impl.plugin_name
+        owner, distribution = impl.plugin_name, plugins.distribution(impl.plugin_name)
         for value in values:
             name = str(getattr(value, "name"))
             before = found.get(name)
             if before is not None and not plugins.is_builtin(before.plugin):
                 what = f"{value_type.__name__} {name!r}"
-                conflict = PluginConflictError(
-                    owner, hook, what, plugins.distribution(owner), before.plugin, value_name=name
-                )
+                conflict = PluginConflictError(owner, hook, what, distribution, before.plugin, value_name=name)
                 if errors is None:
                     raise conflict
                 errors.append(conflict)
                 claimed.add(name)
                 continue
             replaced = before.plugin if before else None
-            found[name] = Contribution(owner, value, replaced, hook, plugins.distribution(owner))
+            found[name] = Contribution(owner, value, replaced, hook, distribution)
     values_by_order = (contribution for name, contribution in found.items() if name not in claimed)
     return tuple(sorted(values_by_order, key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
 

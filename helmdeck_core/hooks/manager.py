@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import attrs
@@ -22,6 +22,7 @@ from helmdeck_guards.suggestions import did_you_mean
 GROUP = "helmdeck"
 BUILTINS_PACKAGE = "helmdeck_plugins"
 PREFIX = "helmdeck_"
+HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
 
 
 @attrs.frozen
@@ -71,12 +72,16 @@ class Plugins:
 
 
 class _PluginManager(pluggy.PluginManager):
+    parsed: set[str]
+
+    # Reading a module attribute runs no code, so skip pluggy's safe lookups, which take half of the start-up time.
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        if not inspect.ismodule(plugin):
-            return super().parse_hookimpl_opts(plugin, name)
-        # Reading a module attribute runs no code, so skip pluggy's safe lookup, which takes half of the start-up time.
-        value = vars(plugin).get(name)
-        return getattr(value, f"{GROUP}_impl", None) if isinstance(value, (FunctionType, MethodType)) else None
+        options = super().parse_hookimpl_opts(plugin, name) if type(plugin) is not ModuleType else None
+        if type(plugin) is ModuleType and type(value := plugin.__dict__.get(name)) in (FunctionType, MethodType):
+            options = getattr(value, f"{GROUP}_impl", None)
+        if options is not None:
+            self.parsed.add(options.get("specname") or name)
+        return options
 
 
 @attrs.frozen(eq=False)
@@ -188,23 +193,20 @@ def _name_conflicts(candidates: Iterable[_Candidate]) -> dict[_Candidate, Plugin
     return conflicts
 
 
-def _register(pm: pluggy.PluginManager, candidate: _Candidate) -> PluginInfo:
+def _register(pm: _PluginManager, c: _Candidate) -> PluginInfo:
     try:
-        plugin = candidate.load()
+        plugin, pm.parsed = c.load(), set()
         _refuse_unmarked(plugin)
-        pm.register(plugin, candidate.name)
-        callers = pm.get_hookcallers(plugin) or []
-        _refuse_unknown_hooks(callers)
+        pm.register(plugin, c.name)
+        _refuse_unknown_hooks(sorted(pm.parsed))
     except KeyboardInterrupt as exc:
-        exc.add_note(f"plugin {candidate.name!r} was being imported; --disable-plugin {candidate.name} blocks it")
+        exc.add_note(f"plugin {c.name!r} was being imported; --disable-plugin {c.name} blocks it")
         raise
     except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
-        if pm.has_plugin(candidate.name):
-            pm.unregister(name=candidate.name)
-        detail = f"{type(exc).__name__}: {exc}"
-        raise PluginLoadError(candidate.name, candidate.target, detail, candidate.distribution) from exc
-    hooks = tuple(sorted(caller.name for caller in callers))
-    return PluginInfo(candidate.name, candidate.source, candidate.target, candidate.distribution, hooks)
+        if pm.has_plugin(c.name):
+            pm.unregister(name=c.name)
+        raise PluginLoadError(c.name, c.target, f"{type(exc).__name__}: {exc}", c.distribution) from exc
+    return PluginInfo(c.name, c.source, c.target, c.distribution, tuple(sorted(pm.parsed)))
 
 
 def _refuse_unmarked(plugin: object) -> None:
@@ -212,12 +214,11 @@ def _refuse_unmarked(plugin: object) -> None:
         if not name.startswith(PREFIX):
             continue
         function = getattr(plugin, name)
-        if inspect.isroutine(function) and not hasattr(function, f"{GROUP}_impl"):
+        if not hasattr(function, f"{GROUP}_impl") and inspect.isroutine(function):
             raise TypeError(f"{name} looks like a hook but is not marked with @hookimpl")
 
 
-def _refuse_unknown_hooks(callers: Iterable[pluggy.HookCaller]) -> None:
-    for caller in callers:
-        if not caller.has_spec():
-            known = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
-            raise TypeError(f"there is no hook {caller.name}{did_you_mean(caller.name, known)}")
+def _refuse_unknown_hooks(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in HOOKS:
+            raise TypeError(f"there is no hook {name}{did_you_mean(name, HOOKS)}")

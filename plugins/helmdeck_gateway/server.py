@@ -20,6 +20,7 @@ from helmdeck_core.cli import UsageError
 from helmdeck_gateway.http_protocol import MAX_HEAD_BYTES, limited_protocol
 from helmdeck_gateway.live_gateway import LiveGateway
 from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.warm_up import warm_up
 
 ACCEPTED_AT_ONCE: Final = 4
 """Connections that are accepted before other work; with a high number, one worker would take all of a burst."""
@@ -169,6 +170,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, live.request_reload)
     if watch is not None:
         watch(server.drain)
+    await warm_up(live.gateway.deck)
     gc.set_threshold(*GC_THRESHOLDS)
     gc.freeze()  # the modules live as long as the process, so that no collection has to look at them
     try:

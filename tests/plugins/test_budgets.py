@@ -272,3 +272,9 @@ def test_plugin_row_joins_the_table_and_longest_prefix_wins(deck_with):
     deck = deck_with(Acme())
     assert deck.budget("openai/gpt-4o-tuned-7").budget.evidence == "ours"
     assert deck.budget("openai/gpt-4o").budget.tier is Tier.A
+
+
+def test_built_in_rows_are_the_same_objects_for_every_deck():
+    first, second = (make_deck().runtime.contributions.values_of(BudgetRow) for _ in range(2))
+    assert first
+    assert all(one is other for one, other in zip(first, second, strict=True))

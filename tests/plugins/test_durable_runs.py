@@ -1,6 +1,9 @@
 """Durable runs: workers that are killed lose nothing, and no recorded step runs twice."""
 
 import asyncio
+import contextlib
+import io
+import logging
 import os
 import subprocess
 import sys
@@ -116,6 +119,19 @@ def test_old_records_are_deleted(tmp_path):
         host._config = attrs.evolve(host._config, keep_days=-1.0)  # as if a day had passed
         host.start(host.purge()).result(10)
         assert asyncio.run(runs_of(deck).records()) == []
+
+
+def test_errors_of_dbos_are_written_to_the_current_standard_error(tmp_path):
+    former, current, log = io.StringIO(), io.StringIO(), logging.getLogger("dbos")
+    with (
+        contextlib.redirect_stderr(former),
+        deck_of({"c": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path}/a.db") as deck,
+    ):
+        deck.run("c", {"x": 1})
+    former.close()
+    with contextlib.redirect_stderr(current):
+        log.error("the database is gone")
+    assert current.getvalue() == "the database is gone\n"
 
 
 def test_a_missing_extra_is_named(monkeypatch):

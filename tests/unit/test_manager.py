@@ -1,6 +1,7 @@
 """Plugins: which are loaded, in which order, and how a broken one is reported."""
 
 import re
+from types import ModuleType
 
 import pytest
 
@@ -66,6 +67,19 @@ def test_an_installed_plugin_is_listed_with_its_distribution_and_hooks(installed
     info = next(info for info in load_plugins().infos if info.name == "acme")
     assert (info.source, info.target, info.distribution) == ("entry point", "acme_plugin", "acme-dist 2.5")
     assert info.hooks == ("helmdeck_budget_rows",)
+
+
+@pytest.mark.parametrize("kind", ["object", "module"])
+def test_implementation_of_another_name_is_listed_under_its_hook(kind):
+    @hookimpl(specname="helmdeck_budget_rows")
+    def rows(*_):
+        return [row()]
+
+    plugin = ModuleType("rows")
+    plugin.rows = rows
+    if kind == "object":
+        plugin = type("Rows", (), {"rows": rows})()
+    assert load_plugins(extra={"acme": plugin}, autoload=False).infos[-1].hooks == ("helmdeck_budget_rows",)
 
 
 def test_blocking_leaves_a_plugin_out_and_lists_it_as_blocked(deck_with):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import attrs
@@ -70,6 +71,11 @@ def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
 @hookimpl
 def helmdeck_budget_rows() -> Sequence[BudgetRow]:
     """The rows of the table."""
+    return _rows()
+
+
+@cache
+def _rows() -> tuple[BudgetRow, ...]:
     return tuple(
         BudgetRow(
             prefix=row.prefix,

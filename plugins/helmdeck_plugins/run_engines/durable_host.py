@@ -107,6 +107,11 @@ class Host:
             "ON CONFLICT (id) DO UPDATE SET beat = excluded.beat",
             executor_id(),
         )
+        log = logging.getLogger("dbos")
+        if not log.handlers and logging.lastResort is not None:
+            # DBOS would add a handler that keeps the present sys.stderr, which may be closed later; this one looks it up.
+            log.addHandler(logging.lastResort)
+            log.propagate = False
         dbos.DBOS(
             config={
                 "name": APPLICATION,
@@ -120,7 +125,7 @@ class Host:
         )
         if not is_worker:
             dbos.DBOS.listen_queues([])
-        logging.getLogger("dbos").addFilter(_is_about_dbos)
+        log.addFilter(_is_about_dbos)
         dbos.DBOS.launch()  # it adopts this loop
         if is_worker:
             await dbos.DBOS.register_queue_async(
