@@ -311,7 +311,7 @@ def _times(sets: Sequence[DataSet], rankers: Rankers) -> str:
     return (
         "## Times\n\n"
         + "\n".join(lines)
-        + "\n\nProcessor time of one run on a busy machine; compare columns only. The "
+        + "\n\nProcessor time of one run; compare columns only. The "
         "model is loaded once per process, 1.7 s and 147 MB. Indexing and ranking run in a worker thread."
     )
 

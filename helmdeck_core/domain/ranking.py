@@ -41,6 +41,7 @@ class LazyScores(Sequence[Score]):
     :param explain: returns ``Score.matched`` for an index; called on access.
     :param by_id: indices of all entries, sorted by id; computed if left out.
     :raises ValueError: ``found`` contains an index out of range, or a score that is not above 0.
+    :ivar matches: ``found``, in no order.
     """
 
     def __init__(
@@ -55,13 +56,13 @@ class LazyScores(Sequence[Score]):
         if found and not min(found.values()) > 0:
             raise ValueError("scores must be above 0")
         self._ids = ids
-        self._matches = found
+        self.matches = found
         self._explain = explain
         self._by_id = by_id
 
     def leading(self, count: int) -> list[tuple[int, float]]:
         """Return index and score of the best matching entries, at most ``count``."""
-        ids, matches = self._ids, self._matches
+        ids, matches = self._ids, self.matches
         if count < len(matches):
             # Find the lowest score without ids: comparing strings is slow, and ties are rare.
             lowest = heapq.nlargest(count, matches.values())[-1] if count else 0.0
@@ -72,11 +73,11 @@ class LazyScores(Sequence[Score]):
 
     def matched(self, index: int) -> tuple[str, ...]:
         """Return ``Score.matched`` of an entry."""
-        return self._explain(index) if self._explain and index in self._matches else ()
+        return self._explain(index) if self._explain and index in self.matches else ()
 
     def raised(self, gains: Mapping[int, float], label: str) -> LazyScores:
         """Return scores that are raised by ``gains``, with ``label`` added to ``matched`` of those entries."""
-        scores = {**self._matches, **{index: self._matches.get(index, 0.0) + gain for index, gain in gains.items()}}
+        scores = {**self.matches, **{index: self.matches.get(index, 0.0) + gain for index, gain in gains.items()}}
 
         def explain(index: int) -> tuple[str, ...]:
             matched = self.matched(index)
@@ -88,12 +89,12 @@ class LazyScores(Sequence[Score]):
     def order(self) -> tuple[int, ...]:
         """The indices of all entries, best first."""
         by_id = self._by_id or sorted(range(len(self._ids)), key=self._ids.__getitem__)
-        best = [index for index, _ in self.leading(len(self._matches))]
-        return (*best, *(index for index in by_id if index not in self._matches))
+        best = [index for index, _ in self.leading(len(self.matches))]
+        return (*best, *(index for index in by_id if index not in self.matches))
 
     def _head(self, count: int | None) -> Sequence[int]:
         """Return at least the first ``count`` indices; all of them only if needed."""
-        if count is not None and 0 < count <= len(self._matches):
+        if count is not None and 0 < count <= len(self.matches):
             return [index for index, _ in self.leading(count)]
         return self.order
 
@@ -121,10 +122,10 @@ class LazyScores(Sequence[Score]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return f"LazyScores({len(self._matches)} of {len(self)} match)"
+        return f"LazyScores({len(self.matches)} of {len(self)} match)"
 
     def _score(self, index: int) -> Score:
-        score = self._matches.get(index, 0.0)
+        score = self.matches.get(index, 0.0)
         matched = self._explain(index) if self._explain and score else ()
         return Score(index, self._ids[index], score, matched)
 
