@@ -309,9 +309,7 @@ def _times(sets: Sequence[DataSet], rankers: Rankers) -> str:
         more = f"{vectors - words:.1f} ms"
         lines.append(f"| {size:,} | {first_s:.1f} s | {cached_s:.2f} s | {words:.2f} ms | {vectors:.2f} ms | {more} |")
     return (
-        "## Times\n\n"
-        + "\n".join(lines)
-        + "\n\nProcessor time of one run; compare columns only. The "
+        "## Times\n\n" + "\n".join(lines) + "\n\nProcessor time of one run; compare columns only. The "
         "model is loaded once per process, 1.7 s and 147 MB. Indexing and ranking run in a worker thread."
     )
 
