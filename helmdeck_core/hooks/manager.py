@@ -76,9 +76,11 @@ class _PluginManager(pluggy.PluginManager):
 
     # Reading a module attribute runs no code, so skip pluggy's safe lookups, which take half of the start-up time.
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        options = super().parse_hookimpl_opts(plugin, name) if type(plugin) is not ModuleType else None
-        if type(plugin) is ModuleType and type(value := plugin.__dict__.get(name)) in (FunctionType, MethodType):
-            options = getattr(value, f"{GROUP}_impl", None)
+        if type(plugin) is ModuleType:
+            value = plugin.__dict__.get(name)
+            options = getattr(value, f"{GROUP}_impl", None) if type(value) in (FunctionType, MethodType) else None
+        else:
+            options = super().parse_hookimpl_opts(plugin, name)
         if options is not None:
             self.parsed.add(options.get("specname") or name)
         return options
