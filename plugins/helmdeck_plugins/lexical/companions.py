@@ -50,7 +50,7 @@ class Companions:
                 # A request with digits states a number itself.
                 if has_digit and parameter.lower().endswith(_NUMBERED):
                     continue
-                scores = scores or dict(found.leading(len(found)))
+                scores = scores or dict(found.matches)
                 missing = _SHARE * score - scores.get(look_up, 0.0)
                 if missing > 0:
                     scores[look_up] = _SHARE * score

@@ -11,13 +11,13 @@ from typing import Final
 
 from helmdeck_plugins.lexical.text import word_terms
 
-_EXTENSIONS: Final = (
-    "txt md csv tsv json xml yaml yml toml ini cfg log html css js ts py go rs java sql pdf docx xlsx pptx zip"
+_EXTENSIONS: Final = "|".join(
+    "txt md csv tsv json xml yaml yml toml ini cfg log html css js ts py go rs java sql pdf docx xlsx pptx zip".split()
 )
 _DOMAINS: Final = "com org net io dev app edu gov info de fr es it nl uk eu jp cn"
-_FILE: Final = re.compile(rf"\.(?<=[\w-]\.)(?:{'|'.join(_EXTENSIONS.split())})(?![\w.]*\w)", re.IGNORECASE)
+_FILE: Final = re.compile(rf"\.(?<=[\w-]\.)(?:{_EXTENSIONS})(?![\w.]*\w)", re.IGNORECASE)
 # "save it as notes.md", "write a file": the tool that writes a file is needed, not one of those that read it.
-_FILE_NAME: Final = rf"[\w-]\.(?:{'|'.join(_EXTENSIONS.split())})\b"
+_FILE_NAME: Final = rf"[\w-]\.(?:{_EXTENSIONS})\b"
 _WRITTEN: Final = re.compile(
     rf"\b(?:saved?|stored?|write|written|export(?:ed)?)\b[^.!?;\n]{{0,80}}?(?:\bfile\b|{_FILE_NAME})"
     rf"|\b(?:to|into|as|called|named)\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[\"'`]?[\w./-]{{0,80}}{_FILE_NAME}",
@@ -30,7 +30,7 @@ _PAGE: Final = re.compile(
 _CHANNEL: Final = re.compile(r"(?<![\w&/])#[a-z][\w-]+")
 # "notes/todo.md" is a file.
 _REPOSITORY: Final = re.compile(
-    rf"(?<![\w/.])[a-z][\w.-]*[a-z0-9]/(?![\w.-]*\.(?:{'|'.join(_EXTENSIONS.split())})\b)[a-z][\w.-]*[a-z0-9](?![\w/])"
+    rf"(?<![\w/.])[a-z][\w.-]*[a-z0-9]/(?![\w.-]*\.(?:{_EXTENSIONS})\b)[a-z][\w.-]*[a-z0-9](?![\w/])"
 )
 _TIME: Final = re.compile(r"\b\d{1,2}(?::[0-5]\d)?\s?[ap]m\b|\b(?:[01]?\d|2[0-3]):[0-5]\d\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\s*(?:and|plus|minus|times|[+*×÷])\s*\d")
