@@ -57,8 +57,8 @@ def ranker(catalog: Mapping[str, Any], vectors: bool = False) -> Callable[[str],
     :param vectors: whether sentence vectors are used as well; needs the extra ``vectors``.
     """
     entries = read_catalog(catalog, "benchmark")
-    index, ids = _index(entries, vectors), [entry.id for entry in entries.entries]
-    return lambda intent: [ids[place] for place in index.rank(intent).order]
+    index = _index(entries, vectors)
+    return lambda intent: list(index.rank(intent).ids)
 
 
 def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:

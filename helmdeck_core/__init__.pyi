@@ -148,6 +148,7 @@ from helmdeck_core.domain.questions import Answer as Answer
 from helmdeck_core.domain.questions import PromptVariant as PromptVariant
 from helmdeck_core.domain.questions import Question as Question
 from helmdeck_core.domain.questions import Selection as Selection
+from helmdeck_core.domain.ranking import EntryIds as EntryIds
 from helmdeck_core.domain.ranking import LazyScores as LazyScores
 from helmdeck_core.domain.ranking import RankContext as RankContext
 from helmdeck_core.domain.ranking import Ranker as Ranker

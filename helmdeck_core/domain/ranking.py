@@ -5,12 +5,15 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol, overload
+from itertools import compress
+from typing import Protocol, TypeVar, overload
 
 import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.chat import ProviderSettings
+
+T = TypeVar("T")
 
 CONFIDENCE = 0.4
 """Default of ``[selection] confidence``: a ranking with a lower confidence is unsure."""
@@ -31,45 +34,70 @@ class Score:
     matched: tuple[str, ...] = ()
 
 
+class EntryIds(tuple[str, ...]):
+    """The ids of all entries by index, with their order by id, which is computed once for all rankings."""
+
+    @cached_property
+    def by_id(self) -> tuple[int, ...]:
+        """The indices of all entries, sorted by id."""
+        return tuple(sorted(range(len(self)), key=self.__getitem__))
+
+    @cached_property
+    def in_order(self) -> tuple[str, ...]:
+        """The ids in order."""
+        return tuple(map(self.__getitem__, self.by_id))
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """The place of every entry in ``by_id``."""
+        return tuple(sorted(range(len(self)), key=self.by_id.__getitem__))
+
+
 class LazyScores(Sequence[Score]):
     """The scores of a whole catalog, created on access: best first, ties by id, every entry once.
 
     A selection reads a dozen scores; sorting and explaining those of ten thousand entries would dominate its cost.
 
-    :param ids: ids of all entries, by index.
+    :param ids: ids of all entries, by index; fast as ``EntryIds`` that several rankings share.
     :param found: scores above 0 by index; all other entries score 0.
     :param explain: returns ``Score.matched`` for an index; called on access.
-    :param by_id: indices of all entries, sorted by id; computed if left out.
     :raises ValueError: ``found`` contains an index out of range, or a score that is not above 0.
     :ivar matches: ``found``, in no order.
     """
 
     def __init__(
-        self,
-        ids: Sequence[str],
-        found: Mapping[int, float],
-        explain: Callable[[int], tuple[str, ...]] | None = None,
-        by_id: Sequence[int] | None = None,
+        self, ids: Sequence[str], found: Mapping[int, float], explain: Callable[[int], tuple[str, ...]] | None = None
     ) -> None:
         if found and not (min(found) >= 0 and max(found) < len(ids)):
             raise ValueError("index out of range of the catalog")
         if found and not min(found.values()) > 0:
             raise ValueError("scores must be above 0")
-        self._ids = ids
+        self._ids = ids if isinstance(ids, EntryIds) else EntryIds(ids)
         self.matches = found
         self._explain = explain
-        self._by_id = by_id
 
     def leading(self, count: int) -> list[tuple[int, float]]:
         """Return index and score of the best matching entries, at most ``count``."""
-        ids, matches = self._ids, self.matches
-        if count < len(matches):
-            # Find the lowest score without ids: comparing strings is slow, and ties are rare.
-            lowest = heapq.nlargest(count, matches.values())[-1] if count else 0.0
-            rows = [(-score, ids[index], index) for index, score in matches.items() if score >= lowest]
-        else:
-            rows = [(-score, ids[index], index) for index, score in matches.items()]
+        matches = self.matches
+        if count >= len(matches):
+            return [(index, matches[index]) for index in self._best]
+        # Find the lowest score without ids: comparing strings is slow, and ties are rare.
+        lowest = heapq.nlargest(count, matches.values())[-1] if count else 0.0
+        rows = [(-score, self._ids[index], index) for index, score in matches.items() if score >= lowest]
         return [(index, -negated) for negated, _, index in sorted(rows)[:count]]
+
+    @property
+    def _best(self) -> list[int]:
+        """The indices of all matches, best first."""
+        by_id = sorted(self.matches, key=self._ids.places.__getitem__)
+        return sorted(by_id, key=self.matches.__getitem__, reverse=True)
+
+    def _others(self, values: Sequence[T]) -> Iterator[T]:
+        """Those of one value per entry, in the order of ids, whose entry does not match."""
+        others, places = bytearray(b"\1") * len(self._ids), self._ids.places
+        for index in self.matches:
+            others[places[index]] = 0
+        return compress(values, others)
 
     def matched(self, index: int) -> tuple[str, ...]:
         """Return ``Score.matched`` of an entry."""
@@ -83,14 +111,17 @@ class LazyScores(Sequence[Score]):
             matched = self.matched(index)
             return (*matched, label) if index in gains else matched
 
-        return LazyScores(self._ids, scores, explain, self._by_id)
+        return LazyScores(self._ids, scores, explain)
 
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The indices of all entries, best first."""
-        by_id = self._by_id or sorted(range(len(self._ids)), key=self._ids.__getitem__)
-        best = [index for index, _ in self.leading(len(self.matches))]
-        return (*best, *(index for index in by_id if index not in self.matches))
+        return (*self._best, *self._others(self._ids.by_id))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all entries, best first."""
+        return (*map(self._ids.__getitem__, self._best), *self._others(self._ids.in_order))
 
     def _head(self, count: int | None) -> Sequence[int]:
         """Return at least the first ``count`` indices; all of them only if needed."""
@@ -159,6 +190,11 @@ class Ranking:
     def order(self) -> Sequence[int]:
         """The indices of all entries, best first."""
         return self.scores.order if isinstance(self.scores, LazyScores) else [score.index for score in self.scores]
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ids of all entries, best first."""
+        return self.scores.ids if isinstance(self.scores, LazyScores) else [score.id for score in self.scores]
 
     @property
     def confidence(self) -> float:

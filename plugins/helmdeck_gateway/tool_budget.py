@@ -125,7 +125,7 @@ class Narrower:
             while len(self._indexes) > MAX_INDEXES:
                 self._indexes.popitem(last=False)
         index = self._indexes[key]
-        return [tools[place].name for place in index.rank(text).order] if index else [tool.name for tool in tools]
+        return index.rank(text).ids if index else [tool.name for tool in tools]
 
     def _index(self, tools: Sequence[ToolDefinition]) -> RankIndex | None:
         """The index of the configured ranker; one that would block gives way to the one that it is built on."""

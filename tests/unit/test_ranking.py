@@ -53,6 +53,7 @@ def test_lazy_scores_are_the_tuple_that_they_stand_for(
     if -30 <= place < 30:
         assert scores[place] == whole[place]
     assert Ranking(scores).order == tuple(Ranking(whole).order)
+    assert list(Ranking(scores).ids) == list(Ranking(whole).ids) == [score.id for score in whole]
     assert Ranking(scores).leading(max(place, 0)) == list(Ranking(whole).leading(max(place, 0)))
     assert Ranking(scores).confidence == Ranking(whole).confidence
 

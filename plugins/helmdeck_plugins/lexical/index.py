@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from typing import Final
 
-from helmdeck_core import Catalog, LazyScores, Ranking, score_margin
+from helmdeck_core import Catalog, EntryIds, LazyScores, Ranking, score_margin
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
@@ -110,8 +110,7 @@ class LexicalIndex:
         self.entries = catalog.entries
         self._clause_vote, self._synonym = weights["clause_vote"], weights["synonym"]
         self._postings = stored_postings(catalog, weights) if stored else build(self.entries, weights)
-        self._ids = [entry.id for entry in self.entries]
-        self._by_id = sorted(range(len(self._ids)), key=self._ids.__getitem__)
+        self._ids = EntryIds(entry.id for entry in self.entries)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
         self._peaks = _Peaks(self._postings.peak)
@@ -138,7 +137,7 @@ class LexicalIndex:
         self._lift_phrases(scores, matched, query)
         self._lift_superseding(scores, asking)
         clauses = tuple([clause.text for clause in reading.clauses])
-        found = LazyScores(self._ids, scores, lambda index: self._explain(index, query, matched), self._by_id)
+        found = LazyScores(self._ids, scores, lambda index: self._explain(index, query, matched))
         return Ranking(found, clauses, best, confidence)
 
     def clause_scores(self, clause: Clause) -> dict[int, float]:

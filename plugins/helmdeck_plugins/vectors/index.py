@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 import numpy as np
 
-from helmdeck_core import Catalog, LazyScores, RankIndex, Ranking
+from helmdeck_core import Catalog, EntryIds, LazyScores, RankIndex, Ranking
 from helmdeck_core.log import logger
 from helmdeck_plugins.vectors.blas import one_thread
 from helmdeck_plugins.vectors.sources import EmbeddingFailed, EmbeddingSource
@@ -62,7 +62,7 @@ class VectorIndex:
         foreign_weight: float,
     ) -> None:
         self._entries = catalog.entries
-        self._ids = [entry.id for entry in catalog.entries]
+        self._ids = EntryIds(entry.id for entry in catalog.entries)
         self._base, self._source, self._store = base, source, store
         self._weights = (weight, foreign_weight)
         self._texts = [entry_texts(entry) for entry in catalog.entries]
