@@ -233,6 +233,29 @@ def test_look_up_of_the_same_server_is_preferred():
     assert ids(ranking) == ["ban", "z_get_users"]
 
 
+@each_case(
+    ("needed", "look_up", "others"),
+    [
+        ("movie_id", ("search_movies", "Find films."), [("get_upcoming_movies", "Films of the next weeks.")]),
+        ("work_key", ("search_books", "Find works; returns the work key."), [("search_authors", "Find people.")]),
+        ("from_station_id", ("find_station", "By name."), [("list_trains", "Trains of a station.")]),
+        ("lat", ("geocode", "Turns an address into coordinates."), [("find_shops", "Shops of a town.")]),
+        ("pmid", ("articles", "Articles about a subject, each with its PMID."), [("search_trials", "Clinical trials.")]),
+        ("channelId", ("rooms", "All rooms with the id of the channel."), [("list_groups", "Groups of people.")]),
+        ("user_id", ("get_users", "All members."), [("get_user_settings", "Settings.")]),
+    ],
+)
+def test_look_up_is_the_entry_that_promises_the_id(needed, look_up, others):
+    needing = tool("frobnicate", "Frobnicates.", needed)
+    found = index(needing, tool(*look_up), *(tool(*other) for other in others), *OFFICE).rank("frobnicate it")
+    assert ids(found, 3) == ["frobnicate", look_up[0]]
+
+
+def test_entry_that_needs_the_same_id_is_no_look_up():
+    entries = (tool("ban", "Bans.", "member_id"), tool("find_member_posts", "Posts of a member id.", "member_id"))
+    assert ids(index(*entries, *OFFICE).rank("ban")) == ["ban"]
+
+
 @each_case("required", ["", "x", ["path"], [5, None], ["id"], ["_id"], {"a_id": 1}])
 def test_parameters_of_any_shape_are_accepted(required):
     entry = {"name": "x", "description": "Frobnicates.", "input_schema": {"type": "object", "required": required}}

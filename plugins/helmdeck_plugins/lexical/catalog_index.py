@@ -27,7 +27,7 @@ class CatalogIndex(RankIndex):
     def __init__(self, catalog: Catalog, *, cache: bool = True, **weights: float) -> None:
         self._index = LexicalIndex(catalog, stored=cache, **weights)
         self._entries = catalog.entries
-        self._companions = Companions(catalog.entries)
+        self._companions = Companions(catalog.entries, self._index.containing)
 
     @cached_property
     def _languages(self) -> CatalogLanguages:

@@ -180,6 +180,10 @@ class LexicalIndex:
                 found += weight * self._synonym
         return found / total if total else 0.0
 
+    def containing(self, term: str) -> AbstractSet[int]:
+        """Return the indices of the entries that contain a term."""
+        return self._postings.impacts.get(term, {}).keys()
+
     # -- scoring ------------------------------------------------------------------------------------------
 
     def relevance(self, found: Sequence[str]) -> float:
