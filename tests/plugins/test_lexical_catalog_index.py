@@ -137,6 +137,13 @@ SERVERS = (
     tool("sum", "Add two numbers."),
     tool("convert", "Convert a time to another zone."),
     tool("show", "Print what a commit changed."),
+    tool("add_row", "Add rows to a workbook."),
+    tool("add_slide", "Add a slide."),
+    tool("crop", "Cut an image."),
+    tool("trim", "Cut a video."),
+    tool("rates", "Rates of a currency."),
+    tool("archive", "Temperature of a past day."),
+    tool("geocode", "Address of a latitude and a longitude."),
 )
 
 
@@ -151,6 +158,13 @@ SERVERS = (
         ("How much is 12 plus 30?", "sum"),
         ("What is 3 pm in Lima here?", "convert"),
         ("What is in 3f9c2aa?", "show"),
+        ("Put the sums into /tmp/sums.XLSX", "add_row"),
+        ("One more for talk.pptx", "add_slide"),
+        ("Make /photos/1.jpg smaller", "crop"),
+        ("Shorten clip.mp4", "trim"),
+        ("What is £400 in Porto?", "rates"),
+        ("Was it 35 degrees in Siena?", "archive"),
+        ("What is at 52.09, 5.12?", "geocode"),
     ],
 )
 def test_kind_of_a_value_finds_the_entry_that_takes_it(request_text, needed):
@@ -158,7 +172,19 @@ def test_kind_of_a_value_finds_the_entry_that_takes_it(request_text, needed):
 
 
 @each_case(
-    "text", ["and/or", "version 3.11", "#1", "mail ada@example.org", "he/she", "24/7", "e.g. this", "1234567", "decade"]
+    "text",
+    [
+        "and/or",
+        "version 3.11",
+        "#1",
+        "mail ada@example.org",
+        "he/she",
+        "24/7",
+        "e.g. this",
+        "1234567",
+        "decade",
+        "turn it by 90 degrees",
+    ],
 )
 def test_text_that_only_looks_like_a_value_stands_for_nothing(text):
     assert value_terms(text) == {}
@@ -240,7 +266,11 @@ def test_look_up_of_the_same_server_is_preferred():
         ("work_key", ("search_books", "Find works; returns the work key."), [("search_authors", "Find people.")]),
         ("from_station_id", ("find_station", "By name."), [("list_trains", "Trains of a station.")]),
         ("lat", ("geocode", "Turns an address into coordinates."), [("find_shops", "Shops of a town.")]),
-        ("pmid", ("articles", "Articles about a subject, each with its PMID."), [("search_trials", "Clinical trials.")]),
+        (
+            "pmid",
+            ("articles", "Articles about a subject, each with its PMID."),
+            [("search_trials", "Clinical trials.")],
+        ),
         ("channelId", ("rooms", "All rooms with the id of the channel."), [("list_groups", "Groups of people.")]),
         ("user_id", ("get_users", "All members."), [("get_user_settings", "Settings.")]),
     ],
