@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from typing import Final
 
 from helmdeck_core import Catalog, EntryIds, LazyScores, Ranking, score_margin
+from helmdeck_plugins.lexical.everyday_words import KINDS_OF
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
@@ -22,7 +23,9 @@ from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 from helmdeck_plugins.lexical.words import KINDS, SYNONYMS, VERBS
 
 # Factor for synonyms of words that the catalog contains.
-_KNOWN_WORD_SYNONYM: Final = 0.75
+_KNOWN_WORD_SYNONYM: Final = 0.8
+# Weight of what an everyday word stands for that the catalog does not contain.
+_EVERYDAY: Final = 0.2
 # Weight of another form of a word that the catalog does not contain, and the maximum difference in length.
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
@@ -235,6 +238,9 @@ class LexicalIndex:
         for other in SYNONYMS_OF.get(term, ()):
             if other in impacts:
                 shares.setdefault(other, self._synonym * (_KNOWN_WORD_SYNONYM if term in impacts else 1.0))
+        for other in KINDS_OF.get(term, ()) if term not in impacts else ():
+            if other in impacts:
+                shares.setdefault(other, _EVERYDAY)
         expansion = tuple(shares.items())
         if len(self._expansions) < _MAX_CACHED_TERMS:
             self._expansions[term] = expansion
