@@ -238,7 +238,7 @@ def test_look_up_for_an_entry_without_a_schema_follows_in_short_requests_only():
         "metadata": {"accepts": ["channel_id"]},
     }
     tools = (talk, {"name": "list_rooms", "description": "x"}, {"name": "list_channels", "description": "y"})
-    found = index(*tools).rank("post a message to the team")
+    found = index(*tools).rank("post a message to Ada")
     assert ids(found) == ["post_message", "list_channels"]
     assert found.scores[1].matched == ("companion of post_message",)
     assert ids(index(*tools).rank("Post a message. Draw a ship. Paint a wall. Cook a soup.")) == ["post_message"]

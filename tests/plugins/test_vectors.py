@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import stat
 import threading
@@ -49,8 +50,6 @@ def embeddings(body):
 
 @pytest.fixture
 def catalog_file(tmp_path):
-    import json
-
     path = tmp_path / "tools.json"
     path.write_text(json.dumps(TOOLS))
     return path
@@ -99,6 +98,17 @@ def test_entry_is_found_by_meaning_where_no_word_is_shared(deck_at):
         ranking = deck.rank("Wetter und Regen in Bremen?")
     assert ids(ranking)[0] == "get_weather"
     assert [label for label in ranking.scores[0].matched if label.startswith("vectors:")] == ["vectors:0.92"]
+
+
+def test_look_up_follows_an_entry_that_only_its_meaning_finds(deck_at, catalog_file):
+    tools = json.loads(catalog_file.read_text())
+    tools["packs"][0]["metadata"] = {"accepts": ["station_id"]}
+    tools["packs"].append({"name": "find_station", "description": "By name."})
+    catalog_file.write_text(json.dumps(tools))
+    with chat_server(embeddings) as server, deck_at(server.base_url) as deck:
+        ranking = deck.rank("Wetter und Regen in Bremen?")
+    assert ids(ranking)[:2] == ["get_weather", "find_station"]
+    assert ranking.scores[1].matched[-1] == "companion of get_weather"
 
 
 def test_words_still_decide_where_the_vectors_say_nothing(deck_at):

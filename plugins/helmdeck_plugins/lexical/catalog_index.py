@@ -43,7 +43,7 @@ class CatalogIndex(RankIndex):
         asking = "\n".join(reading.asking) or request
         if terms := value_terms(asking):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
-        ranking = self._companions.add(self._index.rank_reading(reading), asking)
+        ranking = self.with_look_ups(self._index.rank_reading(reading), asking)
         if not self._languages.lack(asking):
             return ranking
         return attrs.evolve(
@@ -53,3 +53,11 @@ class CatalogIndex(RankIndex):
             notes=(*ranking.notes, UNKNOWN_LANGUAGE),
             is_reliable=False,
         )
+
+    def with_look_ups(self, ranking: Ranking, request: str) -> Ranking:
+        """Return a ranking in which the look-ups of the best entries are close behind them.
+
+        :param ranking: of this catalog; a ranker that is built on this one calls this with its own.
+        :param request: without documents.
+        """
+        return self._companions.add(ranking, request)

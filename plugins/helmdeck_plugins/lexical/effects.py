@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Final
 
 from helmdeck_plugins.lexical.fields import step_packs
-from helmdeck_plugins.lexical.index import SYNONYMS_OF
 from helmdeck_plugins.lexical.parts import Part
 from helmdeck_plugins.lexical.profiles import Profile, Profiles
+from helmdeck_plugins.lexical.synonyms import SYNONYMS_OF
 from helmdeck_plugins.lexical.text import stem
 from helmdeck_plugins.lexical.tokens import Kind
 from helmdeck_plugins.lexical.verb_classes import ACTIONS, GENERAL, READING, WRITING, Action

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from helmdeck_plugins.lexical.draft import Draft
+from helmdeck_plugins.lexical.synonyms import SYNONYMS
 from helmdeck_plugins.lexical.text import stem
 from helmdeck_plugins.lexical.tokens import Kind
-from helmdeck_plugins.lexical.words import SYNONYMS
 
 _NEAR: Final = {
     stem(word): frozenset(stem(other) for group in SYNONYMS if word in group for other in group)

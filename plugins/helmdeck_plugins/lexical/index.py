@@ -6,7 +6,6 @@ A request reads only the postings of its own terms.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
@@ -18,14 +17,15 @@ from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_ou
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
 from helmdeck_plugins.lexical.stored import stored_postings
+from helmdeck_plugins.lexical.synonyms import SYNONYMS_OF
 from helmdeck_plugins.lexical.text import is_han_pair, word_terms
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
-from helmdeck_plugins.lexical.words import KINDS, SYNONYMS, VERBS
+from helmdeck_plugins.lexical.words import VERBS
 
 # Factor for synonyms of words that the catalog contains.
 _KNOWN_WORD_SYNONYM: Final = 0.8
 # Weight of what an everyday word stands for that the catalog does not contain.
-_EVERYDAY: Final = 0.2
+_EVERYDAY: Final = 0.25
 # Weight of another form of a word that the catalog does not contain, and the maximum difference in length.
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
@@ -67,23 +67,6 @@ _VERB_TERMS: Final = frozenset(term for verb in VERBS for term in word_terms(ver
 _TOUCHED_BY_SENTENCE: Final = 200
 # Size limit of the cache of term expansions.
 _MAX_CACHED_TERMS: Final = 20_000
-
-
-def _synonym_table() -> dict[str, tuple[str, ...]]:
-    table: dict[str, dict[str, None]] = defaultdict(dict)
-    for group in SYNONYMS:
-        stems = list(dict.fromkeys(term for word in group for term in word_terms(word)))
-        for term in stems:
-            table[term].update(dict.fromkeys(other for other in stems if other != term))
-    for kinds, cases in KINDS:
-        wanted = [term for word in kinds.split() for term in word_terms(word)]
-        for term in (term for word in cases.split() for term in word_terms(word)):
-            table[term].update(dict.fromkeys(other for other in wanted if other != term))
-    return {term: tuple(others) for term, others in table.items()}
-
-
-SYNONYMS_OF: Final = _synonym_table()
-"""The synonyms of a term, and the kinds that it is a case of."""
 
 
 _Row = tuple[float, str, float, Mapping[int, float]]

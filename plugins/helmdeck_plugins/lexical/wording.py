@@ -8,9 +8,10 @@ from typing import Final
 
 from helmdeck_plugins.lexical.languages import ENGLISH, Language
 from helmdeck_plugins.lexical.spelling import Speller
+from helmdeck_plugins.lexical.synonyms import KINDS, SYNONYMS
 from helmdeck_plugins.lexical.text import stem
 from helmdeck_plugins.lexical.tokens import Token
-from helmdeck_plugins.lexical.words import KINDS, STOP_WORDS, SYNONYMS
+from helmdeck_plugins.lexical.words import STOP_WORDS
 
 _SYNONYM_WORDS: Final = frozenset(
     [word for group in SYNONYMS for word in group]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
 import attrs
 import numpy as np
@@ -32,7 +32,7 @@ _MOST: Final = 256
 _MAX_CLAUSES: Final = 12
 _MAX_CHARS: Final = 2_000
 # From this share of known words on a request is in the language of the catalog; below the other one it is not.
-_KNOWN, _UNKNOWN = 0.6, 0.2
+_KNOWN, _UNKNOWN = 0.8, 0.2
 # Requests whose vectors are kept: a dry run, a retry and a fallback rank the same request again.
 _MAX_REQUESTS: Final = 128
 # Seconds without another attempt after a source failed, so that not every request waits for its timeout.
@@ -40,6 +40,13 @@ _RETRY_AFTER_S: Final = 30.0
 # Words before the similarity in an explanation.
 _SHOWN_WORDS: Final = 2
 UNAVAILABLE: Final = "vectors.unavailable"
+
+
+@runtime_checkable
+class _WithLookUps(Protocol):
+    """An index that ranks the look-ups of the best entries close behind them, also in rankings of others."""
+
+    def with_look_ups(self, ranking: Ranking, request: str) -> Ranking: ...
 
 
 class VectorIndex:
@@ -82,7 +89,9 @@ class VectorIndex:
         similarities = self._try(lambda: self._embedded_catalog().similarities(self._embedded_request(texts)))
         if similarities is None:
             return attrs.evolve(ranking, notes=(*ranking.notes, UNAVAILABLE))
-        return self._combined(ranking, similarities, self._weight_of(" ".join(texts), ranking))
+        text = " ".join(texts)
+        combined = self._combined(ranking, similarities, self._weight_of(text, ranking))
+        return self._base.with_look_ups(combined, text) if isinstance(self._base, _WithLookUps) else combined
 
     # -- combining ----------------------------------------------------------------------------------------
 
