@@ -265,7 +265,7 @@ def test_look_up_of_the_same_server_is_preferred():
         ("movie_id", ("search_movies", "Find films."), [("get_upcoming_movies", "Films of the next weeks.")]),
         ("work_key", ("search_books", "Find works; returns the work key."), [("search_authors", "Find people.")]),
         ("from_station_id", ("find_station", "By name."), [("list_trains", "Trains of a station.")]),
-        ("lat", ("geocode", "Turns an address into coordinates."), [("find_shops", "Shops of a town.")]),
+        ("lat", ("geocode", "Turns a street into coordinates."), [("find_shops", "Shops of a town.")]),
         (
             "pmid",
             ("articles", "Articles about a subject, each with its PMID."),

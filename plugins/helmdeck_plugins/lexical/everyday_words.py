@@ -259,7 +259,7 @@ attraction place: sights castle temple zoo landmark monument aquarium sightseein
 tour activity: excursion guided snorkeling safari kayaking sightseeing getyourguide
 trip itinerary: honeymoon backpacking roadtrip getaway citybreak vacation packing
 visa requirement country: passport embassy consulate immigration visafree
-trail hiking: hike footpath trek trekking mountain summit walk
+hiking: hike footpath trek trekking mountain summit walk
 pet animal: vet puppy kitten hamster parrot rabbit leash terrier
 pet adoption: shelter rescue adopt stray
 insurance policy claim: deductible insurer insured liability
