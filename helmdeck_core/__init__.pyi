@@ -156,7 +156,6 @@ from helmdeck_core.domain.ranking import RankIndex as RankIndex
 from helmdeck_core.domain.ranking import Ranking as Ranking
 from helmdeck_core.domain.ranking import Score as Score
 from helmdeck_core.domain.ranking import score_margin as score_margin
-from helmdeck_core.domain.ranking import top_k as top_k
 from helmdeck_core.domain.recovery import Action as Action
 from helmdeck_core.domain.recovery import CallLimits as CallLimits
 from helmdeck_core.domain.recovery import FailureContext as FailureContext

@@ -305,11 +305,8 @@ def _after_index(index: CatalogIndex, selection: Selection, cap: int | None) -> 
 
 
 def _check_scores(scores: Sequence[Score], entries: int) -> None:
-    if isinstance(scores, LazyScores):  # it checks its numbers itself
-        if len(scores) != entries:
-            raise ValueError("a ranking holds every entry of the catalog once")
-        return
-    if sorted(score.index for score in scores) != list(range(entries)):
+    is_lazy = isinstance(scores, LazyScores)  # it checks its numbers itself
+    if len(scores) != entries or not (is_lazy or {score.index for score in scores} == set(range(entries))):
         raise ValueError("a ranking holds every entry of the catalog once")
-    if not all(score.score >= 0 for score in scores):
+    if not (is_lazy or all(score.score >= 0 for score in scores)):
         raise ValueError("a score is a number of at least 0")

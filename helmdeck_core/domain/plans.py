@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.domain import EMPTY
+from helmdeck_core.domain import EMPTY, present
 from helmdeck_core.domain.questions import CallFacts
 from helmdeck_core.domain.tasks import CompletedStep
 
@@ -126,19 +126,10 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form; empty optional fields are left out."""
-        wire: dict[str, Any] = {
-            "order": self.order,
-            "tool": self.tool,
-            "args": dict(self.args),
-            "rationale": self.rationale,
-        }
-        if self.problems:
-            wire["problems"] = list(self.problems)
-        if self.corrected_from is not None:
-            wire["corrected_from"] = self.corrected_from
-        if self.suggestions:
-            wire["suggestions"] = list(self.suggestions)
-        return wire
+        wire = {"order": self.order, "tool": self.tool, "args": dict(self.args), "rationale": self.rationale}
+        return wire | present(
+            problems=list(self.problems), corrected_from=self.corrected_from, suggestions=list(self.suggestions)
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -181,14 +172,8 @@ class Plan(CallFacts):
             "prompt_variant_used": self.prompt_variant_used,
             "outcome": self.outcome.value,
         }
-        if self.more_steps_likely:
-            wire["more_steps_likely"] = True
-        if self.advice:
-            wire["advice"] = self.advice
-        wire.update(self.facts_to_dict())
-        if self.unseen_tools:
-            wire["unseen_tools"] = list(self.unseen_tools)
-        return wire
+        wire |= present(more_steps_likely=self.more_steps_likely or None, advice=self.advice)
+        return wire | self.facts_to_dict() | present(unseen_tools=list(self.unseen_tools))
 
 
 class RouteKind(enum.StrEnum):
@@ -210,12 +195,8 @@ class Recommendation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {
-            "kind": self.kind.value,
-            "id": self.id,
-            "suggested_inputs": dict(self.suggested_inputs),
-            "why": self.why,
-        }
+        inputs = dict(self.suggested_inputs)
+        return {"kind": self.kind.value, "id": self.id, "suggested_inputs": inputs, "why": self.why}
 
 
 @attrs.frozen(kw_only=True)
@@ -236,9 +217,7 @@ class Route(CallFacts):
         """Return the wire form."""
         return {
             "recommendation": self.recommendation.to_dict(),
-            "alternatives": [
-                {"kind": other.kind.value, "id": other.id, "why": other.why} for other in self.alternatives
-            ],
+            "alternatives": [{"kind": each.kind.value, "id": each.id, "why": each.why} for each in self.alternatives],
             "gap_warning": self.gap_warning,
             "reasoning": self.reasoning,
             "model": self.model,

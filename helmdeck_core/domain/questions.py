@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from helmdeck_core.domain import EMPTY
+from helmdeck_core.domain import EMPTY, present
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
 from helmdeck_core.domain.chat import ChatResponse, ImagePart, Message, ToolCall, ToolDefinition
 from helmdeck_core.domain.constraints import SchemaForm
@@ -192,12 +192,8 @@ class FilterCall:
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form."""
-        wire: dict[str, Any] = {"model": self.model, "picks": list(self.picks), "latency_s": round(self.latency_s, 3)}
-        if self.failure:
-            wire["failure"] = self.failure
-        if self.usage != Usage():
-            wire["usage"] = attrs.asdict(self.usage)
-        return wire
+        wire = {"model": self.model, "picks": list(self.picks), "latency_s": round(self.latency_s, 3)}
+        return wire | present(failure=self.failure, usage=_tokens(self.usage))
 
 
 @attrs.frozen(kw_only=True)
@@ -240,29 +236,26 @@ class CallFacts:
 
     def facts_to_dict(self) -> dict[str, Any]:
         """Return the wire form of the facts that are set, without the model."""
-        wire: dict[str, Any] = {}
-        if self.compaction is not None:
-            wire["compaction"] = self.compaction.to_dict()
-        if self.filter is not None:
-            wire["filter"] = self.filter.to_dict()
-        if self.served_model and self.served_model not in (self.model, self.model.partition("/")[2]):
-            wire["served_model"] = self.served_model
-        if self.usage != Usage():
-            wire["usage"] = attrs.asdict(self.usage)
-        if self.requested_model and self.requested_model != self.model:
-            wire["requested_model"] = self.requested_model
-        if len(self.attempts) > 1:
-            wire["attempts"] = [attempt.to_dict() for attempt in self.attempts]
-        if self.rejected_usage != Usage():
-            wire["rejected_usage"] = attrs.asdict(self.rejected_usage)
-        if self.cost_usd is not None:
-            wire["cost_usd"] = self.cost_usd
-        if self.saved_usd:
-            wire["saved_usd"] = self.saved_usd
-        if self.call_id:
-            wire["call_id"] = self.call_id
-        lists = ("repairs", "downgrades", "notices")
-        return wire | {name: list(value) for name in lists if (value := getattr(self, name))}
+        names = (self.model, self.model.partition("/")[2])
+        return present(
+            compaction=self.compaction and self.compaction.to_dict(),
+            filter=self.filter and self.filter.to_dict(),
+            served_model=self.served_model if self.served_model not in names else "",
+            usage=_tokens(self.usage),
+            requested_model=self.requested_model if self.requested_model != self.model else "",
+            attempts=[attempt.to_dict() for attempt in self.attempts if len(self.attempts) > 1],
+            rejected_usage=_tokens(self.rejected_usage),
+            cost_usd=self.cost_usd,
+            saved_usd=self.saved_usd or None,
+            call_id=self.call_id,
+            repairs=list(self.repairs),
+            downgrades=list(self.downgrades),
+            notices=list(self.notices),
+        )
+
+
+def _tokens(usage: Usage) -> dict[str, Any]:
+    return attrs.asdict(usage) if usage != Usage() else {}
 
 
 @attrs.frozen(kw_only=True)

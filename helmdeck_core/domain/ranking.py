@@ -106,12 +106,8 @@ class LazyScores(Sequence[Score]):
     def raised(self, gains: Mapping[int, float], label: str) -> LazyScores:
         """Return scores that are raised by ``gains``, with ``label`` added to ``matched`` of those entries."""
         scores = {**self.matches, **{index: self.matches.get(index, 0.0) + gain for index, gain in gains.items()}}
-
-        def explain(index: int) -> tuple[str, ...]:
-            matched = self.matched(index)
-            return (*matched, label) if index in gains else matched
-
-        return LazyScores(self._ids, scores, explain)
+        added = dict.fromkeys(gains, (label,))
+        return LazyScores(self._ids, scores, lambda index: self.matched(index) + added.get(index, ()))
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -156,9 +152,7 @@ class LazyScores(Sequence[Score]):
         return f"LazyScores({len(self.matches)} of {len(self)} match)"
 
     def _score(self, index: int) -> Score:
-        score = self.matches.get(index, 0.0)
-        matched = self._explain(index) if self._explain and score else ()
-        return Score(index, self._ids[index], score, matched)
+        return Score(index, self._ids[index], self.matches.get(index, 0.0), self.matched(index))
 
 
 @attrs.frozen
@@ -215,11 +209,6 @@ def score_margin(best: Sequence[float]) -> float:
     if not best or best[0] <= 0:
         return 0.0
     return (best[0] - best[1]) / best[0] if len(best) > 1 else 1.0
-
-
-def top_k(scores: Sequence[Score], k: int) -> Sequence[Score]:
-    """Return the first ``k`` scores; all of them if ``k`` is 0 or less."""
-    return scores if k <= 0 or k >= len(scores) else scores[:k]
 
 
 def is_unsure(ranking: Ranking, threshold: float = CONFIDENCE) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimStep, hookimpl, top_k
+from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimStep, hookimpl
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain.ranking import should_escalate
@@ -140,17 +140,6 @@ def test_fewer_than_three_entries_never_escalate():
     assert not should_escalate(ranking(0.0, 0.0))
     assert should_escalate(ranking(1.0, 1.0, 1.0))
     assert not should_escalate(ranking(9.0, 1.0, 1.0))
-
-
-@each_case("k", [0, -1, 3, 99])
-def test_top_k_outside_the_range_returns_everything(k):
-    scores = ranking(3.0, 2.0, 1.0).scores
-    assert top_k(scores, k) == scores
-
-
-def test_top_k_inside_the_range_returns_the_first_k_in_order():
-    scores = ranking(3.0, 2.0, 1.0).scores
-    assert top_k(scores, 2) == scores[:2]
 
 
 @settings(deadline=None)

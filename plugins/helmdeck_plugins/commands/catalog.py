@@ -144,15 +144,13 @@ def configure_rank(parser: argparse.ArgumentParser) -> None:
 
 def rank_catalog(arguments: argparse.Namespace) -> int:
     """Rank the catalog for a request and show which entries are sent."""
-    from helmdeck_core import top_k
-
     request = request_text(arguments)
     deck = make_deck(arguments)
     selection = deck.select(request, model=arguments.model)
     note_source_problems(deck)
     ranking = selection.ranking or deck.rank(request, model=arguments.model)
     kept = {entry.id for entry in selection.entries}
-    scores = top_k(ranking.scores, arguments.top)
+    scores = ranking.scores[: arguments.top if arguments.top > 0 else None]
     if arguments.json:
         rows: list[dict[str, Any]] = [
             {"id": s.id, "score": s.score, "matched": list(s.matched), "kept": s.id in kept} for s in scores

@@ -77,10 +77,8 @@ def ranking_rows(
     :param fact: returns the text of the fourth column.
     :param matches: number of matched terms per entry; ``None`` is all.
     """
-    from helmdeck_core import top_k
-
     rows = []
-    for place, score in enumerate(top_k(ranking.scores, top), 1):
+    for place, score in enumerate(ranking.scores[: top if top > 0 else None], 1):
         shown = score.matched[:matches]
         more = len(score.matched) - len(shown)
         matched = ", ".join(shown) + (f" (+{more})" if more else "")

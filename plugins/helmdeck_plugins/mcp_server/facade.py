@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import Entry, EntryKind, PackError, PackErrorCode, top_k
+from helmdeck_core import Entry, EntryKind, PackError, PackErrorCode
 from helmdeck_plugins.mcp_server.effects import RERANKED, by_effect
 from helmdeck_plugins.mcp_server.entries import Tools, ToolSet, annotations_of, is_runnable
 from helmdeck_plugins.mcp_server.fit import CONSIDERED, by_family, by_numbers
@@ -108,7 +108,7 @@ class _Caller:
 def _search(tools: Tools, call: ToolCall) -> Mapping[str, Any]:
     current = tools.current()
     query, limit = call.arguments["query"], call.arguments.get("limit", DEFAULT_MATCHES)
-    best = [score for score in top_k(call.deck.rank(query).scores, max(limit, CONSIDERED)) if score.score > 0]
+    best = [score for score in call.deck.rank(query).scores[: max(limit, CONSIDERED)] if score.score > 0]
     fitting = by_numbers(by_family(best)[: max(limit, RERANKED)], current.catalog, query)
     scores = by_effect(fitting, current.catalog, query)[:limit]
     entries = (current.catalog.get(score.id) for score in scores)
