@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from typing import Final
 
 from helmdeck_core import Catalog, EntryIds, LazyScores, Ranking, score_margin
-from helmdeck_plugins.lexical.everyday_words import KINDS_OF
+from helmdeck_plugins.lexical.everyday_words import everyday_words
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
@@ -221,7 +221,7 @@ class LexicalIndex:
         for other in SYNONYMS_OF.get(term, ()):
             if other in impacts:
                 shares.setdefault(other, self._synonym * (_KNOWN_WORD_SYNONYM if term in impacts else 1.0))
-        for other in KINDS_OF.get(term, ()) if term not in impacts else ():
+        for other in everyday_words().get(term, ()) if term not in impacts else ():
             if other in impacts:
                 shares.setdefault(other, _EVERYDAY)
         expansion = tuple(shares.items())
