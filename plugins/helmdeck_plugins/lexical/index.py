@@ -42,7 +42,7 @@ _CHANCE_TERMS: Final = 3
 _EXPLAINED_TERMS: Final = 8
 # Postings read for a query, or for a clause, before entries that cannot become one of the best are left out, and the
 # number of those.
-_TOUCHED: Final = 600
+_TOUCHED: Final = 300
 _LEADERS: Final = 32
 _TOUCHED_BY_CLAUSE: Final = 150
 _LEADERS_OF_CLAUSE: Final = 12
@@ -141,10 +141,11 @@ class LexicalIndex:
         return Ranking(found, clauses, best, confidence)
 
     def clause_scores(self, clause: Clause) -> dict[int, float]:
-        """Return the scores of all matching entries for one clause."""
+        """Return the scores of the entries that match one clause; entries far from the best one may be left out."""
         query, verbs = self._query(dict.fromkeys(clause.terms, 1.0), (clause,))
-        scores = self._accumulate(query, verbs=verbs)
-        _reward(scores, self._matching_phrases(query, ""))
+        phrases = self._matching_phrases(query, "")
+        scores = self._accumulate(query, verbs=verbs, close=_CLOSE, kept=[phrase.entry for phrase, _ in phrases])
+        _reward(scores, phrases)
         return scores
 
     def weighted_scores(self, weights: Mapping[str, float]) -> dict[int, float]:
@@ -268,18 +269,28 @@ class LexicalIndex:
         most: int = _TOUCHED_BY_CLAUSE,
         leaders: int = _LEADERS_OF_CLAUSE,
         verbs: AbstractSet[str] = frozenset(),
+        close: float = 0.0,
+        kept: Sequence[int] = (),
     ) -> dict[int, float]:
         """Add up the scores of entries for the terms of a query, the terms of largest possible score first, verbs last.
 
         After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
+
+        :param close: leave out entries that all remaining terms together do not lift to this share of the best score.
+        :param kept: entries that are not left out for that reason.
         """
         rows, verb_rows = self._rows(query, verbs)
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
         floor = rows[0][0] * _FIRST_FLOOR if rows else 0.0
-        for position, (_, _, weight, found) in enumerate(rows):
+        rest, least = sum([row[0] for row in rows + verb_rows]), close * rows[0][0] if rows else 0.0
+        for position, (bound, _, weight, found) in enumerate(rows):
+            if rest < least:
+                scores.update(dict.fromkeys(kept, 0.0) | scores)
+                return _score_known(scores, rows[position:] + verb_rows)
+            rest -= bound
             touched += len(found)
             if touched > most and len(scores) >= leaders:
                 gain = _EXPECTED_GAIN * sum([row[0] for row in rows[position:]])
@@ -414,6 +425,15 @@ def _score_survivors(scores: dict[int, float], rows: Sequence[_Row], leaders: in
             gain -= _EXPECTED_GAIN * bound
             for index in found.keys() & alive:
                 scores[index] += weight * found[index]
+    return scores
+
+
+def _score_known(scores: dict[int, float], rows: Sequence[_Row]) -> dict[int, float]:
+    """Add the scores for further terms to those of the entries that have one."""
+    known = scores.keys()
+    for _, _, weight, found in rows:
+        for index in found.keys() & known:
+            scores[index] += weight * found[index]
     return scores
 
 
