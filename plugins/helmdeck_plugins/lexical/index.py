@@ -47,7 +47,9 @@ _LEADERS: Final = 32
 _TOUCHED_BY_CLAUSE: Final = 150
 _LEADERS_OF_CLAUSE: Final = 12
 # After this many postings no further entries are scored in any case.
-_MOST_TOUCHED: Final = 2_500
+_MOST_TOUCHED: Final = 1_200
+# Postings of a term from which adding them all at once is faster than one by one.
+_MANY: Final = 32
 # Terms between two removals of entries.
 _TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
@@ -192,27 +194,22 @@ class LexicalIndex:
         rows = sorted([(len(impacts[term]), term) for term in found if term in impacts])
         if not rows:
             return 0.0
-        touched = 0
-        rarest: list[str] = []
-        for size, term in rows:
+        touched = kept = 0
+        for size, _ in rows:
             touched += size
             if touched > _TOUCHED_BY_SENTENCE:
                 break
-            rarest.append(term)
-        if len(rarest) < 2:
-            return peaks[rows[0][1]] / math.sqrt(len(found) + _CHANCE_TERMS)
-        bounds = [peaks[term] for term in rarest]
-        best, rest = max(bounds), sum(bounds)
-        scores: dict[int, float] = {}
-        for term, bound in zip(rarest, bounds, strict=True):
-            # An entry that has none of the terms so far cannot become the best one any more.
-            if rest <= best:
-                for index in impacts[term].keys() & scores.keys():
-                    scores[index] += impacts[term][index]
-            else:
-                _add(scores, impacts[term])
-            rest -= bound
-        best = max(best, *scores.values())
+            kept += 1
+        best = peaks[rows[0][1]]
+        if kept > 1:
+            scores = dict(impacts[rows[0][1]])
+            get = scores.get
+            for _, term in rows[1 : kept - 1]:
+                for index, impact in impacts[term].items():
+                    scores[index] = get(index, 0.0) + impact
+            last = impacts[rows[kept - 1][1]]
+            shared = [scores[index] + last[index] for index in scores.keys() & last.keys()]
+            best = max(max(scores.values()), peaks[rows[kept - 1][1]], *shared)
         return best / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
@@ -306,8 +303,15 @@ class LexicalIndex:
             if weight != 1.0:
                 for index, impact in found.items():
                     scores[index] = get(index, 0.0) + weight * impact
+            elif len(found) < _MANY:
+                for index, impact in found.items():
+                    scores[index] = get(index, 0.0) + impact
             else:
-                _add(scores, found)
+                # Copying many and correcting those of entries in both is faster than adding each.
+                both = [(index, scores[index]) for index in found.keys() & scores.keys()]
+                scores.update(found)
+                for index, score in both:
+                    scores[index] += score
         return _score_verbs(scores, verb_rows, leaders) if verb_rows else scores
 
     def _rows(self, query: Mapping[str, float], verbs: AbstractSet[str]) -> tuple[list[_Row], list[_Row]]:
@@ -411,14 +415,6 @@ class LexicalIndex:
         labels = self._postings.labels_of(index)
         found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
         return tuple(dict.fromkeys([*keywords, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
-
-
-def _add(scores: dict[int, float], found: Mapping[int, float]) -> None:
-    """Add numbers to scores. Copying all and correcting those of entries in both is faster than adding each."""
-    both = [(index, scores[index]) for index in found.keys() & scores.keys()]
-    scores.update(found)
-    for index, score in both:
-        scores[index] += score
 
 
 def _score_survivors(scores: dict[int, float], rows: Sequence[_Row], leaders: int, lowest: float) -> dict[int, float]:
