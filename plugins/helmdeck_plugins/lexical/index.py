@@ -63,7 +63,7 @@ _FEW_TERMS: Final = 8
 _VERB_ALONE: Final = 0.5
 _VERB_TERMS: Final = frozenset(term for verb in VERBS for term in word_terms(verb))
 # Postings read for the relevance of a sentence, of which only the best score is used.
-_TOUCHED_BY_SENTENCE: Final = 200
+_TOUCHED_BY_SENTENCE: Final = 100
 # Size limit of the cache of term expansions.
 _MAX_CACHED_TERMS: Final = 20_000
 
