@@ -276,7 +276,7 @@ class LexicalIndex:
     ) -> dict[int, float]:
         """Add up the scores of entries for the terms of a query, the terms of largest possible score first, verbs last.
 
-        After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
+        After ``most`` postings, and whenever a quarter more were read, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
 
         :param close: leave out entries that all remaining terms together do not lift to this share of the best score.
@@ -299,7 +299,7 @@ class LexicalIndex:
                 floor = _lowest(scores, leaders, floor)
                 if touched > _MOST_TOUCHED or gain < floor:
                     return _score_survivors(scores, rows[position:] + verb_rows, leaders, floor)
-                most = 2 * touched
+                most = touched + touched // 4
             if weight != 1.0:
                 for index, impact in found.items():
                     scores[index] = get(index, 0.0) + weight * impact
