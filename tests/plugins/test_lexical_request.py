@@ -13,6 +13,7 @@ from helmdeck_plugins.lexical.sentences import is_question
 from helmdeck_plugins.lexical.text import (
     SEPARATORS,
     WORD_TERMS,
+    fold,
     split_identifier,
     stem,
     terms,

@@ -279,7 +279,7 @@ class LexicalIndex:
         After ``most`` postings, and whenever a quarter more were read, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
 
-        :param close: leave out entries that all remaining terms together do not lift to this share of the best score.
+        :param close: leave out entries that match only by terms which cannot lift them to this share of the best score.
         :param kept: entries that are not left out for that reason.
         """
         rows, verb_rows = self._rows(query, verbs)
@@ -287,12 +287,8 @@ class LexicalIndex:
         get = scores.get
         touched = 0
         floor = rows[0][0] * _FIRST_FLOOR if rows else 0.0
-        rest, least = sum([row[0] for row in rows + verb_rows]), close * rows[0][0] if rows else 0.0
-        for position, (bound, _, weight, found) in enumerate(rows):
-            if rest < least:
-                scores.update(dict.fromkeys(kept, 0.0) | scores)
-                return _score_known(scores, rows[position:] + verb_rows)
-            rest -= bound
+        needed = _needed(rows, verb_rows, close) if close and rows else len(rows)
+        for position, (_, _, weight, found) in enumerate(rows[:needed]):
             touched += len(found)
             if touched > most and len(scores) >= leaders:
                 gain = _EXPECTED_GAIN * sum([row[0] for row in rows[position:]])
@@ -312,6 +308,10 @@ class LexicalIndex:
                 scores.update(found)
                 for index, score in both:
                     scores[index] += score
+        if needed < len(rows):
+            for index in kept:
+                scores.setdefault(index, 0.0)
+            return _score_known(scores, rows[needed:] + verb_rows)
         return _score_verbs(scores, verb_rows, leaders) if verb_rows else scores
 
     def _rows(self, query: Mapping[str, float], verbs: AbstractSet[str]) -> tuple[list[_Row], list[_Row]]:
@@ -432,6 +432,14 @@ def _score_survivors(scores: dict[int, float], rows: Sequence[_Row], leaders: in
             for index in found.keys() & alive:
                 scores[index] += weight * found[index]
     return scores
+
+
+def _needed(rows: Sequence[_Row], others: Sequence[_Row], close: float) -> int:
+    """Return the number of terms of which an entry has one if its score is close to the best one."""
+    least, needed = close * rows[0][0] - sum([row[0] for row in others]), len(rows)
+    while (least := least - rows[needed - 1][0]) > 0:
+        needed -= 1
+    return needed
 
 
 def _score_known(scores: dict[int, float], rows: Sequence[_Row]) -> dict[int, float]:
