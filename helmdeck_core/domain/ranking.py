@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import pairwise
 from typing import Protocol, TypeVar, overload
 
 import attrs
@@ -86,18 +86,21 @@ class LazyScores(Sequence[Score]):
         rows = [(-score, self._ids[index], index) for index, score in matches.items() if score >= lowest]
         return [(index, -negated) for negated, _, index in sorted(rows)[:count]]
 
+    @cached_property
+    def _places(self) -> list[int]:
+        return sorted(map(self._ids.places.__getitem__, self.matches))
+
     @property
     def _best(self) -> list[int]:
         """The indices of all matches, best first."""
-        by_id = sorted(self.matches, key=self._ids.places.__getitem__)
+        by_id = map(self._ids.by_id.__getitem__, self._places)
         return sorted(by_id, key=self.matches.__getitem__, reverse=True)
 
-    def _others(self, values: Sequence[T]) -> Iterator[T]:
-        """Those of one value per entry, in the order of ids, whose entry does not match."""
-        others, places = bytearray(b"\1") * len(self._ids), self._ids.places
-        for index in self.matches:
-            others[places[index]] = 0
-        return compress(values, others)
+    def _and_others(self, best: list[T], values: Sequence[T]) -> tuple[T, ...]:
+        """``best`` and, of one value per entry in the order of ids, those whose entry does not match."""
+        for start, end in pairwise((-1, *self._places, len(values))):
+            best += values[start + 1 : end]
+        return tuple(best)
 
     def matched(self, index: int) -> tuple[str, ...]:
         """Return ``Score.matched`` of an entry."""
@@ -112,12 +115,12 @@ class LazyScores(Sequence[Score]):
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The indices of all entries, best first."""
-        return (*self._best, *self._others(self._ids.by_id))
+        return self._and_others(self._best, self._ids.by_id)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of all entries, best first."""
-        return (*map(self._ids.__getitem__, self._best), *self._others(self._ids.in_order))
+        return self._and_others([*map(self._ids.__getitem__, self._best)], self._ids.in_order)
 
     def _head(self, count: int | None) -> Sequence[int]:
         """Return at least the first ``count`` indices; all of them only if needed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ def ids(ranking: Ranking) -> list[str]:
     return [score.id for score in ranking.scores]
 
 
+GARDEN_WORDS = ("soil", "acidity", "bed", "insect", "leaf", "seed", "plant", "eat")
 GARDEN = catalog(
     [
         pack("soil.test", "Measure acidity and nutrients of a soil sample.", intent_keywords=["check my soil"]),
@@ -261,6 +263,19 @@ def test_every_requesting_clause_has_a_best_entry() -> None:
 
 def test_single_clause_has_no_vote() -> None:
     assert rank(GARDEN, "check my soil").clause_best == ()
+
+
+@each_case(
+    "request_text", ["soil acidity in the beds", "which insect eats a leaf, a seed or a plant", "bed from soil to seed"]
+)
+def test_scores_for_a_clause_are_complete_for_all_entries_close_to_the_best(request_text: str) -> None:
+    index = LexicalIndex(
+        catalog([pack(f"{n}", f"{a} {b}") for n, (a, b) in enumerate(product(GARDEN_WORDS, GARDEN_WORDS))])
+    )
+    (clause,) = index.read(request_text).clauses[:1]
+    every, found = index.weighted_scores(dict.fromkeys(clause.terms, 1.0)), index.clause_scores(clause)
+    close = [entry for entry, score in every.items() if score > 0.6 * max(every.values())]
+    assert close and {entry: found[entry] for entry in close} == {entry: every[entry] for entry in close}
 
 
 def test_short_clause_counts_next_to_a_long_one() -> None:

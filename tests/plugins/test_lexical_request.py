@@ -13,6 +13,7 @@ from helmdeck_plugins.lexical.sentences import is_question
 from helmdeck_plugins.lexical.text import (
     SEPARATORS,
     WORD_TERMS,
+    fold,
     split_identifier,
     stem,
     terms,
@@ -228,8 +229,10 @@ def test_apostrophe_at_the_end_changes_no_word_of_an_ascii_text(text: str) -> No
     "text", ["Find it, then send it: now.", "Don't, ever.", "\u00c4ndere das, bitte.", "see www.example.org, then go"]
 )
 def test_positions_are_those_of_the_first_tokens(text: str) -> None:
-    every = token_starts(text, len(text))
-    assert len(every) == len(tokens(text)) and token_starts(text, 2) == every[:2]
+    found = tokens(text)
+    every = token_starts(text, found)
+    assert [fold(text[start:]).startswith(token) or token == "url" for start, token in zip(every, found, strict=True)]
+    assert every == sorted(set(every)) and token_starts(text, found[:2]) == every[:2]
 
 
 def test_overlong_word_has_no_terms_and_is_not_cached() -> None:

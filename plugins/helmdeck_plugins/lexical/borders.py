@@ -123,25 +123,35 @@ def _breaks(found: Sequence[Sentence], pairs: Sequence[tuple[int, int]]) -> tupl
     count = len(found)
     sizes = [len(sentence.terms) for sentence in found]
     # What recurs counts once: before each border, behind it, and in the nearest sentences behind it.
-    left, right, ahead = [0, *sizes], [*sizes, 0], [sum(sizes[i : i + _NEAR]) for i in range(count)]
-    common = [0] * (count + 1)
+    left, right, ahead = [0, *sizes], [*sizes, 0], list(map(sum, zip(sizes, *_shifted(sizes), strict=True)))
+    common = [0] * (count + 2)  # the differences between borders
     for first, second in pairs:
         left[second + 1] -= 1
         right[first] -= 1
         distance = second - first
-        if distance < 2 * _NEAR:
-            for at in range(max(second - _NEAR, first) + 1, min(second, first + _NEAR) + 1):
-                common[at] += 1
-            for i in range(max(second - _NEAR + 1, 0), first + 1):
+        if distance <= _NEAR:
+            common[first + 1] += 1
+            common[second + 1] -= 1
+            for i in range(second - _NEAR + 1 if second >= _NEAR else 0, first + 1):
                 ahead[i] -= 1
+        elif distance < 2 * _NEAR:
+            common[second - _NEAR + 1] += 1
+            common[first + _NEAR + 1] -= 1
     left = list(accumulate(left))
     right = list(accumulate(reversed(right)))[::-1]
     every = right[0]
     splits, nearby = [], [0.0] * (count + 1)
     for before, behind in zip(left, right, strict=True):
-        splits.append(1.0 - min(1.0, (before + behind - every) / (min(before, behind) or 1)))
+        both, fewer = before + behind - every, before if before < behind else behind
+        splits.append(0.0 if both >= (fewer or 1) else 1.0 - both / (fewer or 1))
+    common = list(accumulate(common))
     for at in range(1, count):
-        before = ahead[at - _NEAR] if at >= _NEAR else left[at]
-        if before and ahead[at]:
-            nearby[at] = 1.0 - common[at] / min(before, ahead[at])
+        before, behind = ahead[at - _NEAR] if at >= _NEAR else left[at], ahead[at]
+        if before and behind:
+            nearby[at] = 1.0 - common[at] / (before if before < behind else behind)
     return splits, nearby
+
+
+def _shifted(sizes: Sequence[int]) -> list[list[int]]:
+    """Return the sizes of the sentences that follow, for each of the nearest ones."""
+    return [[*sizes[by:], *[0] * min(by, len(sizes))] for by in range(1, _NEAR)]

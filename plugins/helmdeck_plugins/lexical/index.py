@@ -45,12 +45,14 @@ _CHANCE_TERMS: Final = 3
 _EXPLAINED_TERMS: Final = 8
 # Postings read for a query, or for a clause, before entries that cannot become one of the best are left out, and the
 # number of those.
-_TOUCHED: Final = 600
+_TOUCHED: Final = 300
 _LEADERS: Final = 32
 _TOUCHED_BY_CLAUSE: Final = 150
 _LEADERS_OF_CLAUSE: Final = 12
 # After this many postings no further entries are scored in any case.
-_MOST_TOUCHED: Final = 2_500
+_MOST_TOUCHED: Final = 1_200
+# Postings of a term from which adding them all at once is faster than one by one.
+_MANY: Final = 32
 # Terms between two removals of entries.
 _TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
@@ -64,7 +66,7 @@ _FEW_TERMS: Final = 8
 _VERB_ALONE: Final = 0.5
 _VERB_TERMS: Final = frozenset(term for verb in VERBS for term in word_terms(verb))
 # Postings read for the relevance of a sentence, of which only the best score is used.
-_TOUCHED_BY_SENTENCE: Final = 200
+_TOUCHED_BY_SENTENCE: Final = 100
 # Size limit of the cache of term expansions.
 _MAX_CACHED_TERMS: Final = 20_000
 
@@ -127,10 +129,11 @@ class LexicalIndex:
         return Ranking(found, clauses, best, confidence)
 
     def clause_scores(self, clause: Clause) -> dict[int, float]:
-        """Return the scores of all matching entries for one clause."""
+        """Return the scores of the entries that match one clause; entries far from the best one may be left out."""
         query, verbs = self._query(dict.fromkeys(clause.terms, 1.0), (clause,))
-        scores = self._accumulate(query, verbs=verbs)
-        _reward(scores, self._matching_phrases(query, ""))
+        phrases = self._matching_phrases(query, "")
+        scores = self._accumulate(query, verbs=verbs, close=_CLOSE, kept=[phrase.entry for phrase, _ in phrases])
+        _reward(scores, phrases)
         return scores
 
     def weighted_scores(self, weights: Mapping[str, float]) -> dict[int, float]:
@@ -261,33 +264,47 @@ class LexicalIndex:
         most: int = _TOUCHED_BY_CLAUSE,
         leaders: int = _LEADERS_OF_CLAUSE,
         verbs: AbstractSet[str] = frozenset(),
+        close: float = 0.0,
+        kept: Sequence[int] = (),
     ) -> dict[int, float]:
         """Add up the scores of entries for the terms of a query, the terms of largest possible score first, verbs last.
 
-        After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
+        After ``most`` postings, and whenever a quarter more were read, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
+
+        :param close: leave out entries that match only by terms which cannot lift them to this share of the best score.
+        :param kept: entries that are not left out for that reason.
         """
         rows, verb_rows = self._rows(query, verbs)
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
         floor = rows[0][0] * _FIRST_FLOOR if rows else 0.0
-        for position, (_, _, weight, found) in enumerate(rows):
+        needed = _needed(rows, verb_rows, close) if close and rows else len(rows)
+        for position, (_, _, weight, found) in enumerate(rows[:needed]):
             touched += len(found)
             if touched > most and len(scores) >= leaders:
                 gain = _EXPECTED_GAIN * sum([row[0] for row in rows[position:]])
                 floor = _lowest(scores, leaders, floor)
                 if touched > _MOST_TOUCHED or gain < floor:
                     return _score_survivors(scores, rows[position:] + verb_rows, leaders, floor)
-                most = 2 * touched
+                most = touched + touched // 4
             if weight != 1.0:
                 for index, impact in found.items():
                     scores[index] = get(index, 0.0) + weight * impact
-            elif scores:
+            elif len(found) < _MANY:
                 for index, impact in found.items():
                     scores[index] = get(index, 0.0) + impact
             else:
+                # Copying many and correcting those of entries in both is faster than adding each.
+                both = [(index, scores[index]) for index in found.keys() & scores.keys()]
                 scores.update(found)
+                for index, score in both:
+                    scores[index] += score
+        if needed < len(rows):
+            for index in kept:
+                scores.setdefault(index, 0.0)
+            return _score_known(scores, rows[needed:] + verb_rows)
         return _score_verbs(scores, verb_rows, leaders) if verb_rows else scores
 
     def _rows(self, query: Mapping[str, float], verbs: AbstractSet[str]) -> tuple[list[_Row], list[_Row]]:
@@ -407,6 +424,23 @@ def _score_survivors(scores: dict[int, float], rows: Sequence[_Row], leaders: in
             gain -= _EXPECTED_GAIN * bound
             for index in found.keys() & alive:
                 scores[index] += weight * found[index]
+    return scores
+
+
+def _needed(rows: Sequence[_Row], others: Sequence[_Row], close: float) -> int:
+    """Return the number of terms of which an entry has one if its score is close to the best one."""
+    least, needed = close * rows[0][0] - sum([row[0] for row in others]), len(rows)
+    while (least := least - rows[needed - 1][0]) > 0:
+        needed -= 1
+    return needed
+
+
+def _score_known(scores: dict[int, float], rows: Sequence[_Row]) -> dict[int, float]:
+    """Add the scores for further terms to those of the entries that have one."""
+    known = scores.keys()
+    for _, _, weight, found in rows:
+        for index in found.keys() & known:
+            scores[index] += weight * found[index]
     return scores
 
 

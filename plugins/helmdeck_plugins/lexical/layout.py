@@ -218,22 +218,25 @@ class Text:
         """Add the features that depend on the other sentences."""
         found = self.found
         sizes: dict[str, int] = {}
+        tongues, flags, values = self._tongues, self._flags, self._values
         for i in featured:
-            if tongue := self._tongues[i]:
+            if tongue := tongues[i]:
                 sizes[tongue] = sizes.get(tongue, 0) + len(found[i].text)
-        main = max(sizes, key=lambda name: sizes[name]) if sizes else ""
+        main = max(sizes, key=sizes.__getitem__) if sizes else ""
+        self._tongue_share = sizes[main] / sum(sizes.values()) if sizes else 1.0
         # The first and the last sentence in each language, if there are several.
         self._spans: dict[str, tuple[int, int]] = {}
-        for i in featured if len(sizes) > 1 else ():
-            if tongue := self._tongues[i]:
-                self._spans[tongue] = (self._spans.get(tongue, (i, i))[0], i)
-        self._tongue_share = sizes[main] / sum(sizes.values()) if sizes else 1.0
+        if len(sizes) > 1:
+            other = cues.OTHER_TONGUE if len(sizes) == 2 else cues.ONE_OF_TONGUES
+            for i in featured:
+                if tongue := tongues[i]:
+                    self._spans[tongue] = (self._spans.get(tongue, (i, i))[0], i)
+                    if tongue != main:
+                        flags[i] |= other
         self._pairs, recurring = recurrences(found)
         for i in featured:
-            if len(sizes) > 1 and self._tongues[i] and self._tongues[i] != main:
-                self._flags[i] |= cues.OTHER_TONGUE if len(sizes) == 2 else cues.ONE_OF_TONGUES
             if terms := found[i].terms:
-                self._values[i] = (*self._values[i], (cues.REPEATED, recurring[i] / len(terms)))
+                values[i] = (*values[i], (cues.REPEATED, recurring[i] / len(terms)))
 
     def _relate(self, relevance: Relevance) -> None:
         """Add the relevance of the sentences near the ends."""
@@ -270,13 +273,13 @@ class Text:
         title = titled_ if flags[0] & cues.OPEN_END and not self._is_asking[0] else 0.0
         most = EVIDENCE_SENTENCES
         tongues, spans = self._tongues, self._spans
+        new = tuple.__new__  # several times as fast as calling the class
 
         def beside(start: int, end: int, score: float, *, is_around: bool = False) -> Layout:
             """Score a layout with the sentences from ``start`` to ``end`` on one side, the others on the other."""
             own, told = asking[end] - asking[start], telling[end] - telling[start]
             length, size, asks = lengths[end] - lengths[start], end - start, every[end] - every[start]
-            broken = paragraphs[end] - paragraphs[start + 1]
-            wrapped = lines[end] - lines[start + 1]
+            broken, wrapped = paragraphs[end] - paragraphs[start + 1], lines[end] - lines[start + 1]
             if is_around:
                 own, length, asks, size = asking[count] - own, whole - length, asked - asks, count - size
                 broken = paragraphs[start] - paragraphs[1] + paragraphs[count] - paragraphs[min(end + 1, count)]
@@ -300,15 +303,15 @@ class Text:
                 short = log((length if length > 8 else 8) / _DOCUMENT_LENGTH)
                 score = score + by_document * short + by_document2 * (short * short)
             if broken:
-                score = score + broken_ * min(broken, 4)
+                score = score + broken_ * (broken if broken < 4 else 4)
             if wrapped:
-                score = score + wrapped_ * min(wrapped, 6)
+                score = score + wrapped_ * (wrapped if wrapped < 6 else 6)
             if not asks:
                 score = score + silent
             elif asks < size:
                 score = score + quiet_request * (1.0 - asks / size)
             loud = asked - asks
-            return Layout(start, end, is_around, score + (by_loud * (loud / rest) if loud else quiet))
+            return new(Layout, (start, end, is_around, score + (by_loud * (loud / rest) if loud else quiet)))
 
         alone = self._alone(weights.layout[ALONE_FEATURES:], asked / count, paragraphs[count])
         scored = [Layout(0, count, False, together * min(1.0, most / count) + alone)]

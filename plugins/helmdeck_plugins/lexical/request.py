@@ -121,7 +121,7 @@ def _clauses(sentence: Sentence, verbs: AbstractSet[str]) -> list[Clause]:
             joint = None
     if len(cuts) == 1:
         return [_clause(sentence.text, sentence.words, sentence.terms, verbs)] if sentence.terms else []
-    starts = token_starts(sentence.text, cuts[-1] + 1)
+    starts = token_starts(sentence.text, tokens[: cuts[-1] + 1])
     places = [0, *(starts[cut] for cut in cuts[1:]), len(sentence.text)]
     ends = [*cuts[1:], len(tokens)]
     found = []

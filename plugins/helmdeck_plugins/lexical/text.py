@@ -127,15 +127,21 @@ def token_words(text: str) -> list[str]:
     return [token for token in tokens(text) if token not in SEPARATORS] if _has_url_or_email(text) else words(text)
 
 
-def token_starts(text: str, count: int) -> list[int]:
-    """Return the start positions of the first ``tokens``."""
-    if _has_url_or_email(text):
-        found = _ANY_TOKEN.finditer(text)
-    elif text.isascii():
-        found = _ASCII_TOKEN.finditer(text.lower())
-    else:
-        found = _TOKEN.finditer(text)
-    return [match.start() for match in islice(found, count)]
+def token_starts(text: str, found: Sequence[str]) -> list[int]:
+    """Return the start positions of the first ``tokens`` of a text.
+
+    :param found: these tokens.
+    """
+    if not text.isascii() or _has_url_or_email(text):
+        pattern = _ANY_TOKEN if _has_url_or_email(text) else _TOKEN
+        return [match.start() for match in islice(pattern.finditer(text), len(found))]
+    # No token begins between two tokens, so each is where it is found first.
+    folded, starts, end = text.lower(), list[int](), 0
+    for token in found:
+        start = folded.find(token, end)
+        starts.append(start)
+        end = start + len(token)
+    return starts
 
 
 def _has_url_or_email(text: str) -> bool:
