@@ -80,7 +80,7 @@ class LazyScores(Sequence[Score]):
         """Return index and score of the best matching entries, at most ``count``."""
         matches = self.matches
         if count >= len(matches):
-            return [(index, matches[index]) for index in self._best]
+            return [(index, matches[index]) for index in self._best()]
         # Find the lowest score without ids: comparing strings is slow, and ties are rare.
         lowest = heapq.nlargest(count, matches.values())[-1] if count else 0.0
         rows = [(-score, self._ids[index], index) for index, score in matches.items() if score >= lowest]
@@ -90,9 +90,7 @@ class LazyScores(Sequence[Score]):
     def _places(self) -> list[int]:
         return sorted(map(self._ids.places.__getitem__, self.matches))
 
-    @property
     def _best(self) -> list[int]:
-        """The indices of all matches, best first."""
         by_id = map(self._ids.by_id.__getitem__, self._places)
         return sorted(by_id, key=self.matches.__getitem__, reverse=True)
 
@@ -115,12 +113,12 @@ class LazyScores(Sequence[Score]):
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The indices of all entries, best first."""
-        return self._and_others(self._best, self._ids.by_id)
+        return self._and_others(self._best(), self._ids.by_id)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of all entries, best first."""
-        return self._and_others([*map(self._ids.__getitem__, self._best)], self._ids.in_order)
+        return self._and_others([*map(self._ids.__getitem__, self._best())], self._ids.in_order)
 
     def _head(self, count: int | None) -> Sequence[int]:
         """Return at least the first ``count`` indices; all of them only if needed."""

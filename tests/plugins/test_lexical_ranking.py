@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core import Catalog, ConfigError, Ranking, top_k
+from helmdeck_core import Catalog, ConfigError, Ranking
 from helmdeck_plugins.lexical import helmdeck_rankers
 from helmdeck_plugins.lexical.index import LexicalIndex
 from tests.case_support import each_case
@@ -297,12 +297,6 @@ def test_best_entries_explain_their_matches() -> None:
 
 def test_entries_without_match_have_no_explanation() -> None:
     assert rank(GARDEN, "check my soil").scores[-1].matched == ()
-
-
-def test_top_k_of_a_ranking_keeps_the_order() -> None:
-    scores = rank(GARDEN, "check my soil").scores
-    assert top_k(scores, 2) == scores[:2]
-    assert top_k(scores, 0) == scores == top_k(scores, 99)
 
 
 def test_clear_winner_has_confidence_and_no_match_has_none() -> None:

@@ -15,6 +15,16 @@ from helmdeck_core import Catalog, EntryIds, LazyScores, Ranking, score_margin
 from helmdeck_plugins.lexical.everyday_words import everyday_words
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
+from helmdeck_plugins.lexical.scoring import (
+    EXPECTED_GAIN,
+    Row,
+    lowest_score,
+    reward,
+    score_known,
+    score_survivors,
+    score_verbs,
+    terms_needed,
+)
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
 from helmdeck_plugins.lexical.stored import stored_postings
 from helmdeck_plugins.lexical.synonyms import SYNONYMS_OF
@@ -53,26 +63,16 @@ _LEADERS_OF_CLAUSE: Final = 12
 _MOST_TOUCHED: Final = 1_200
 # Postings of a term from which adding them all at once is faster than one by one.
 _MANY: Final = 32
-# Terms between two removals of entries.
-_TERMS_AT_ONCE: Final = 8
-# Share of the largest possible score of the remaining terms that an entry is expected to gain.
-_EXPECTED_GAIN: Final = 0.1
 # The score of the last leader is hardly ever below this share of the first term's largest score.
 _FIRST_FLOOR: Final = 0.8
 # Terms whose largest possible score is below this share of the first term's count nothing, unless there are few terms.
 _NEGLIGIBLE: Final = 0.1
 _FEW_TERMS: Final = 8
-# Factor for entries that match nothing but the verbs at the start of clauses: "open" alone is no "open a page".
-_VERB_ALONE: Final = 0.5
 _VERB_TERMS: Final = frozenset(term for verb in VERBS for term in word_terms(verb))
 # Postings read for the relevance of a sentence, of which only the best score is used.
 _TOUCHED_BY_SENTENCE: Final = 100
 # Size limit of the cache of term expansions.
 _MAX_CACHED_TERMS: Final = 20_000
-
-
-_Row = tuple[float, str, float, Mapping[int, float]]
-"""A term of a query: its largest possible score, the term, its weight, and its postings."""
 
 
 class _Peaks(dict[str, float]):
@@ -120,7 +120,7 @@ class LexicalIndex:
         scores = self._accumulate(query, _TOUCHED, _LEADERS, verbs)
         asking = spelt_out(reading.asking_words)
         matched = self._matching_phrases(query, asking)
-        _reward(scores, matched)
+        reward(scores, matched)
         best, confidence = self._vote(reading.clauses, scores)
         self._lift_phrases(scores, matched, query)
         self._lift_superseding(scores, asking)
@@ -132,15 +132,15 @@ class LexicalIndex:
         """Return the scores of the entries that match one clause; entries far from the best one may be left out."""
         query, verbs = self._query(dict.fromkeys(clause.terms, 1.0), (clause,))
         phrases = self._matching_phrases(query, "")
-        scores = self._accumulate(query, verbs=verbs, close=_CLOSE, kept=[phrase.entry for phrase, _ in phrases])
-        _reward(scores, phrases)
+        scores = self._accumulate(query, verbs=verbs, close=_CLOSE, always=[phrase.entry for phrase, _ in phrases])
+        reward(scores, phrases)
         return scores
 
     def weighted_scores(self, weights: Mapping[str, float]) -> dict[int, float]:
         """Return the scores of all matching entries for weighted terms, without limits."""
         query = self._expand(weights)
         scores = self._accumulate(query, _TOUCHED, _LEADERS)
-        _reward(scores, self._matching_phrases(query, ""))
+        reward(scores, self._matching_phrases(query, ""))
         return scores
 
     def best_entry(self, scores: Mapping[int, float]) -> int | None:
@@ -265,7 +265,7 @@ class LexicalIndex:
         leaders: int = _LEADERS_OF_CLAUSE,
         verbs: AbstractSet[str] = frozenset(),
         close: float = 0.0,
-        kept: Sequence[int] = (),
+        always: Sequence[int] = (),
     ) -> dict[int, float]:
         """Add up the scores of entries for the terms of a query, the terms of largest possible score first, verbs last.
 
@@ -273,21 +273,21 @@ class LexicalIndex:
         will hardly lift to the score of the last leader.
 
         :param close: leave out entries that match only by terms which cannot lift them to this share of the best score.
-        :param kept: entries that are not left out for that reason.
+        :param always: entries that are not left out for that reason.
         """
         rows, verb_rows = self._rows(query, verbs)
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
         floor = rows[0][0] * _FIRST_FLOOR if rows else 0.0
-        needed = _needed(rows, verb_rows, close) if close and rows else len(rows)
+        needed = terms_needed(rows, verb_rows, close) if close and rows else len(rows)
         for position, (_, _, weight, found) in enumerate(rows[:needed]):
             touched += len(found)
             if touched > most and len(scores) >= leaders:
-                gain = _EXPECTED_GAIN * sum([row[0] for row in rows[position:]])
-                floor = _lowest(scores, leaders, floor)
+                gain = EXPECTED_GAIN * sum([row[0] for row in rows[position:]])
+                floor = lowest_score(scores, leaders, floor)
                 if touched > _MOST_TOUCHED or gain < floor:
-                    return _score_survivors(scores, rows[position:] + verb_rows, leaders, floor)
+                    return score_survivors(scores, rows[position:] + verb_rows, leaders, floor)
                 most = touched + touched // 4
             if weight != 1.0:
                 for index, impact in found.items():
@@ -302,12 +302,12 @@ class LexicalIndex:
                 for index, score in both:
                     scores[index] += score
         if needed < len(rows):
-            for index in kept:
+            for index in always:
                 scores.setdefault(index, 0.0)
-            return _score_known(scores, rows[needed:] + verb_rows)
-        return _score_verbs(scores, verb_rows, leaders) if verb_rows else scores
+            return score_known(scores, rows[needed:] + verb_rows)
+        return score_verbs(scores, verb_rows, leaders) if verb_rows else scores
 
-    def _rows(self, query: Mapping[str, float], verbs: AbstractSet[str]) -> tuple[list[_Row], list[_Row]]:
+    def _rows(self, query: Mapping[str, float], verbs: AbstractSet[str]) -> tuple[list[Row], list[Row]]:
         """Return the terms of a query, those of the largest possible score first, and those of verbs beside others.
 
         Common terms are left out if there are others.
@@ -408,67 +408,3 @@ class LexicalIndex:
         labels = self._postings.labels_of(index)
         found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
         return tuple(dict.fromkeys([*keywords, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
-
-
-def _score_survivors(scores: dict[int, float], rows: Sequence[_Row], leaders: int, lowest: float) -> dict[int, float]:
-    """Score only entries further that can still become leaders, fewer and fewer of them."""
-    gain = _EXPECTED_GAIN * sum([row[0] for row in rows])
-    for start in range(0, len(rows), _TERMS_AT_ONCE):
-        if len(scores) > 2 * leaders:
-            if start:
-                lowest = _lowest(scores, leaders, lowest)
-            least = lowest - gain
-            scores = {index: score for index, score in scores.items() if score >= least}
-        alive = scores.keys()
-        for bound, _, weight, found in rows[start : start + _TERMS_AT_ONCE]:
-            gain -= _EXPECTED_GAIN * bound
-            for index in found.keys() & alive:
-                scores[index] += weight * found[index]
-    return scores
-
-
-def _needed(rows: Sequence[_Row], others: Sequence[_Row], close: float) -> int:
-    """Return the number of terms of which an entry has one if its score is close to the best one."""
-    least, needed = close * rows[0][0] - sum([row[0] for row in others]), len(rows)
-    while (least := least - rows[needed - 1][0]) > 0:
-        needed -= 1
-    return needed
-
-
-def _score_known(scores: dict[int, float], rows: Sequence[_Row]) -> dict[int, float]:
-    """Add the scores for further terms to those of the entries that have one."""
-    known = scores.keys()
-    for _, _, weight, found in rows:
-        for index in found.keys() & known:
-            scores[index] += weight * found[index]
-    return scores
-
-
-def _lowest(scores: Mapping[int, float], count: int, floor: float) -> float:
-    """Return the score of rank ``count``.
-
-    :param floor: fast if a few more than ``count`` scores are not below it.
-    """
-    # Sorting the best of a few is much faster than sorting all.
-    best = [score for score in scores.values() if score >= floor]
-    return sorted(best if len(best) >= count else scores.values())[-count]
-
-
-def _score_verbs(scores: dict[int, float], rows: Sequence[_Row], leaders: int) -> dict[int, float]:
-    """Add the scores for verbs. Entries that match nothing else count less, and nothing where others are enough."""
-    others, get = set(scores), scores.get
-    for _, _, weight, found in rows:
-        for index in found.keys() & others:
-            scores[index] += weight * found[index]
-        for index in found.keys() - others if len(others) < leaders else ():
-            scores[index] = get(index, 0.0) + _VERB_ALONE * weight * found[index]
-    return scores
-
-
-def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:
-    """Add the worth of each entry's best phrase only: the phrases of an entry are alternatives."""
-    best: dict[int, float] = {}
-    for phrase, strength in phrases:
-        best[phrase.entry] = max(best.get(phrase.entry, 0.0), phrase.worth * strength)
-    for entry, worth in best.items():
-        scores[entry] = scores.get(entry, 0.0) + worth
