@@ -501,10 +501,11 @@ def _signature(name: str, value: Any) -> str:
 
 def _parameter(parameter: inspect.Parameter) -> str:
     text = parameter.name
-    if parameter.annotation is not parameter.empty:
+    has_type = parameter.annotation is not parameter.empty
+    if has_type:
         text += f": {_annotation(parameter.annotation)}"
     if parameter.default is not parameter.empty:
-        text += f" = {_short(parameter.default)}"
+        text += f"{' = ' if has_type else '='}{_short(parameter.default)}"
     stars = "*" * (1 if parameter.kind is parameter.VAR_POSITIONAL else 2 * (parameter.kind is parameter.VAR_KEYWORD))
     return stars + text
 

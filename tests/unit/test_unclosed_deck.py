@@ -69,6 +69,7 @@ def test_garbage_collected_portal_closes_its_async_generators():
 def test_forked_child_does_not_wait_for_the_portal_thread_of_its_parent(monkeypatch):
     portal = Portal()
     portal.run(asyncio.sleep(0))
+    gc.collect()  # portals of other tests are not part of this one
     waits = []
     monkeypatch.setattr(concurrent.futures.Future, "result", lambda *_: waits.append("result"))
     monkeypatch.setattr(threading.Thread, "join", lambda *_: waits.append("join"))

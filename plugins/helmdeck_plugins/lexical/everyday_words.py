@@ -7,7 +7,7 @@ guess is better than nothing, but worse than what the catalog says.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -309,7 +309,7 @@ public holiday: easter christmas thanksgiving bankholiday whitsun
 """
 
 
-def _rows() -> Iterator[tuple[list[str], list[str]]]:
+def _rows() -> Iterator[tuple[Sequence[str], Sequence[str]]]:
     for table in (_TABLE, CHINESE_TABLE):
         for row in table.strip().replace("\n    ", " ").splitlines():
             kinds, _, cases = row.partition(":")
