@@ -55,12 +55,12 @@ _CHANCE_TERMS: Final = 3
 _EXPLAINED_TERMS: Final = 8
 # Postings read for a query, or for a clause, before entries that cannot become one of the best are left out, and the
 # number of those.
-_TOUCHED: Final = 300
+_TOUCHED: Final = 600
 _LEADERS: Final = 32
 _TOUCHED_BY_CLAUSE: Final = 150
 _LEADERS_OF_CLAUSE: Final = 12
 # After this many postings no further entries are scored in any case.
-_MOST_TOUCHED: Final = 1_200
+_MOST_TOUCHED: Final = 2_500
 # Postings of a term from which adding them all at once is faster than one by one.
 _MANY: Final = 32
 # The score of the last leader is hardly ever below this share of the first term's largest score.
