@@ -279,12 +279,12 @@ def test_scores_for_a_clause_are_complete_for_all_entries_close_to_the_best(requ
 
 
 def test_entries_far_from_the_best_are_left_out_of_the_scores_for_a_clause() -> None:
-    common = [pack(f"soil{n}", "Soil of a bed.") for n in range(20)]
-    others = [pack(f"other{n}", "Leaf of a plant.") for n in range(90)]
+    common = [pack(f"soil{n}", "Soil of a bed.") for n in range(60)]
+    others = [pack(f"other{n}", "Leaf of a plant.") for n in range(60)]
     index = LexicalIndex(catalog([*common, *others, pack("rare", "Acidity of soil."), pack("rarer", "Acidity.")]))
     (clause,) = index.read("acidity of soil").clauses
     every, found = index.weighted_scores(dict.fromkeys(clause.terms, 1.0)), index.clause_scores(clause)
-    assert len(every) == 22 and found == {110: every[110], 111: every[111]}
+    assert len(every) == 62 and found == {120: every[120], 121: every[121]}
 
 
 def test_short_clause_counts_next_to_a_long_one() -> None:
