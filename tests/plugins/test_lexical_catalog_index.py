@@ -208,6 +208,14 @@ def test_file_that_a_request_reads_needs_no_entry_that_writes(request_text):
     assert value_terms(request_text).keys().isdisjoint(word_terms("write"))
 
 
+@each_case(
+    ("name", "is_file"),
+    [("a.pdf.", True), ("a.pdf...", True), ("a.pdf.y", False), ("a.pdfs", False), ("a.pdf.pdf", True)],
+)
+def test_file_name_ends_with_its_extension(name, is_file):
+    assert (value_terms(name) != {}) is is_file
+
+
 def test_path_of_a_file_is_no_repository():
     assert value_terms("src/app.py").keys() == value_terms("app.py").keys()
     assert (

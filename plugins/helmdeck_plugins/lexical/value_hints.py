@@ -26,7 +26,7 @@ _CONTENTS: Final = {
 _EXTENSIONS: Final = "|".join(" ".join(_CONTENTS).split())
 _DOMAINS: Final = "com org net io dev app edu gov info de fr es it nl uk eu jp cn"
 _WORDS_OF: Final = {extension: words for extensions, words in _CONTENTS.items() for extension in extensions.split()}
-_FILE: Final = re.compile(rf"\.(?<=[\w-]\.)({_EXTENSIONS})(?![\w.]*\w)", re.IGNORECASE)
+_FILE: Final = re.compile(rf"\.(?<=[\w-]\.)({_EXTENSIONS})(?!\.*\w)", re.IGNORECASE)
 # "save it as notes.md", "write a file": the tool that writes a file is needed, not one of those that read it.
 _FILE_NAME: Final = rf"[\w-]\.(?:{_EXTENSIONS})\b"
 _WRITTEN: Final = re.compile(
