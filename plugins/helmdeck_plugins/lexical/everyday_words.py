@@ -7,12 +7,12 @@ guess is better than nothing, but worse than what the catalog says.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
 from helmdeck_plugins.lexical.chinese_words import CHINESE_TABLE
-from helmdeck_plugins.lexical.text import word_terms
+from helmdeck_plugins.lexical.synonyms import add_kinds
 
 # The words of catalogs, and after the colon the words of people.
 _TABLE: Final = """
@@ -309,19 +309,16 @@ public holiday: easter christmas thanksgiving bankholiday whitsun
 """
 
 
-def _rows() -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+def _rows() -> Iterator[tuple[str, str]]:
     for table in (_TABLE, CHINESE_TABLE):
         for row in table.strip().replace("\n    ", " ").splitlines():
             kinds, _, cases = row.partition(":")
-            yield kinds.split(), cases.split()
+            yield kinds, cases
 
 
 @cache
 def everyday_words() -> Mapping[str, tuple[str, ...]]:
     """Return the terms that a term stands for where a catalog does not contain it."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for kinds, cases in _rows():
-        wanted = [term for word in kinds for term in word_terms(word)]
-        for term in (term for word in cases for term in word_terms(word)):
-            found[term].update(dict.fromkeys(other for other in wanted if other != term))
+    add_kinds(found, _rows())
     return {term: tuple(others) for term, others in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 from helmdeck_plugins.lexical.text import word_terms
@@ -361,16 +362,21 @@ KINDS: Final[tuple[tuple[str, str], ...]] = (
 """Broader terms and their cases: a request for rain needs a weather tool, but not the other way round."""
 
 
+def add_kinds(table: dict[str, dict[str, None]], rows: Iterable[tuple[str, str]]) -> None:
+    """Add the terms of broader words to each term of their cases; both are words with spaces between them."""
+    for kinds, cases in rows:
+        wanted = [term for word in kinds.split() for term in word_terms(word)]
+        for term in (term for word in cases.split() for term in word_terms(word)):
+            table[term].update(dict.fromkeys(other for other in wanted if other != term))
+
+
 def _synonym_table() -> dict[str, tuple[str, ...]]:
     table: dict[str, dict[str, None]] = defaultdict(dict)
     for group in SYNONYMS:
         stems = list(dict.fromkeys(term for word in group for term in word_terms(word)))
         for term in stems:
             table[term].update(dict.fromkeys(other for other in stems if other != term))
-    for kinds, cases in KINDS:
-        wanted = [term for word in kinds.split() for term in word_terms(word)]
-        for term in (term for word in cases.split() for term in word_terms(word)):
-            table[term].update(dict.fromkeys(other for other in wanted if other != term))
+    add_kinds(table, KINDS)
     return {term: tuple(others) for term, others in table.items()}
 
 
