@@ -243,7 +243,7 @@ class CallFacts:
             served_model=self.served_model if self.served_model not in names else "",
             usage=_tokens(self.usage),
             requested_model=self.requested_model if self.requested_model != self.model else "",
-            attempts=[attempt.to_dict() for attempt in self.attempts if len(self.attempts) > 1],
+            attempts=[each.to_dict() for each in self.attempts] if len(self.attempts) > 1 else None,
             rejected_usage=_tokens(self.rejected_usage),
             cost_usd=self.cost_usd,
             saved_usd=self.saved_usd or None,

@@ -73,13 +73,15 @@ class Companions:
         for index, score in found.leading(_ENTRIES):
             if not is_short and self._entries[index].input_schema is None:
                 continue
-            for parameter, look_up in self._look_ups_of(index):
+            gains = {
+                look_up: missing
+                for parameter, look_up in self._look_ups_of(index)
+                if (missing := _SHARE * score - found.matches.get(look_up, 0.0)) > 0
                 # A request with digits states a number itself.
-                if parameter.lower().endswith(_NUMBERED) and _DIGIT.search(request):
-                    continue
-                missing = _SHARE * score - found.matches.get(look_up, 0.0)
-                if missing > 0:
-                    found = found.raised({look_up: missing}, f"{LABEL}{self._entries[index].id}")
+                and not (parameter.lower().endswith(_NUMBERED) and _DIGIT.search(request))
+            }
+            if gains:
+                found = found.raised(gains, f"{LABEL}{self._entries[index].id}")
         return ranking if found is ranking.scores else attrs.evolve(ranking, scores=found)
 
     def _look_ups_of(self, index: int) -> Sequence[tuple[str, int]]:

@@ -28,11 +28,10 @@ def score_survivors(scores: dict[int, float], rows: Sequence[Row], leaders: int,
                 floor = lowest_score(scores, leaders, floor)
             least = floor - gain
             scores = {index: score for index, score in scores.items() if score >= least}
-        alive = scores.keys()
-        for bound, _, weight, found in rows[start : start + _TERMS_AT_ONCE]:
+        block = rows[start : start + _TERMS_AT_ONCE]
+        for bound, *_ in block:
             gain -= EXPECTED_GAIN * bound
-            for index in found.keys() & alive:
-                scores[index] += weight * found[index]
+        score_known(scores, block)
     return scores
 
 
@@ -66,10 +65,9 @@ def lowest_score(scores: Mapping[int, float], count: int, floor: float) -> float
 def score_verbs(scores: dict[int, float], rows: Sequence[Row], leaders: int) -> dict[int, float]:
     """Add the scores for verbs. Entries that match nothing else count less, and nothing where others are enough."""
     others, get = set(scores), scores.get
-    for _, _, weight, found in rows:
-        for index in found.keys() & others:
-            scores[index] += weight * found[index]
-        for index in found.keys() - others if len(others) < leaders else ():
+    score_known(scores, rows)
+    for _, _, weight, found in rows if len(others) < leaders else ():
+        for index in found.keys() - others:
             scores[index] = get(index, 0.0) + _VERB_ALONE * weight * found[index]
     return scores
 
