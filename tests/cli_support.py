@@ -170,12 +170,17 @@ def environment(*folders: Path, **variables: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
 
 
-def start(*words: str, folder: Path, env: dict[str, str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a real process."""
+def start(
+    *words: str, folder: Path, env: dict[str, str], sigint: Any = signal.default_int_handler, **options: Any
+) -> subprocess.Popen[bytes]:
+    """Start a real process.
+
+    :param sigint: the handler of SIGINT that the process inherits.
+    """
     command = [sys.executable, "-m", "helmdeck_core.cli", *words]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     # A process inherits an ignored SIGINT, which a shell gives to jobs in the background.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, sigint)
     try:
         return subprocess.Popen(command, cwd=folder, env=env, **{**pipes, **options})
     finally:

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.cli.signals import Terminated
 from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.errors import (
     CallFailed,
@@ -48,6 +49,7 @@ class ExitCode(enum.IntEnum):
     NOT_FINISHED = 25
     INTERRUPTED = 130
     BROKEN_PIPE = 141
+    TERMINATED = 143
 
 
 BY_CAUSE: Mapping[FailureClass, ExitCode] = {cause: ExitCode[cause.name] for cause in FailureClass}
@@ -64,6 +66,7 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.NOT_FINISHED: "an agent run ended before the request was done",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
     ExitCode.BROKEN_PIPE: "broken pipe",
+    ExitCode.TERMINATED: "terminated (SIGTERM)",
 }
 """Every exit code with its meaning."""
 
@@ -104,6 +107,8 @@ def missing_directory_error(error: BaseException) -> UsageError | None:
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code for an exception."""
     match error:
+        case Terminated():
+            return ExitCode.TERMINATED
         case KeyboardInterrupt():
             return ExitCode.INTERRUPTED
         case CallFailed():
@@ -138,7 +143,8 @@ def error_message(error: BaseException) -> str:
     """The message for an exception, without the type where the message alone is clear; it mentions a hidden traceback."""
     notes: Sequence[str] = getattr(error, "__notes__", ())
     if isinstance(error, KeyboardInterrupt):
-        return "; ".join(("interrupted", *notes))
+        reason = "terminated" if isinstance(error, Terminated) else "interrupted"
+        return "; ".join((reason, *notes))
     if isinstance(error, CatalogError) and is_catalog_file(error.source):
         return f"{error}\n`helmdeck catalog check {error.source}` shows the lines"
     if isinstance(error, HelmdeckError):

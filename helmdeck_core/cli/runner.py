@@ -21,6 +21,7 @@ from helmdeck_core.cli.exit_codes import (
     missing_directory_error,
 )
 from helmdeck_core.cli.failures import failure_lines, show_exception, show_traceback, shows_tracebacks
+from helmdeck_core.cli.signals import sigterm_as_interrupt
 from helmdeck_core.errors import CallFailed, HelmdeckError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     shows_tracebacks.set(_wants_traceback(words))
     try:
         try:
-            with printing.warnings_as_notes():
+            with printing.warnings_as_notes(), sigterm_as_interrupt():
                 code = _run(words)
         except options.ParserExit as exc:  # argparse, after it printed a help text
             code = exc.status

@@ -1,4 +1,4 @@
-"""Ctrl-C during a call: one word, no traceback, and everything is closed."""
+"""Ctrl-C and SIGTERM during a call: one word, no traceback, and everything is closed."""
 
 import os
 import signal
@@ -9,6 +9,10 @@ import pytest
 
 from helmdeck_core.cli import ExitCode
 from tests.cli_support import PLUGIN, Cli, environment, leave_the_machine, start
+
+
+INTERRUPTED = (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+TERMINATED = (ExitCode.TERMINATED, b"", b"helmdeck: terminated\n")
 
 
 @pytest.fixture
@@ -28,26 +32,33 @@ def test_interrupt_is_reported_as_json(capsys, stub):
     assert done.data["error"] == {"kind": "KeyboardInterrupt", "message": "interrupted", "exit_code": 130}
 
 
-@pytest.mark.parametrize("command", ["plan", "route"])
-def test_sigint_while_waiting_for_a_response_cancels_the_call(tmp_path, stub, command):
+@pytest.mark.parametrize(
+    ("command", "sigint", "sent", "ended"),
+    [
+        ("plan", signal.default_int_handler, signal.SIGINT, INTERRUPTED),
+        ("route", signal.default_int_handler, signal.SIGTERM, TERMINATED),
+        ("ask", signal.SIG_IGN, signal.SIGTERM, TERMINATED),  # a job in the background of a shell
+    ],
+)
+def test_a_signal_while_waiting_for_a_response_cancels_the_call(tmp_path, stub, command, sigint, sent, ended):
     closed = tmp_path / "closed"
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
         port = str(server.getsockname()[1])
         env = environment(stub, STUB_PORT=port, STUB_CLOSED=str(closed))
-        process = start(command, "--model", "stub/wait", "hello", folder=tmp_path, env=env)
+        process = start(command, "--model", "stub/wait", "hello", folder=tmp_path, env=env, sigint=sigint)
         try:
             connection, _ = server.accept()
             with connection:
                 connection.settimeout(60)
                 assert connection.recv(16) == b"asked"  # the command now waits for the answer
-                process.send_signal(signal.SIGINT)
+                process.send_signal(sent)
                 assert connection.recv(16) == b""  # the call was cancelled: its connection is closed
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
             process.wait()
-    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert (process.returncode, out, err) == ended
     assert closed.exists(), "the provider was not closed"
 
 
@@ -69,10 +80,11 @@ def test_sigint_cancels_a_call_over_http(tmp_path, stub):
         finally:
             process.kill()
             process.wait()
-    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert (process.returncode, out, err) == INTERRUPTED
 
 
-def test_sigint_while_reading_a_document_ends_with_exit_code_130(tmp_path, stub):
+@pytest.mark.parametrize(("sent", "ended"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_a_signal_while_reading_a_document_ends_the_command(tmp_path, stub, sent, ended):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     process = start("plan", "--document", "pipe", "hello", folder=tmp_path, env=environment(stub))
@@ -85,9 +97,9 @@ def test_sigint_while_reading_a_document_ends_with_exit_code_130(tmp_path, stub)
     threading.Thread(target=open_the_other_end, daemon=True).start()
     try:
         with pipe.open("wb"):  # opens only when the command has opened its end
-            process.send_signal(signal.SIGINT)
+            process.send_signal(sent)
             out, err = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
-    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert (process.returncode, out, err) == ended

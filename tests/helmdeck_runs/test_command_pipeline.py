@@ -1,6 +1,7 @@
 """``helmdeck pipeline`` and ``helmdeck worker``."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core.cli import main
+from helmdeck_core.cli import ExitCode, main
 
 ROOT = Path(__file__).parents[2]
 
@@ -164,6 +165,44 @@ def test_queueing_and_workers_need_an_engine_with_a_queue(run, project):
         assert '[runs] engine = "dbos"' in err
 
 
+LAST_STEP = """
+import asyncio, sys
+import reading_packs
+from helmdeck_core.cli import main
+shout = reading_packs._shout
+async def last_step(context, arguments):
+    if arguments["text"] != "hello":
+        print("last step", flush=True)
+        await asyncio.sleep(DELAY_S)
+    return await shout(context, arguments)
+reading_packs._shout = last_step
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def start(project, *words, delay_s=0, **variables):
+    """Start a command in a process of its own; it prints a line when its last step begins."""
+    paths = ":".join([str(project / "site"), str(ROOT), str(ROOT / "plugins")])
+    return subprocess.Popen(
+        [sys.executable, "-c", LAST_STEP.replace("DELAY_S", str(delay_s)), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths, **variables},
+    )
+
+
+def test_sigterm_cancels_a_run_and_keeps_its_record(run, project):
+    (project / "text.txt").write_text("world")
+    process = start(project, "pipeline", "run", "read-aloud", "--input", "file=text.txt", delay_s=3_600)
+    assert process.stdout.readline() == "last step\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60) == ("", "helmdeck: terminated\n")
+    assert process.returncode == ExitCode.TERMINATED
+    record = json.loads(run("pipeline", "runs", "last", "--json")[1])
+    assert (record["state"], [each["id"] for each in record["steps"]]) == ("cancelled", ["greet", "read"])
+
+
 def test_a_worker_executes_a_queued_run_and_stops_on_a_signal(run, project, monkeypatch):
     pytest.importorskip("dbos")
     pytest.importorskip("aiosqlite")
@@ -173,21 +212,7 @@ def test_a_worker_executes_a_queued_run_and_stops_on_a_signal(run, project, monk
     code, out, err = run("pipeline", "run", "read-aloud", "--input", f"file={path}", "--detach")
     assert code == 0, err
     run_id = json.loads(out)["run_id"]
-    script = (
-        "import sys, threading, os, signal\n"
-        "from reading_packs import _shout\nimport reading_packs\n"
-        "async def shout(context, arguments):\n"
-        "    if arguments['text'] != 'hello':\n"
-        "        print('last step', flush=True)\n"
-        "    return await _shout(context, arguments)\n"
-        "reading_packs._shout = shout\n"
-        "from helmdeck_core.cli import main\nsys.exit(main(['worker']))\n"
-    )
-    environ = {
-        "PYTHONPATH": ":".join([str(project / "site"), str(ROOT), str(ROOT / "plugins")]),
-        "HELMDECK_RUNS__ENGINE": "dbos",
-    }
-    worker = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**__import__("os").environ, **environ})  # fmt: skip
+    worker = start(project, "worker", HELMDECK_RUNS__ENGINE="dbos")
     assert worker.stdout.readline() == "last step\n"
     worker.send_signal(signal.SIGTERM)
     _, errors = worker.communicate(timeout=30)
