@@ -9,6 +9,7 @@ from helmdeck_core.calls.diagnosis import undecodable as undecodable
 from helmdeck_core.calls.model_text import excerpt_of as excerpt_of
 from helmdeck_core.calls.model_text import loop_of as loop_of
 from helmdeck_core.calls.provider_pool import ProviderPool as ProviderPool
+from helmdeck_core.config.deprecated_keys import DeprecatedKeyWarning as DeprecatedKeyWarning
 from helmdeck_core.config.load import LoadedConfig as LoadedConfig
 from helmdeck_core.config.load import load_config as load_config
 from helmdeck_core.config.structure import dotted as dotted

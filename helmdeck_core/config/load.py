@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import tomllib
 import typing
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from helmdeck_core.config.structure import (
-    KeyPath,
-    copied,
-    dotted,
-    field_type,
-    shown,
-    structured_config,
-    without_none,
-)
+from helmdeck_core.config.deprecated_keys import DeprecatedKeyWarning, key_type, replace_deprecated
+from helmdeck_core.config.structure import KeyPath, copied, dotted, shown, structured_config, without_none
 from helmdeck_core.config.types import Config, SecretRef, is_catalog_file
 from helmdeck_core.encoding import without_byte_order_mark
 from helmdeck_core.errors import ConfigError, Mistake
@@ -37,10 +31,16 @@ ENV_NOT_KEYS = frozenset({"HELMDECK_CONFIG", "HELMDECK_DATA_DIR"})
 
 @attrs.frozen
 class Layer:
-    """One source of values: raw values, and the origin of each."""
+    """One source of values: raw values by their current keys, the origin of each, and warnings for deprecated keys."""
 
     values: Mapping[str, Any]
     origin: Mapping[KeyPath, str]
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], origin: Mapping[KeyPath, str]) -> Layer:
+        """Return the layer of a source that may use deprecated keys."""
+        return cls(*replace_deprecated(values, origin))
 
 
 @attrs.frozen
@@ -50,12 +50,14 @@ class LoadedConfig:
     :ivar origins: the file, variable or argument that set each key; keys with their default value are not included.
     :ivar mistakes: all mistakes; the wrong values are not part of ``config``.
     :ivar file: the file that was read.
+    :ivar warnings: the use of deprecated keys.
     """
 
     config: Config
     origins: Mapping[KeyPath, str]
     mistakes: tuple[Mistake, ...] = ()
     file: Path | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def load_config(
@@ -65,7 +67,7 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     arguments: Mapping[KeyPath, tuple[Any, str]] | None = None,
 ) -> LoadedConfig:
-    """Read all layers and merge them.
+    """Read all layers and merge them. Each deprecated key is a ``DeprecatedKeyWarning``.
 
     :param file: the file to read; else the variable ``HELMDECK_CONFIG``; else the nearest ``helmdeck.toml`` or
         ``pyproject.toml`` with a table ``[tool.helmdeck]``, from ``start`` upwards.
@@ -76,19 +78,27 @@ def load_config(
     mistakes: list[Mistake] = []
     if file is None and (named := environ.get("HELMDECK_CONFIG")):
         file = Path(named).expanduser()
-    path, layer = _file_layer(file, start, mistakes)
-    layers = [layer, _env_layer(environ, mistakes), _argument_layer(arguments or {}, mistakes)]
+    path, from_file = _file_layer(file, start, mistakes)
+    layers = [from_file, _env_layer(environ, mistakes), _argument_layer(arguments or {}, mistakes)]
     values: dict[str, Any] = {}
     origins: dict[KeyPath, str] = {}
+    deprecated: list[str] = []
     for each in layers:
+        deprecated += each.warnings
         if isinstance(model := each.values.get("model"), str) and not model.strip():
             each = _without(each, "model")  # an empty string means unset
         _merge(values, each.values)
         origins.update(each.origin)
     config = structured_config(values, origins, mistakes)
     if path is not None:
-        config = _anchored(config, path.parent, lambda *key: key in origins and origins[key] == layer.origin.get(key))
-    return LoadedConfig(config, {key: origins[key] for key in sorted(origins)}, tuple(mistakes), path)
+        config = _anchored(
+            config, path.parent, lambda *key: key in origins and origins[key] == from_file.origin.get(key)
+        )
+    for text in deprecated:
+        warnings.warn(text, DeprecatedKeyWarning, stacklevel=2)
+    return LoadedConfig(
+        config, {key: origins[key] for key in sorted(origins)}, tuple(mistakes), path, tuple(deprecated)
+    )
 
 
 def _anchored(config: Config, folder: Path, is_from_file: Callable[..., bool]) -> Config:
@@ -135,7 +145,7 @@ def _file_layer(file: Path | None, start: Path | None, mistakes: list[Mistake]) 
     if not isinstance(table, dict):
         mistakes.append(Mistake(name, "not a table", type(table).__name__, "keys and tables"))
         table = {}
-    return path, Layer(table, dict.fromkeys(_leaves(table), name))
+    return path, Layer.read(table, dict.fromkeys(_leaves(table), name))
 
 
 def _nearest(start: Path) -> Path | None:
@@ -173,7 +183,7 @@ def _env_layer(environ: Mapping[str, str], mistakes: list[Mistake]) -> Layer:
         if not variable.startswith(ENV_PREFIX) or variable in ENV_NOT_KEYS:
             continue
         path = ENV_SHORT.get(variable) or tuple(variable[len(ENV_PREFIX) :].lower().split("__"))
-        kind = field_type(path, Config)
+        kind = key_type(path)
         if kind is None:
             allowed = ", ".join(f"{ENV_PREFIX}{name.upper()}" for name in attrs.fields_dict(Config))
             mistakes.append(Mistake(f"environment {variable}", "unknown key", "", f"{allowed} (__ between levels)"))
@@ -182,7 +192,7 @@ def _env_layer(environ: Mapping[str, str], mistakes: list[Mistake]) -> Layer:
             continue  # some systems cannot unset a variable; only a list may be empty
         _put(values, path, _env_value(environ[variable], kind), f"environment {variable}", mistakes)
         origin[path] = f"environment {variable}"
-    return Layer(values, origin)
+    return Layer.read(values, origin)
 
 
 def _env_value(text: str, kind: Any) -> Any:
@@ -203,7 +213,7 @@ def _argument_layer(arguments: Mapping[KeyPath, tuple[Any, str]], mistakes: list
     values: dict[str, Any] = {}
     for path, (value, name) in arguments.items():
         _put(values, path, value, f"argument {name}", mistakes)
-    return Layer(values, {path: f"argument {name}" for path, (_, name) in arguments.items()})
+    return Layer.read(values, {path: f"argument {name}" for path, (_, name) in arguments.items()})
 
 
 def _put(values: dict[str, Any], path: KeyPath, value: Any, where: str, mistakes: list[Mistake]) -> None:

@@ -10,7 +10,6 @@ import pytest
 from helmdeck_core.cli import ExitCode
 from tests.cli_support import PLUGIN, Cli, environment, leave_the_machine, start
 
-
 INTERRUPTED = (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
 TERMINATED = (ExitCode.TERMINATED, b"", b"helmdeck: terminated\n")
 

@@ -31,7 +31,7 @@ class ConfigReport:
     """The result of ``check_config``.
 
     :ivar mistakes: everything that is wrong; empty for a valid configuration.
-    :ivar warnings: problems that do not prevent a start, such as an API key that is not set.
+    :ivar warnings: problems that do not prevent a start, such as a deprecated key, or an API key that is not set.
     :ivar plugins: the number of loaded plugins.
     :ivar catalog_entries: the number of catalog entries.
     :ivar plugin_errors: the errors of plugins that cannot be loaded or fail; ``mistakes`` contains their messages.
@@ -71,7 +71,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         errors.append(exc)
     return ConfigReport(
         mistakes=(*(Mistake("plugins", str(error)) for error in errors), *mistakes),
-        warnings=(*missing_secrets(loaded.config), *notices),
+        warnings=(*loaded.warnings, *missing_secrets(loaded.config), *notices),
         plugins=sum(info.is_loaded for info in plugins.infos),
         catalog_entries=catalog_entries,
         plugin_errors=tuple(errors),

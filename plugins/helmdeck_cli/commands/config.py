@@ -70,7 +70,8 @@ def check(arguments: argparse.Namespace) -> int:
         f"ok: {where}; {counted(report.plugins, 'plugin')}, {counted(report.catalog_entries, 'catalog entry', 'catalog entries')}, model {model}"
     )
     for warning in report.warnings:
-        note(f"warning: {warning}")
+        if warning not in loaded.warnings:  # those are printed when the configuration is loaded
+            note(f"warning: {warning}")
     if servers := len(loaded.config.catalog.mcp):
         note(f"{servers} MCP servers are configured and were not started; `helmdeck doctor` starts them")
     return ExitCode.OK
