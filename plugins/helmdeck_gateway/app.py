@@ -16,15 +16,16 @@ from helmdeck_core import Helmdeck
 from helmdeck_gateway.accounts.access import Access
 from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
 from helmdeck_gateway.calls.service import Service
+from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
-from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door, headers_of
+from helmdeck_gateway.endpoints.bodies import headers_of
+from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
 from helmdeck_gateway.endpoints.models import list_models
 from helmdeck_gateway.endpoints.openapi import document
 from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.memory.gateway_memory import Memory
 from helmdeck_gateway.problems import Problem, problem_of
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores import GatewayStore
@@ -44,7 +45,7 @@ class Gateway:
     :param store: keys, limits, spend and what is remembered of conversations; it is not closed. By default the one of the
         settings.
     :param counters: those of a gateway of this process that this one replaces.
-    :param memory: that of a gateway that this one replaces, instead of ``store``.
+    :param state: that of a gateway that this one replaces, instead of ``store``.
     :ivar app: the ASGI application.
     """
 
@@ -56,15 +57,15 @@ class Gateway:
         authoriser: Authoriser | None = None,
         store: GatewayStore | None = None,
         counters: Counters | None = None,
-        memory: Memory | None = None,
+        state: GatewayState | None = None,
     ) -> None:
         self.deck = deck
         self.settings = settings or GatewaySettings.read(deck.runtime.config.gateway)
         self._authoriser = authoriser
         self.counters = counters or Counters()
-        self.memory = memory or Memory(store, self.settings, self.counters)
-        self.access = Access(deck, self.settings, self.memory.find_store, self.counters.keys)
-        self.service = Service(deck, self.settings, self.memory)
+        self.state = state or GatewayState(store, self.settings, self.counters)
+        self.access = Access(deck, self.settings, self.state.find_store, self.counters.keys)
+        self.service = Service(deck, self.settings, self.state)
         self.door = Door(self.service, authoriser or self.access.authoriser, self.counters, self.access.ledger)
         metrics_key = self.settings.metrics_key
         self._metrics_access = SharedKey(metrics_key, "gateway.metrics_key") if metrics_key is not None else NoKeys()
@@ -101,15 +102,15 @@ class Gateway:
         finally:
             self.drain()
             await self.aclose()
-            await self.memory.aclose()
+            await self.state.aclose()
 
     def drain(self) -> None:
         """Refuse new requests; those under way are completed."""
         self.counters.is_draining = True
 
     def successor(self, deck: Helmdeck, settings: GatewaySettings) -> Gateway:
-        """Return a gateway that replaces this one, with the same counters and memory."""
-        return Gateway(deck, settings, authoriser=self._authoriser, counters=self.counters, memory=self.memory)
+        """Return a gateway that replaces this one, with the same counters and state."""
+        return Gateway(deck, settings, authoriser=self._authoriser, counters=self.counters, state=self.state)
 
     async def aclose(self) -> None:
         """Close what the gateway opened; its deck stays open."""

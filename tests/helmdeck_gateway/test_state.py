@@ -8,10 +8,10 @@ import pytest
 from helmdeck_core import ToolCall
 from helmdeck_core.log import logger
 from helmdeck_gateway import Gateway, GatewaySettings, Principal
+from helmdeck_gateway.conversations.conversation_store import ConversationStore
+from helmdeck_gateway.conversations.opaque_store import OpaqueStore
+from helmdeck_gateway.conversations.response_store import _data, _message
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.memory.conversation_store import ConversationStore
-from helmdeck_gateway.memory.opaque_store import OpaqueStore
-from helmdeck_gateway.memory.response_store import _data, _message
 from helmdeck_gateway.stores import StoreError, open_store
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, ScriptedAnswer, make_deck

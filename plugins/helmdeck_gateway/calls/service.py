@@ -29,8 +29,8 @@ from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
 from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
 from helmdeck_gateway.calls.targets import Targets, extra_fields, listed
 from helmdeck_gateway.calls.tool_budget import Narrower
+from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects.parsed import Parsed
-from helmdeck_gateway.memory.gateway_memory import Memory
 from helmdeck_gateway.settings import GatewaySettings
 
 NO_LIMITS = CallLimits()
@@ -106,15 +106,15 @@ class Work:
 class Service:
     """Calls models over one deck.
 
-    :param memory: what is remembered of conversations.
+    :param state: what is remembered of conversations.
     """
 
-    def __init__(self, deck: Helmdeck, settings: GatewaySettings, memory: Memory) -> None:
+    def __init__(self, deck: Helmdeck, settings: GatewaySettings, state: GatewayState) -> None:
         self.deck = deck
         self.settings = settings
-        self.memory = memory
+        self.state = state
         self.targets = Targets(deck, settings.aliases)
-        self.narrower = Narrower(deck, memory.choices)
+        self.narrower = Narrower(deck, state.choices)
         self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
 
     def prepare(self, parsed: Parsed, family: str, principal: Principal) -> Work:

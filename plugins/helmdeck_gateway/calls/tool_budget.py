@@ -26,7 +26,7 @@ from helmdeck_core import (
     ToolDefinition,
     TrimRecord,
 )
-from helmdeck_gateway.memory.tool_choices import ToolChoices
+from helmdeck_gateway.conversations.tool_choices import ToolChoices
 
 MAX_INDEXES: Final = 64
 """Sets of tools whose ranking index is kept."""

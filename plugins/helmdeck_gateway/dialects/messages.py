@@ -19,6 +19,7 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
+from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects.messages_writer import Writer as Writer
 from helmdeck_gateway.dialects.messages_writer import error as error
 from helmdeck_gateway.dialects.messages_writer import whole as whole
@@ -37,7 +38,6 @@ from helmdeck_gateway.dialects.parsed import (
     tool,
     unique,
 )
-from helmdeck_gateway.memory.opaque_store import OWN_PREFIX
 from helmdeck_gateway.problems import invalid
 
 FAMILY: str = "anthropic"

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, StopReason, ToolCallDelta, Usage
+from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.dialects.reply import CallsOut, DamagedCallError, Opening, Reply
-from helmdeck_gateway.memory.opaque_store import OWN_PREFIX
 from helmdeck_gateway.problems import Problem
 
 STOP_REASONS: Final = {

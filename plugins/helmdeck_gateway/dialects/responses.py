@@ -15,6 +15,7 @@ from helmdeck_core import (
     TextPart,
     ToolCall,
 )
+from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects.parsed import (
     OpaqueOf,
     Parsed,
@@ -32,7 +33,6 @@ from helmdeck_gateway.dialects.responses_tools import read_call, read_tools
 from helmdeck_gateway.dialects.responses_writer import Writer as Writer
 from helmdeck_gateway.dialects.responses_writer import error as error
 from helmdeck_gateway.dialects.responses_writer import whole as whole
-from helmdeck_gateway.memory.opaque_store import OWN_PREFIX
 from helmdeck_gateway.problems import Problem, invalid
 
 FAMILY: str = "responses"

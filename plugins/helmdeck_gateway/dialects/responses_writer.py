@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, StopReason, ToolCall, ToolCallDelta, Usage
+from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.dialects.reply import CallsOut, DamagedCallError, Opening, Reply
 from helmdeck_gateway.dialects.responses_tools import FUNCTION, Declared, call_item, declared_tools
-from helmdeck_gateway.memory.opaque_store import OWN_PREFIX
 from helmdeck_gateway.problems import Problem
 
 INCOMPLETE: Final = {StopReason.SAFETY_BLOCKED: "content_filter"}

@@ -1,4 +1,4 @@
-"""The ASGI endpoints that make calls: they read the body, watch for disconnects, and write the response."""
+"""The ASGI endpoints that make calls: they check the sender, watch for disconnects, and write the response."""
 
 from __future__ import annotations
 
@@ -9,38 +9,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse, Limited
+from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
 from helmdeck_core.log import logger
 from helmdeck_gateway.accounts.ledger import Ledger
-from helmdeck_gateway.accounts.principals import Authoriser, Principal, headers_by_name
+from helmdeck_gateway.accounts.principals import Authoriser, Principal
 from helmdeck_gateway.calls import call_record
 from helmdeck_gateway.calls.client_retries import ends_retries
 from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
 from helmdeck_gateway.calls.service import Service, Work
-from helmdeck_gateway.calls.stream_out import ClientWatch, StreamOut, raw_headers
+from helmdeck_gateway.calls.stream_out import ClientWatch, StreamOut
+from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.dialects.reply import DamagedCallError, Dialect, Opening, Reply, StreamWriter
+from helmdeck_gateway.endpoints.bodies import Disconnected, headers_of, read_json, send_whole
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.memory.opaque_store import OWN_PREFIX
 from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid, problem_of
-from helmdeck_gateway.settings import GatewaySettings
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 SINGLE: Final = (b"authorization", b"x-api-key", b"content-length", b"content-type", b"host")
 """Headers that a request has once."""
-_HEADERS: Final = "helmdeck.headers"
 SIGNING: Final = frozenset(("anthropic", "responses"))
 """Families of dialects whose clients send the signatures of reasoning back."""
-_JSON: Final = b"application/json"
-_decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-
-
-class Disconnected(Exception):
-    """The client closed the connection before its request was complete."""
 
 
 class Door:
@@ -87,14 +80,6 @@ def _repeated(scope: Scope) -> str:
     """The name of a header that must not be repeated and is, since a proxy may have read another value; else empty."""
     names = [name for name, _ in scope["headers"]]
     return next((name.decode() for name in SINGLE if names.count(name) > 1), "")
-
-
-def headers_of(scope: Scope) -> dict[bytes, bytes]:
-    """Return the headers of a request by lower-case name; without its key, if it has several."""
-    found: dict[bytes, bytes] | None = scope.get(_HEADERS)
-    if found is None:
-        found = scope[_HEADERS] = headers_by_name(scope["headers"])
-    return found
 
 
 class CallEndpoint:
@@ -166,7 +151,7 @@ class CallEndpoint:
 
         :raises Problem: it is invalid.
         """
-        lookup = self.door.service.memory.opaque.lookup(principal.caller)
+        lookup = self.door.service.state.opaque.lookup(principal.caller)
         parsed = self.dialect.parse(body, lookup.find)
         # Turns that other processes have seen are known after the first reading.
         return self.dialect.parse(body, lookup.find) if await lookup.fetch() else parsed
@@ -176,7 +161,7 @@ class CallEndpoint:
         if opaque := reply.response.opaque:
             own_id = f"{OWN_PREFIX}{reply.opening.id}" if self.dialect.FAMILY in SIGNING else ""
             call_ids = [call.id for call in reply.response.tool_calls]
-            await self.door.service.memory.opaque.keep(call_ids, own_id, opaque, principal.caller)
+            await self.door.service.state.opaque.keep(call_ids, own_id, opaque, principal.caller)
 
     async def _whole(self, send: Send, work: Work) -> int:
         try:
@@ -299,70 +284,3 @@ def _reported(error: Exception) -> Problem:
     if problem.code == "internal_error":
         logger().opt(exception=error).error("the gateway failed to process a request")
     return problem
-
-
-# -- bodies ----------------------------------------------------------------------------------------------------
-
-
-async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> dict[str, Any]:
-    """Read the body of a request as a JSON object.
-
-    :raises Problem: it is too large or too slow, or not a JSON object.
-    :raises Disconnected: the client closed the connection.
-    """
-    until_s = asyncio.get_running_loop().time() + settings.body_s
-    try:  # most bodies have arrived with the head
-        data = await Limited(read_body(scope, receive, settings.max_request_bytes).__await__(), until_s)
-    except TimeoutError:
-        message = f"the body did not arrive within {settings.body_s:g} seconds"
-        raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
-    try:
-        body = _decode(data)
-    except (msgspec.DecodeError, RecursionError) as exc:
-        problem = "is nested too deeply" if isinstance(exc, RecursionError) else f"is not valid JSON: {exc}"
-        raise Problem(message=f"the body {problem}", code="invalid_json") from None
-    if not isinstance(body, dict):
-        raise Problem(message="the body is not a JSON object", code="invalid_json")
-    return body
-
-
-async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Read the body of a request.
-
-    :raises Problem: it is too large.
-    :raises Disconnected: the client closed the connection.
-    """
-    length = headers_of(scope).get(b"content-length", b"0")
-    if length.isdigit() and int(length) > most:
-        raise _too_large(most)
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        part = message.get("body", b"")
-        size += len(part)
-        if size > most:
-            raise _too_large(most)
-        parts.append(part)
-        if not message.get("more_body"):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _too_large(most: int) -> Problem:
-    return Problem(
-        message=f"the body is larger than {most:,} bytes",
-        status=413,
-        kind="request_too_large",
-        code="request_too_large",
-    )
-
-
-async def send_whole(
-    send: Send, status: int, body: bytes, headers: Mapping[str, str], content_type: bytes = _JSON
-) -> None:
-    """Send a whole response."""
-    raw = [(b"content-type", content_type), (b"content-length", str(len(body)).encode()), *raw_headers(headers)]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})

@@ -17,7 +17,8 @@ from helmdeck_gateway.calls.service import MODEL_FIELDS
 from helmdeck_gateway.calls.targets import listed
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects.parsed import required
-from helmdeck_gateway.endpoints.calls import CallEndpoint, Disconnected, Door, headers_of, read_json, send_whole
+from helmdeck_gateway.endpoints.bodies import Disconnected, headers_of, read_json, send_whole
+from helmdeck_gateway.endpoints.calls import CallEndpoint, Door
 from helmdeck_providers import ErrorRules, HttpConnection, decode_body, encode_payload
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ from starlette.responses import Response
 
 from helmdeck_core import Role
 from helmdeck_gateway.accounts.principals import Principal
+from helmdeck_gateway.conversations.response_store import ResponseStore, StoredResponse, answer_message
 from helmdeck_gateway.dialects import responses as responses_dialect
 from helmdeck_gateway.dialects.parsed import Parsed, field
 from helmdeck_gateway.dialects.reply import Reply
 from helmdeck_gateway.dialects.responses import unknown_response
 from helmdeck_gateway.dialects.responses_writer import response_id, whole
-from helmdeck_gateway.endpoints.calls import CallEndpoint, Door, headers_of
-from helmdeck_gateway.memory.response_store import ResponseStore, StoredResponse, answer_message
+from helmdeck_gateway.endpoints.bodies import headers_of
+from helmdeck_gateway.endpoints.calls import CallEndpoint, Door
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -27,7 +28,7 @@ class ResponsesEndpoint(CallEndpoint):
 
     def __init__(self, door: Door) -> None:
         super().__init__(door, responses_dialect, "responses")
-        self._store = ResponseStore(door.service.memory.documents)
+        self._store = ResponseStore(door.service.state.documents)
 
     async def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
         """Read a request; the messages of its stored conversation come first."""
@@ -37,7 +38,7 @@ class ResponsesEndpoint(CallEndpoint):
         stored = await self._store.find(previous, principal.caller)
         if stored is None:
             raise unknown_response(previous)
-        lookup = self.door.service.memory.opaque.lookup(principal.caller)
+        lookup = self.door.service.state.opaque.lookup(principal.caller)
         parsed = responses_dialect.parse(body, lookup.find, stored.messages)
         return responses_dialect.parse(body, lookup.find, stored.messages) if await lookup.fetch() else parsed
 

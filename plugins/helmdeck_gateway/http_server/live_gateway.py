@@ -167,7 +167,7 @@ class LiveGateway:
             shared.write(self.gateway.metrics())
         for generation in (*self._retired, self._current):
             await generation.aclose()
-        await self.gateway.memory.aclose()
+        await self.gateway.state.aclose()
 
     async def _close(self, generation: _Generation) -> None:
         await generation.aclose()

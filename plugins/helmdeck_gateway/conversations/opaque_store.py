@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from helmdeck_core import EMPTY
-from helmdeck_gateway.memory.conversation_store import ConversationStore
+from helmdeck_gateway.conversations.conversation_store import ConversationStore
 
 OWN_PREFIX = "helmdeck_"
 """Start of the signatures that the gateway writes in place of a provider's."""

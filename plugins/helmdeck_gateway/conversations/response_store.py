@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_core import ChatResponse, ImagePart, Message, Role, TextPart, ToolCall
-from helmdeck_gateway.memory.conversation_store import ConversationStore
+from helmdeck_gateway.conversations.conversation_store import ConversationStore
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.store import StoreError
 

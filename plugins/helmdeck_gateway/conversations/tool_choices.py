@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 from typing import Final
 
-from helmdeck_gateway.memory.conversation_store import ConversationStore
+from helmdeck_gateway.conversations.conversation_store import ConversationStore
 
 MAX_CONVERSATIONS: Final = 10_000
 """Conversations whose tools are remembered in memory."""

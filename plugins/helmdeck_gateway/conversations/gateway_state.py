@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from helmdeck_gateway.conversations.conversation_store import ConversationStore
+from helmdeck_gateway.conversations.opaque_store import OpaqueStore
+from helmdeck_gateway.conversations.tool_choices import ToolChoices
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.memory.conversation_store import ConversationStore
-from helmdeck_gateway.memory.opaque_store import OpaqueStore
-from helmdeck_gateway.memory.tool_choices import ToolChoices
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores import GatewayStore, default_path, open_store
 from helmdeck_gateway.stores.memory import MemoryStore
@@ -17,7 +17,7 @@ from helmdeck_gateway.stores.store import DocumentStore
 DAY_S: Final = 86_400
 
 
-class Memory:
+class GatewayState:
     """Stored responses, the data of turns that providers want back, and the choices of tools.
 
     Without a configured store, they are kept in this process, and the keys of clients in the file of the data directory, as soon

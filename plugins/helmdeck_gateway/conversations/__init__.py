@@ -1,0 +1,1 @@
+"""What a gateway remembers of conversations: stored responses, signatures of turns, choices of tools; ``stores`` keeps it."""

@@ -1,0 +1,98 @@
+"""Headers and bodies over ASGI: reads requests within the limits of size and time of ``[gateway]``, sends whole responses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from helmdeck_core import Limited
+from helmdeck_gateway.accounts.principals import headers_by_name
+from helmdeck_gateway.calls.stream_out import raw_headers
+from helmdeck_gateway.problems import Problem
+from helmdeck_gateway.settings import GatewaySettings
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+_HEADERS: Final = "helmdeck.headers"
+_JSON: Final = b"application/json"
+_decode = msgspec.json.Decoder().decode
+
+
+class Disconnected(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """Return the headers of a request by lower-case name; without its key, if it has several."""
+    found: dict[bytes, bytes] | None = scope.get(_HEADERS)
+    if found is None:
+        found = scope[_HEADERS] = headers_by_name(scope["headers"])
+    return found
+
+
+async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> dict[str, Any]:
+    """Read the body of a request as a JSON object.
+
+    :raises Problem: it is too large or too slow, or not a JSON object.
+    :raises Disconnected: the client closed the connection.
+    """
+    until_s = asyncio.get_running_loop().time() + settings.body_s
+    try:  # most bodies have arrived with the head
+        data = await Limited(read_body(scope, receive, settings.max_request_bytes).__await__(), until_s)
+    except TimeoutError:
+        message = f"the body did not arrive within {settings.body_s:g} seconds"
+        raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
+    try:
+        body = _decode(data)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        problem = "is nested too deeply" if isinstance(exc, RecursionError) else f"is not valid JSON: {exc}"
+        raise Problem(message=f"the body {problem}", code="invalid_json") from None
+    if not isinstance(body, dict):
+        raise Problem(message="the body is not a JSON object", code="invalid_json")
+    return body
+
+
+async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """Read the body of a request.
+
+    :raises Problem: it is too large.
+    :raises Disconnected: the client closed the connection.
+    """
+    length = headers_of(scope).get(b"content-length", b"0")
+    if length.isdigit() and int(length) > most:
+        raise _too_large(most)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(
+        message=f"the body is larger than {most:,} bytes",
+        status=413,
+        kind="request_too_large",
+        code="request_too_large",
+    )
+
+
+async def send_whole(
+    send: Send, status: int, body: bytes, headers: Mapping[str, str], content_type: bytes = _JSON
+) -> None:
+    """Send a whole response."""
+    raw = [(b"content-type", content_type), (b"content-length", str(len(body)).encode()), *raw_headers(headers)]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

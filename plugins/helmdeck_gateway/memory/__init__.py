@@ -1,1 +1,0 @@
-"""What a gateway remembers of conversations."""
