@@ -1,6 +1,7 @@
 """``helmdeck keys`` creates, shows, revokes and rotates keys; the secret is shown once."""
 
 import asyncio
+import contextlib
 import json
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from helmdeck_core.cli import main
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.records import NANO
+from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
+from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, config
+from tests.helmdeck_gateway.gateway_support import FormatServer, running_gateway
 
 
 @pytest.fixture
@@ -134,3 +138,44 @@ def test_store_that_cannot_be_used_is_named_without_its_password(helmdeck):
     code, out3, err3 = helmdeck("create", "x")
     assert (code, "env:NO_SUCH_STORE" in err3) == (2, True)
     assert "s3cret" not in out + err + out2 + err2 + out3 + err3
+
+
+def test_calls_of_a_key_are_listed_with_their_cost_and_no_others(helmdeck):
+    """Two keys have the same caller, and a revoked one had the name of the first."""
+
+    def create(name):
+        return json.loads(helmdeck("create", name, "--caller", "team", "--json")[1])["key"]
+
+    def send(key, **fields):
+        body = {"model": "up/m", "messages": [{"role": "user", "content": "hi"}], **fields}
+        return gateway.send("/v1/chat/completions", body, headers={"authorization": f"Bearer {key}"}).headers
+
+    events = {"sinks": ["gateway", "traces"]}
+    with contextlib.closing(FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello", **USAGE))) as server:
+        with running_gateway(config=config(server, events=events)) as gateway:
+            send(create("ann"))
+            helmdeck("revoke", "ann")
+            ann, bob = create("ann"), create("bob")
+            answered = [send(ann)["x-helmdeck-call-id"], send(ann, stream=True)["x-helmdeck-call-id"]]
+            send(bob)
+            server.answer = ScriptedAnswer(text="")
+            failed = send(ann)["x-helmdeck-call-id"]
+    code, out, err = helmdeck("calls", "ann", "--json")
+    assert code == 0, err
+    data = json.loads(out)
+    assert (data["key"], [each["call_id"] for each in data["calls"]]) == ("ann", [failed, *reversed(answered)])
+    first, last = data["calls"][0], data["calls"][-1]
+    assert first["outcome"] not in ("answered", "")
+    assert (last["outcome"], last["model"], last["output_tokens"]) == ("answered", "up/m", USAGE["output_tokens"])
+    assert last["cost_usd"] == pytest.approx(COST)
+    text = helmdeck("calls", "ann", "--limit", "1")[1]
+    assert failed in text and answered[0] not in text and ann not in text
+    assert main(["explain", "--run", answered[0], "--no-plugins"]) == 0
+
+
+def test_calls_of_an_unknown_key_and_of_one_without_calls(helmdeck):
+    code, _, err = helmdeck("calls", "ann")
+    assert (code, "there is no key named 'ann'" in err) == (2, True)
+    helmdeck("create", "ann")
+    code, out, err = helmdeck("calls", "ann")
+    assert (code, out, "no call of the key 'ann' is stored" in err) == (0, "", True)

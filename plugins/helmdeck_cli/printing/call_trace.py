@@ -64,8 +64,7 @@ def missing_trace(deck: Helmdeck, arguments: argparse.Namespace) -> UsageError:
 
 def trace_lines(trace: CallTrace) -> Iterator[str]:
     """The trace as text."""
-    last = trace.events[-1]
-    model = f" by {last['model']}" if trace.outcome == "answered" else ""
+    model = f" by {name}" if (name := answering_model(trace)) else ""
     yield hanging("", f"{trace.pack or 'a request'} for {trace.caller}: {trace.outcome}{model}")
     yield ""
     yield labelled("call id", trace.call_id + (f", a helper of {trace.parent}" if trace.parent else ""))
@@ -85,28 +84,58 @@ def trace_lines(trace: CallTrace) -> Iterator[str]:
     yield table(rows, ("time", "attempt", "event", "details"), right={0, 1})
 
 
-def _totals(trace: CallTrace) -> Iterator[str]:
+@attrs.frozen(kw_only=True)
+class TraceTotals:
+    """What a call took, over all its attempts.
+
+    :ivar cost_usd: US dollars of the attempts with a known price; ``None`` if there is none.
+    :ivar unpriced: attempts whose price is unknown.
+    """
+
+    duration_s: float
+    attempts: int
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    unpriced: int
+
+
+def trace_totals(trace: CallTrace) -> TraceTotals:
+    """Return what the call of a trace took."""
     attempts = [event["outcome"] for event in trace.events if event["event"] == "attempt_ended"]
     last = trace.events[-1]
     costs = [attempt.get("cost_usd") for attempt in attempts if any(attempt.get("usage", {}).values())]
     known = [cost for cost in costs if cost is not None]
-    tokens = {
-        kind: sum(attempt.get("usage", {}).get(f"{kind}_tokens", 0) for attempt in attempts)
-        for kind in ("input", "cached_input", "output")
-    }
-    totals = [f"{last.get('total_s', last.get('latency_s', 0.0)):.1f} s", _counted(len(attempts), "attempt")]
-    if any(tokens.values()):
-        totals.append(f"{tokens['input']:,} tokens in ({tokens['cached_input']:,} cached), {tokens['output']:,} out")
-    yield labelled("usage", ", ".join(totals))
-    if known:
-        unknown = len(costs) - len(known)
-        more = f", plus {_counted(unknown, 'attempt')} with an unknown price" if unknown else ""
+    return TraceTotals(
+        duration_s=last.get("total_s", last.get("latency_s", 0.0)),
+        attempts=len(attempts),
+        cost_usd=sum(known) if known else None,
+        unpriced=len(costs) - len(known),
+        **{
+            name: sum(attempt.get("usage", {}).get(name, 0) for attempt in attempts)
+            for name in ("input_tokens", "cached_input_tokens", "output_tokens")
+        },
+    )
+
+
+def answering_model(trace: CallTrace) -> str:
+    """Return the model that answered the call of a trace; empty for a call that failed."""
+    return trace.events[-1]["model"] if trace.outcome == "answered" else ""
+
+
+def _totals(trace: CallTrace) -> Iterator[str]:
+    totals = trace_totals(trace)
+    shown = [f"{totals.duration_s:.1f} s", counted(totals.attempts, "attempt")]
+    if totals.input_tokens or totals.output_tokens:
+        tokens_in = f"{totals.input_tokens:,} tokens in ({totals.cached_input_tokens:,} cached)"
+        shown.append(f"{tokens_in}, {totals.output_tokens:,} out")
+    yield labelled("usage", ", ".join(shown))
+    if totals.cost_usd is not None:
+        more = f", plus {counted(totals.unpriced, 'attempt')} with an unknown price" if totals.unpriced else ""
+        last = trace.events[-1]
         saved = f"; caching saved {last['saved_usd']:.6f}" if last.get("saved_usd") else ""
-        yield labelled("cost", f"{sum(known):.6f} US dollars{more}{saved}")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
+        yield labelled("cost", f"{totals.cost_usd:.6f} US dollars{more}{saved}")
 
 
 def _details(event: Mapping[str, Any]) -> Iterator[str]:

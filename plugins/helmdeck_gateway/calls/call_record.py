@@ -22,14 +22,16 @@ SINK = "gateway"
 
 @attrs.frozen(kw_only=True)
 class RequestReceived(CallRef):
-    """The ids that a client gave the request of a call, for its trace.
+    """Where a call comes from, for its trace.
 
-    :ivar request_id: its header ``x-request-id``.
+    :ivar request_id: the header ``x-request-id`` of the client's request.
     :ivar trace_parent: its header ``traceparent``.
+    :ivar key: the name of the client's key, never the key; empty for none.
     """
 
     request_id: str
     trace_parent: str
+    key: str
 
 
 @attrs.define
@@ -39,8 +41,9 @@ class CallRecord:
     :ivar call_id: the id of the call; of the first one, where a plan makes several.
     :ivar model: the model that is called, or that answered.
     :ivar attempts: number of attempts so far.
-    :ivar request_id: the id that the client gave the request; an event reports it as well.
+    :ivar request_id: the id that the client gave the request; an event of each call reports it, with the next two.
     :ivar trace_parent: the ``traceparent`` of the client.
+    :ivar key: the name of the client's key.
     :ivar spend: counts the cost of the request, where its sender has a key.
     :ivar tools: how the tools of the request were trimmed; an event reports it, so that it is part of the call trace.
     """
@@ -50,9 +53,11 @@ class CallRecord:
     attempts: int = 0
     request_id: str = ""
     trace_parent: str = ""
+    key: str = ""
     tools: TrimRecord | None = None
     emit: Callable[[Event], None] | None = None
     spend: Spend | None = None
+    _reported: set[str] = attrs.field(factory=set, init=False)
 
     def handle(self, event: Event) -> None:
         """Take the facts from an event."""
@@ -61,9 +66,11 @@ class CallRecord:
         if isinstance(event, CallStarted):
             self.call_id = self.call_id or event.call_id
             return
-        if (self.request_id or self.trace_parent) and self.emit is not None and isinstance(event, CallRef):
-            ids, self.request_id, self.trace_parent = (self.request_id, self.trace_parent), "", ""
-            self._emit(RequestReceived(**event.place, request_id=ids[0], trace_parent=ids[1]))
+        if isinstance(event, CallRef) and event.call_id not in self._reported:
+            self._reported.add(event.call_id)
+            if self.emit is not None and (self.request_id or self.trace_parent or self.key):
+                origin: Any = {"request_id": self.request_id, "trace_parent": self.trace_parent, "key": self.key}
+                self._emit(RequestReceived(**event.place, **origin))
         if isinstance(event, RequestSent) and event.call_id == self.call_id:
             self.model = event.model
             self.attempts = event.attempt

@@ -1,0 +1,66 @@
+"""The store of keys, for commands: opened as configured, used once, and closed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from helmdeck_core.cli import UsageError, read_config
+
+if TYPE_CHECKING:
+    from helmdeck_gateway.stores import GatewayStore
+    from helmdeck_gateway.stores.records import KeyRecord
+
+T = TypeVar("T")
+
+
+def with_store(
+    arguments: argparse.Namespace, action: Callable[[GatewayStore], Awaitable[T]], *, is_read: bool = False
+) -> Any:
+    """Run an action on the configured store; ``None`` if it only reads and there is no store yet.
+
+    :raises UsageError: the store does not answer, or has no active key of the name that the action needs.
+    """
+    from helmdeck_gateway.accounts.keys import KeyUnknown
+    from helmdeck_gateway.settings import GatewaySettings
+    from helmdeck_gateway.stores import StoreError, default_path, open_store
+
+    url = GatewaySettings.read(read_config(arguments).config.gateway).store_url()
+    if url is None and is_read and not default_path().exists():
+        return None
+
+    async def run() -> T:
+        store = open_store(url or f"sqlite:{default_path()}")
+        try:
+            return await action(store)
+        finally:
+            await store.aclose()
+
+    try:
+        return asyncio.run(run())
+    except StoreError as exc:
+        raise UsageError(f"{exc}; [gateway] store names the store") from exc
+    except KeyUnknown as exc:
+        raise _unknown(arguments.name, str(exc)) from None
+
+
+def _unknown(name: str, names: str) -> UsageError:
+    return UsageError(f"there is no key named {name!r}; keys: {names or 'none'}")
+
+
+def find_key(arguments: argparse.Namespace) -> KeyRecord:
+    """Return the key that a command names, revoked or not.
+
+    :raises UsageError: there is none of the name.
+    """
+
+    async def read(store: GatewayStore) -> list[KeyRecord]:
+        return list(await store.list_keys())
+
+    records: list[KeyRecord] = with_store(arguments, read, is_read=True) or []
+    for record in records:
+        if record.name == arguments.name:
+            return record
+    raise _unknown(arguments.name, ", ".join(each.name for each in records))
