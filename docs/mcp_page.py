@@ -104,10 +104,10 @@ def _hints(hints: Mapping[str, object]) -> str:
 
 
 def _clients() -> Iterable[Sequence[str]]:
-    from helmdeck_mcp.server import clients
+    from helmdeck_mcp.install import known_clients
 
     fixed = {name: value for name, value in os.environ.items() if name not in ("XDG_CONFIG_HOME", "CODEX_HOME")}
-    with mock.patch.dict(os.environ, fixed, clear=True), mock.patch.object(clients.sys, "platform", "linux"):
-        for client in clients.CLIENTS.values():
+    with mock.patch.dict(os.environ, fixed, clear=True), mock.patch.object(known_clients.sys, "platform", "linux"):
+        for client in known_clients.CLIENTS.values():
             path = f"~/{client.path().relative_to(Path.home()).as_posix()}"
             yield client.title, f"`{client.name}`", f"`{path}`", f"`{'.'.join(client.keys)}`"

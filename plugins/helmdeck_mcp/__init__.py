@@ -3,8 +3,9 @@
 - **In**: ``[catalog.mcp.NAME]`` in the configuration; requests of MCP clients over stdio or HTTP.
 - **Out**: catalog entries that run their tools; plans, routes, packs and resources for any client.
 - **Hooks**: ``helmdeck_catalog_sources`` (client), ``helmdeck_commands`` (server).
-- **Begin** with ``client.source`` and ``client.server`` (connections: ``client.stdio``, ``client.http``), and with
-  ``server.server`` and ``server.tools``; ``server.facade`` has the four tools that stand for hundreds.
+- **Begin** with ``client.source`` (all servers), ``client.connection`` (one of them) and its transports
+  (``client.stdio_transport``, ``client.http_transport``); with ``server.server``, ``server.tools`` and ``server.transports``;
+  or with ``install`` (the entry in the configuration of an MCP client).
 """
 
 from helmdeck_core.public_names import export_from_stub

@@ -151,15 +151,17 @@ def test_calls_of_a_key_are_listed_with_their_cost_and_no_others(helmdeck):
         return gateway.send("/v1/chat/completions", body, headers={"authorization": f"Bearer {key}"}).headers
 
     events = {"sinks": ["gateway", "traces"]}
-    with contextlib.closing(FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello", **USAGE))) as server:
-        with running_gateway(config=config(server, events=events)) as gateway:
-            send(create("ann"))
-            helmdeck("revoke", "ann")
-            ann, bob = create("ann"), create("bob")
-            answered = [send(ann)["x-helmdeck-call-id"], send(ann, stream=True)["x-helmdeck-call-id"]]
-            send(bob)
-            server.answer = ScriptedAnswer(text="")
-            failed = send(ann)["x-helmdeck-call-id"]
+    with (
+        contextlib.closing(FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello", **USAGE))) as server,
+        running_gateway(config=config(server, events=events)) as gateway,
+    ):
+        send(create("ann"))
+        helmdeck("revoke", "ann")
+        ann, bob = create("ann"), create("bob")
+        answered = [send(ann)["x-helmdeck-call-id"], send(ann, stream=True)["x-helmdeck-call-id"]]
+        send(bob)
+        server.answer = ScriptedAnswer(text="")
+        failed = send(ann)["x-helmdeck-call-id"]
     code, out, err = helmdeck("calls", "ann", "--json")
     assert code == 0, err
     data = json.loads(out)

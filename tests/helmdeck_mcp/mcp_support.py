@@ -16,8 +16,8 @@ from helmdeck_testing import make_deck, plugin_with
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from helmdeck_mcp.server.endpoints import HttpEndpoint, http_app, http_server
 from helmdeck_mcp.server.server import make_server
+from helmdeck_mcp.server.transports import HttpEndpoint, http_app, http_server
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 """Both eras of the protocol, as modes of the client."""

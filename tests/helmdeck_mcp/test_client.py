@@ -288,7 +288,7 @@ def test_a_closed_deck_leaves_no_process(deck_of):
 
 
 def test_a_missing_extra_is_a_problem_of_every_server(deck_of, monkeypatch):
-    monkeypatch.setitem(sys.modules, "helmdeck_mcp.client.server", None)
+    monkeypatch.setitem(sys.modules, "helmdeck_mcp.client.connection", None)
     deck = deck_of(a=raw("tool"), b=raw("tool"))
     assert ids(deck) == []
     problems = {problem for _, _, problem in deck.open_sources["mcp"].status()}

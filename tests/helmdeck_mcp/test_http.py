@@ -13,10 +13,10 @@ import pytest
 
 from helmdeck_cli import listen
 from helmdeck_core.cli import UsageError
-from helmdeck_mcp.server.endpoints import HttpEndpoint
 from helmdeck_mcp.server.guard import Guard
 from helmdeck_mcp.server.limits import MAX_BUCKETS, HttpLimits, RateLimiter
 from helmdeck_mcp.server.tokens import Tokens
+from helmdeck_mcp.server.transports import HttpEndpoint
 from tests.helmdeck_mcp.mcp_support import Probe, client_of, serving
 from tests.virtual_time_support import virtual_time
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core.cli import ExitCode, main
-from helmdeck_mcp.server import clients
-from helmdeck_mcp.server.client_files import MAX_BACKUPS, CannotEdit, added, removed, snippet
-from helmdeck_mcp.server.clients import CLIENTS
-from helmdeck_mcp.server.json_text import with_member, without_member
+from helmdeck_mcp.install import known_clients
+from helmdeck_mcp.install.client_files import MAX_BACKUPS, CannotEdit, added, removed, snippet
+from helmdeck_mcp.install.json_text import with_member, without_member
+from helmdeck_mcp.install.known_clients import CLIENTS
 from tests.case_support import each_case
 
 WORDS = ["/opt/helmdeck", "mcp"]
@@ -28,7 +28,7 @@ def _home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "APPDATA", "HELMDECK_CONFIG"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(clients.sys, "platform", "linux")
+    monkeypatch.setattr(known_clients.sys, "platform", "linux")
     monkeypatch.chdir(tmp_path)
 
 
@@ -280,5 +280,5 @@ def test_unknown_client_and_unsafe_endpoint_are_usage_errors(capsys):
     ],
 )
 def test_files_are_where_the_system_keeps_them(monkeypatch, tmp_path, platform, path):
-    monkeypatch.setattr(clients.sys, "platform", platform)
+    monkeypatch.setattr(known_clients.sys, "platform", platform)
     assert CLIENTS["claude-desktop"].path() == tmp_path / path

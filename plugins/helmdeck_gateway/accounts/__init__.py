@@ -1,1 +1,1 @@
-"""Keys of clients, their limits, and what their calls cost."""
+"""Keys of clients (``keys``, ``principals``), their limits (``ledger``), and what their calls cost (``request_costs``)."""

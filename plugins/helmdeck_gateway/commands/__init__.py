@@ -1,1 +1,1 @@
-"""``helmdeck serve`` and ``helmdeck keys``."""
+"""``helmdeck serve`` and ``helmdeck keys`` (with ``key_*``)."""

@@ -1,1 +1,1 @@
-"""Serving over HTTP: sockets, worker processes, reload, metrics."""
+"""Serving over HTTP: sockets and signals (``server``), worker processes, reload of the configuration, metrics."""

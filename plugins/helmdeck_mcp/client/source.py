@@ -15,7 +15,7 @@ from helmdeck_mcp.client.loop_thread import LoopThread
 from helmdeck_mcp.client.options import missing_secrets, read_servers
 
 if TYPE_CHECKING:
-    from helmdeck_mcp.client.server import Server
+    from helmdeck_mcp.client.connection import ServerConnection
 
 
 class McpSource:
@@ -24,7 +24,7 @@ class McpSource:
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._options = read_servers(settings.options, settings.folder)
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, ServerConnection] = {}
         self._thread: LoopThread | None = None
         self._lock = threading.Lock()
         self._is_loaded = False
@@ -36,24 +36,24 @@ class McpSource:
         :raises ImportError: the extra is not installed.
         """
         try:
-            from helmdeck_mcp.client.server import Server
+            from helmdeck_mcp.client.connection import ServerConnection
         except ModuleNotFoundError as exc:
             self._problem = f'the extra is not installed ({exc}): pip install "helmdeck[mcp]"'
             raise ImportError(self._problem) from exc
         self._thread = LoopThread("helmdeck mcp")
-        self._thread.start(self._start(Server)).result()
+        self._thread.start(self._start(ServerConnection)).result()
         with self._lock:
             self._is_loaded = True
             return self._catalog()
 
-    async def _start(self, make: type[Server]) -> None:
+    async def _start(self, make: type[ServerConnection]) -> None:
         """Start the servers, and wait for each one as long as its options allow."""
         for name, options in self._options.items():
             self._servers[name] = make(name, options, self._publish, self._settings.warn)
         self._tasks = [asyncio.create_task(server.keep_connected()) for server in self._servers.values()]
         await asyncio.gather(*map(self._settled, self._servers.values()))
 
-    async def _settled(self, server: Server) -> None:
+    async def _settled(self, server: ServerConnection) -> None:
         timeout_s = self._options[server.name].start_timeout_s
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):

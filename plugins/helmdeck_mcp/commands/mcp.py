@@ -14,7 +14,8 @@ from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, read_config, show, show_json
 
 if TYPE_CHECKING:
-    from helmdeck_mcp.server import client_files, endpoints
+    from helmdeck_mcp.install import client_files
+    from helmdeck_mcp.server import transports
 
 MISSING = "the MCP server needs the package mcp; pip install 'helmdeck[mcp]'"
 
@@ -92,23 +93,23 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(MISSING) from exc
     import asyncio
 
-    from helmdeck_mcp.server import endpoints
+    from helmdeck_mcp.server import transports
 
     if not arguments.http:
         if sys.stdin is not None and sys.stdin.isatty():
             note("serving MCP on standard input and output; an MCP client starts this command by itself")
-        asyncio.run(endpoints.serve_stdio(make_deck(arguments), is_facade=arguments.facade))
+        asyncio.run(transports.serve_stdio(make_deck(arguments), is_facade=arguments.facade))
         return ExitCode.OK
     endpoint = _endpoint(arguments)
     endpoint.check()
-    asyncio.run(endpoints.serve_http(make_deck(arguments), endpoint, is_facade=arguments.facade))
+    asyncio.run(transports.serve_http(make_deck(arguments), endpoint, is_facade=arguments.facade))
     return ExitCode.OK
 
 
-def _endpoint(arguments: argparse.Namespace) -> endpoints.HttpEndpoint:
-    from helmdeck_mcp.server.endpoints import HttpEndpoint
+def _endpoint(arguments: argparse.Namespace) -> transports.HttpEndpoint:
     from helmdeck_mcp.server.limits import HttpLimits
     from helmdeck_mcp.server.tokens import Tokens
+    from helmdeck_mcp.server.transports import HttpEndpoint
 
     for name in ("timeout", "rate", "max_calls", "max_body"):
         if getattr(arguments, name) < 1:
@@ -140,7 +141,7 @@ def configure_uninstall(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_client(parser: argparse.ArgumentParser) -> None:
-    from helmdeck_mcp.server.clients import CLIENTS
+    from helmdeck_mcp.install.known_clients import CLIENTS
 
     parser.add_argument("client", metavar="CLIENT", choices=list(CLIENTS), help=", ".join(CLIENTS))
     parser.add_argument("--yes", action="store_true", help="write without asking")
@@ -148,16 +149,16 @@ def _add_client(parser: argparse.ArgumentParser) -> None:
 
 def install(arguments: argparse.Namespace) -> int:
     """Show the change of the client's configuration, ask, and write it."""
-    from helmdeck_mcp.server.client_files import added
-    from helmdeck_mcp.server.clients import CLIENTS
+    from helmdeck_mcp.install.client_files import added
+    from helmdeck_mcp.install.known_clients import CLIENTS
 
     return _apply(arguments, added(CLIENTS[arguments.client], command_line(arguments)))
 
 
 def uninstall(arguments: argparse.Namespace) -> int:
     """Remove the entry again."""
-    from helmdeck_mcp.server.client_files import removed
-    from helmdeck_mcp.server.clients import CLIENTS
+    from helmdeck_mcp.install.client_files import removed
+    from helmdeck_mcp.install.known_clients import CLIENTS
 
     return _apply(arguments, removed(CLIENTS[arguments.client]), is_removal=True)
 
@@ -173,7 +174,7 @@ def command_line(arguments: argparse.Namespace) -> list[str]:
 
 
 def _apply(arguments: argparse.Namespace, change: client_files.Change, *, is_removal: bool = False) -> int:
-    from helmdeck_mcp.server.clients import CLIENTS
+    from helmdeck_mcp.install.known_clients import CLIENTS
 
     client = CLIENTS[arguments.client]
     facts = {"client": client.name, "file": str(change.path), "is_changed": change.is_needed}

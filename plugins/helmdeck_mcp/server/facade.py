@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 
 from helmdeck_core import Entry, EntryKind, PackError, PackErrorCode
-from helmdeck_mcp.server.effects import RERANKED, by_effect
 from helmdeck_mcp.server.entries import Tools, ToolSet, annotations_of, is_runnable
-from helmdeck_mcp.server.fit import CONSIDERED, by_family, by_numbers
+from helmdeck_mcp.server.search_effects import RERANKED, by_effect
+from helmdeck_mcp.server.search_fit import CONSIDERED, by_family, by_numbers
 from helmdeck_mcp.server.tools import OBJECT, PLAN, READS, TEXT, Tool, ToolCall, object_schema
 
 SEARCH = "helmdeck__search"

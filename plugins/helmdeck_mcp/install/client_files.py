@@ -19,8 +19,8 @@ import attrs
 
 from helmdeck_core import speaks_of_secrets, without_byte_order_mark
 from helmdeck_core.cli import UsageError
-from helmdeck_mcp.server.clients import NAME, Entry, McpClient
-from helmdeck_mcp.server.json_text import with_member, without_member
+from helmdeck_mcp.install.json_text import with_member, without_member
+from helmdeck_mcp.install.known_clients import NAME, Entry, McpClient
 
 MAX_BACKUPS = 3
 """Backups of a file that are kept."""

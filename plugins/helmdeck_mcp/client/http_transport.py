@@ -1,4 +1,4 @@
-"""The connection to a server over HTTP: bounded responses, no redirects to other hosts, no compression."""
+"""The transport over streamable HTTP: bounded responses, no redirects to other hosts, no compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connection to a server that is a process: messages of bounded size, and nothing of it reaches the terminal."""
+"""The transport to a server that is a process (stdio): messages of bounded size, and nothing of it reaches the terminal."""
 
 from __future__ import annotations
 

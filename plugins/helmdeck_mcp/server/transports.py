@@ -1,4 +1,4 @@
-"""Serves a deck over stdio or HTTP until the client or the operator ends it."""
+"""The transports of the server: serves a deck over stdio or HTTP until the client or the operator ends it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 import pytest
 
 from helmdeck_core import Catalog, Entry, EntryKind, Score
-from helmdeck_mcp.server.effects import Effect, by_effect, effect_of_request, effect_of_tool
-from helmdeck_mcp.server.fit import by_family, by_numbers, family_of
+from helmdeck_mcp.server.search_effects import Effect, by_effect, effect_of_request, effect_of_tool
+from helmdeck_mcp.server.search_fit import by_family, by_numbers, family_of
 from tests.case_support import each_case
 
 

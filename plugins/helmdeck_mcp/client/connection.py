@@ -17,11 +17,11 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from helmdeck_core import Catalog, Secrets, quoted
 from helmdeck_mcp.client.entries import catalog_of, clean_text
 from helmdeck_mcp.client.failures import ToolError, tool_error
-from helmdeck_mcp.client.http import TOO_LARGE_TEXTS, http_streams
+from helmdeck_mcp.client.http_transport import TOO_LARGE_TEXTS, http_streams
 from helmdeck_mcp.client.messages import RAW_KEY, TOO_LARGE
 from helmdeck_mcp.client.options import MissingSecretError, ServerOptions, resolved, secrets_of
 from helmdeck_mcp.client.results import failure_of, output_of
-from helmdeck_mcp.client.stdio import process_streams
+from helmdeck_mcp.client.stdio_transport import process_streams
 
 CONNECT_TIMEOUT_S = 120.0
 """Seconds until an attempt to connect ends and another one starts; a program that is installed at its first start is slow."""
@@ -37,10 +37,11 @@ RELIST_PAUSE_S = 0.5
 
 MAX_PAGES = 100
 MAX_SHOWN_CHARS = 500
+_jitter = random.Random()  # noqa: S311 - of its own, so that no seed of the application changes or is changed by it
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # it would write what servers send to standard error
 
 
-class Server:
+class ServerConnection:
     """Everything here runs in the event loop of the source.
 
     :ivar catalog: the entries at present.
@@ -81,7 +82,7 @@ class Server:
                 self.is_settled.set()
             failures = 1 if self._was_connected and clock() - start_s > STEADY_S else failures + 1
             # Servers that fail together, such as after a restart of the network, do not return together.
-            pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)) * random.uniform(0.8, 1.2)  # noqa: S311
+            pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)) * _jitter.uniform(0.8, 1.2)
             await asyncio.sleep(pause_s)
 
     def _disconnected(self) -> None:
