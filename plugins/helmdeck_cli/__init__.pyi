@@ -1,6 +1,5 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
-from helmdeck_cli.execution import tracked as tracked
 from helmdeck_cli.execution import wait_for as wait_for
 from helmdeck_cli.inputs import add_catalog as add_catalog
 from helmdeck_cli.inputs import add_inputs as add_inputs
@@ -20,6 +19,7 @@ from helmdeck_cli.printing.runs import run_data as run_data
 from helmdeck_cli.printing.runs import show_run as show_run
 from helmdeck_cli.printing.runs import started_text as started_text
 from helmdeck_cli.printing.wording import counted as counted
+from helmdeck_cli.progress import tracked as tracked
 from helmdeck_cli.sockets import BACKLOG as BACKLOG
 from helmdeck_cli.sockets import listen as listen
 from helmdeck_cli.sources import note_source_problems as note_source_problems

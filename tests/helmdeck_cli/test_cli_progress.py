@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from helmdeck_cli.execution import CLEAR, Progress, tracked
+from helmdeck_cli.progress import CLEAR, Progress, tracked
 
 
 class Terminal(io.StringIO):
@@ -73,7 +73,7 @@ def test_quick_call_shows_no_progress():
 
 @pytest.mark.parametrize(("stream", "drawn"), [(Terminal, True), (io.StringIO, False)])
 def test_long_loops_draw_their_progress_on_a_terminal_only_and_clear_it(monkeypatch, stream, drawn):
-    monkeypatch.setattr("helmdeck_cli.execution.INTERVAL_S", 0.0)
+    monkeypatch.setattr("helmdeck_cli.progress.INTERVAL_S", 0.0)
     monkeypatch.setattr("sys.stderr", written := stream())
     assert list(tracked(["a", "b"], "{} of 2 requests")) == ["a", "b"]
     assert ("2 of 2 requests" in written.getvalue()) == drawn

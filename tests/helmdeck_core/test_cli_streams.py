@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_cli.execution import Progress
+from helmdeck_cli.progress import Progress
 from helmdeck_core.cli import ExitCode, main
 from helmdeck_core.cli.exit_codes import missing_directory_error
 from tests.cli_support import Cli, environment, leave_the_machine

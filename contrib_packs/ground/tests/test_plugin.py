@@ -5,9 +5,10 @@ import pytest
 import helmdeck_pack_ground
 from helmdeck_core import PackError, PackErrorCode
 from helmdeck_pack_ground.evidence import PASSAGE_CHARS, Source, find_span, passages, relevant, rewrite_problem
-from helmdeck_pack_ground.fetch import PRIVATE_VARIABLE, is_public, page_text
+from helmdeck_pack_ground.fetch import PRIVATE_VARIABLE
 from helmdeck_pack_ground.ground import NAME
 from helmdeck_pack_ground.prompts import VARIANTS, VERDICTS_FULL, VERDICTS_SHORT
+from helmdeck_runs import html_text, is_public
 from helmdeck_testing import PackContract, completion, scripted_provider
 
 SOURCE = "The tide at Brest rises\nby 7.45 m. The port was founded in 1631. Pilots guide ships."
@@ -266,7 +267,8 @@ def test_passages_cover_a_long_source_and_the_relevant_ones_are_selected():
 
 
 def test_page_text_has_one_line_per_block_and_no_scripts():
-    assert page_text("<div>a <b>b</b></div><style>x</style><ul><li>c<li>d &amp; e</ul>") == "a b\nc\nd & e"
+    page = "<div>a <b>b</b></div><style>x</style><ul><li>c<li>d &amp; e</ul>"
+    assert html_text(page, bullet="") == ("", "a b\nc\nd & e")
 
 
 # -- prompts and surfaces --------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli.execution import tracked
 from helmdeck_cli.inputs import add_catalog, pairs, read_input, whole_number
 from helmdeck_cli.printing.wording import counted
+from helmdeck_cli.progress import tracked
 from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, note, read_config, show, show_json, table

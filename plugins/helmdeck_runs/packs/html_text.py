@@ -6,17 +6,18 @@ import re
 from html.parser import HTMLParser
 from typing import Final
 
-_SKIPPED: Final = frozenset(("script", "style", "template", "noscript", "svg", "nav", "footer", "form", "iframe"))
+_SKIPPED: Final = frozenset(("script", "style", "template", "noscript", "svg", "nav", "footer", "iframe"))
 _BLOCKS: Final = frozenset(
-    "address article aside blockquote br dd div dl dt fieldset figcaption figure h1 h2 h3 h4 h5 h6 header hr li main ol p "
+    "address article aside blockquote br dd div dl dt fieldset figcaption figure form h1 h2 h3 h4 h5 h6 header hr li main ol p "
     "pre section table td th tr ul".split()
 )
 _VOID: Final = frozenset(("br", "hr", "img", "input", "link", "meta", "source", "wbr"))
 
 
 class _Reader(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, bullet: str) -> None:
         super().__init__(convert_charrefs=True)
+        self._bullet = bullet
         self.parts: list[str] = []
         self.title: list[str] = []
         self._skipping: list[str] = []
@@ -31,7 +32,7 @@ class _Reader(HTMLParser):
         elif tag == "title":
             self._in_title = True
         elif tag in _BLOCKS:
-            self.parts.append("\n- " if tag == "li" else "\n")
+            self.parts.append(f"\n{self._bullet}" if tag == "li" else "\n")
 
     def handle_endtag(self, tag: str) -> None:
         if self._skipping:
@@ -49,9 +50,12 @@ class _Reader(HTMLParser):
             self.parts.append(data)
 
 
-def html_text(html: str) -> tuple[str, str]:
-    """Return the title and the text of a page, one paragraph per line."""
-    reader = _Reader()
+def html_text(html: str, bullet: str = "- ") -> tuple[str, str]:
+    """Return the title and the text of a page, one paragraph per line.
+
+    :param bullet: what begins the items of lists.
+    """
+    reader = _Reader(bullet)
     reader.feed(html)
     reader.close()
     lines = (re.sub(r"\s+", " ", line).strip() for line in "".join(reader.parts).split("\n"))

@@ -7,10 +7,7 @@ another one at the second lookup cannot reach a private network.
 from __future__ import annotations
 
 import asyncio
-import html.parser
-import ipaddress
 import os
-import socket
 import urllib.parse
 from typing import Any, Final
 
@@ -22,10 +19,7 @@ MAX_REDIRECTS: Final = 5
 TIMEOUT_S: Final = 20.0
 
 _TYPES: Final = ("text/", "application/json", "application/xhtml", "application/xml")
-_SKIPPED: Final = frozenset({"script", "style", "noscript", "template", "svg", "head", "nav", "footer"})
-_BLOCKS: Final = frozenset(
-    {"p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "blockquote", "td", "th"}
-)
+EVERYWHERE: Final = ("0.0.0.0/0", "::/0")
 
 
 class FetchFailed(Exception):
@@ -58,6 +52,8 @@ async def fetch(url: str) -> str:
 
 async def _get(client: Any, url: str) -> tuple[str | None, str]:
     """Return the location of a redirect, or the text."""
+    from helmdeck_runs import html_text
+
     parts, address = await _checked(url)
     host = f"[{address}]" if ":" in address else address
     port = "" if parts.port is None else f":{parts.port}"
@@ -83,11 +79,15 @@ async def _get(client: Any, url: str) -> tuple[str | None, str]:
             if len(data) > MAX_BYTES:
                 raise FetchFailed(f"more than {MAX_BYTES:,} bytes")
     text = bytes(data).decode("utf-8", "replace")
-    return None, page_text(text) if "html" in kind else text
+    return None, html_text(text, bullet="")[1] if "html" in kind else text
 
 
 async def _checked(url: str) -> tuple[urllib.parse.SplitResult, str]:
     """Return the parts of a URL and the IP address to connect to."""
+    import httpcore2
+
+    from helmdeck_runs import PublicNetwork, RefusedAddress
+
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -95,59 +95,15 @@ async def _checked(url: str) -> tuple[urllib.parse.SplitResult, str]:
         raise FetchFailed("not a URL with http or https") from None
     if parts.hostname is None or parts.username is not None:
         raise FetchFailed("a URL without a host, or with credentials")
+    network = PublicNetwork(EVERYWHERE if os.environ.get(PRIVATE_VARIABLE) == "1" else ())
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+        addresses = await network.checked_addresses(parts.hostname, port)
+    except httpcore2.ConnectError:
         raise FetchFailed(f"the host {parts.hostname!r} is unknown") from None
-    addresses = [str(each[4][0]).partition("%")[0] for each in found]
-    if os.environ.get(PRIVATE_VARIABLE) != "1" and not all(map(is_public, addresses)):
-        raise FetchFailed(f"the host {parts.hostname!r} is not at a public address")
-    return parts, addresses[0]
+    except RefusedAddress:
+        raise FetchFailed(f"the host {parts.hostname!r} is not at a public address") from None
+    return parts, addresses[0].partition("%")[0]
 
 
 def _ascii(host: str) -> str:
     return host if host.isascii() else host.encode("idna").decode()
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address is in the public internet, also when it is embedded in an IPv6 address."""
-    ip = ipaddress.ip_address(address)
-    if isinstance(ip, ipaddress.IPv6Address):
-        embedded = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if embedded is None and ip in ipaddress.ip_network("64:ff9b::/96"):
-            embedded = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if embedded is not None:
-            return is_public(str(embedded))
-    return ip.is_global and not ip.is_multicast
-
-
-class _Reader(html.parser.HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.texts: list[str] = []
-        self._skipped = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        if tag in _SKIPPED:
-            self._skipped += 1
-        elif tag in _BLOCKS:
-            self.texts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _SKIPPED:
-            self._skipped = max(0, self._skipped - 1)
-        elif tag in _BLOCKS:
-            self.texts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._skipped:
-            self.texts.append(data)
-
-
-def page_text(page: str) -> str:
-    """Return the visible text of an HTML page, one line per block."""
-    reader = _Reader()
-    reader.feed(page)
-    reader.close()
-    lines = (" ".join(line.split()) for line in "".join(reader.texts).splitlines())
-    return "\n".join(line for line in lines if line)
