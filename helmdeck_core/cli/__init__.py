@@ -15,10 +15,12 @@ from helmdeck_core.cli.exit_codes import error_data as error_data
 from helmdeck_core.cli.exit_codes import error_message as error_message
 from helmdeck_core.cli.exit_codes import exit_code_of as exit_code_of
 from helmdeck_core.cli.failures import attempt_lines as attempt_lines
-from helmdeck_core.cli.failures import cost_text as cost_text
 from helmdeck_core.cli.failures import failure_lines as failure_lines
 from helmdeck_core.cli.failures import show_exception as show_exception
 from helmdeck_core.cli.failures import show_traceback as show_traceback
+from helmdeck_core.cli.money import CURRENCY as CURRENCY
+from helmdeck_core.cli.money import cost_text as cost_text
+from helmdeck_core.cli.money import usd_text as usd_text
 from helmdeck_core.cli.options import command_parser as command_parser
 from helmdeck_core.cli.options import make_deck as make_deck
 from helmdeck_core.cli.options import read_config as read_config

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import error_message
+from helmdeck_core.cli.money import cost_text
 from helmdeck_core.cli.terminal import labelled
 
 if TYPE_CHECKING:
@@ -57,9 +58,3 @@ def attempt_lines(attempts: Iterable[Attempt]) -> Iterator[str]:
     """One line for each attempt of a call; the first one has the label."""
     for label, attempt in zip(itertools.chain(["attempts"], itertools.repeat("")), attempts, strict=False):
         yield labelled(label, str(attempt))
-
-
-def cost_text(cost: float, attempts: Iterable[Attempt]) -> str:
-    """A cost in US dollars; ``about`` if part of it is estimated."""
-    about = "about " if any(attempt.is_estimated for attempt in attempts) else ""
-    return f"{about}{cost:.6f} US dollars"

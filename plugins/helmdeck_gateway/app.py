@@ -13,8 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from helmdeck_core import Helmdeck
-from helmdeck_gateway.accounts.access import Access
+from helmdeck_gateway.accounts.keys import StoredKeys
+from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
+from helmdeck_gateway.calls.call_record import SINK
 from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
@@ -64,9 +66,13 @@ class Gateway:
         self._authoriser = authoriser
         self.counters = counters or Counters()
         self.state = state or GatewayState(store, self.settings, self.counters)
-        self.access = Access(deck, self.settings, self.state.find_store, self.counters.keys)
+        shared = SharedKey(self.settings.key) if self.settings.key is not None else None
+        find_store, requires_keys = self.state.find_store, self.settings.requires_keys
+        self.authoriser = authoriser or StoredKeys(find_store, shared, is_required=requires_keys)
+        is_tracked = any(sink.value.name == SINK for sink in deck.runtime.sinks)
+        self.ledger = Ledger(deck, find_store, self.counters.keys, is_tracked=is_tracked)
         self.service = Service(deck, self.settings, self.state)
-        self.door = Door(self.service, authoriser or self.access.authoriser, self.counters, self.access.ledger)
+        self.door = Door(self.service, self.authoriser, self.counters, self.ledger)
         metrics_key = self.settings.metrics_key
         self._metrics_access = SharedKey(metrics_key, "gateway.metrics_key") if metrics_key is not None else NoKeys()
         self.app = _App(
@@ -113,9 +119,9 @@ class Gateway:
         return Gateway(deck, settings, authoriser=self._authoriser, counters=self.counters, state=self.state)
 
     async def aclose(self) -> None:
-        """Close what the gateway opened; its deck stays open."""
+        """Close what the gateway opened, and settle the calls that were aborted; its deck stays open."""
         await self._embeddings.aclose()
-        await self.access.aclose()
+        await self.ledger.aclose()
 
     # -- what is not a call ----------------------------------------------------------------------------------
 

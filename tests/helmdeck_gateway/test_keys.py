@@ -37,7 +37,7 @@ def test_gateway_without_keys_accepts_every_client_until_the_first_key_is_create
     with running_gateway(config=config(server), store=store) as gateway:
         assert gateway.chat().status == 200
         made = asyncio.run(create(store, record()))
-        gateway.gateway.access.authoriser._checked_s = -CACHE_S
+        gateway.gateway.authoriser._checked_s = -CACHE_S
         assert (gateway.chat().status, gateway.chat().body["error"]["code"]) == (401, "invalid_api_key")
         assert Keyed(gateway, store, made).chat().status == 200
 
@@ -48,7 +48,7 @@ def test_file_that_the_command_creates_closes_a_running_gateway(server, tmp_path
         assert gateway.chat().status == 200
         assert main(["keys", "create", "ann", "--no-plugins"]) == 0
         key = capsys.readouterr().out.strip()
-        gateway.gateway.access.authoriser._checked_s = -CACHE_S
+        gateway.gateway.authoriser._checked_s = -CACHE_S
         assert gateway.chat().status == 401
         headers = {"x-api-key": key}
         body = {"model": "up/m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}
@@ -278,7 +278,7 @@ def test_key_is_in_no_output(server, tmp_path, monkeypatch, capsys):
                     for get in ("/v1/models", "/metrics", "/readyz", "/nothing", "/v1/responses/x"):
                         seen.append(running.send(get, method="GET", headers=headers))
                     running.send(f"/v1/responses/{secret}", method="GET", headers=headers)
-            seen.append(repr(running.gateway.access.authoriser._known))
+            seen.append(repr(running.gateway.authoriser._known))
         for command in (["keys", "list"], ["keys", "show", "ann"], ["config", "show"]):
             main([*command, "--config", str(file), "--no-plugins"])
             main([*command, "--config", str(file), "--no-plugins", "--json"])

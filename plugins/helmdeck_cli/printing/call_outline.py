@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from helmdeck_core.cli import hanging, show, show_json, table
+from helmdeck_core.cli import CURRENCY, hanging, show, show_json, table
 
 if TYPE_CHECKING:
     from helmdeck_core import Explanation, Helmdeck
@@ -64,7 +64,7 @@ def _rows(deck: Helmdeck, explanation: Explanation) -> Iterator[Row]:
     source = sources["reasoning_headroom_tokens" if headroom else "output_tokens"]
     yield "output", f"{budget.max_tokens:,} tokens{reserved}", source
     price = budget.input_cost_usd_per_mtok
-    per_mtok = "unknown" if price is None else f"{price:g} US dollars per million input tokens"
+    per_mtok = "unknown" if price is None else f"{price:g} {CURRENCY} per million input tokens"
     yield "price", per_mtok, sources["input_cost_usd_per_mtok"]
 
 

@@ -12,7 +12,16 @@ import attrs
 
 from helmdeck_cli.printing.wording import counted
 from helmdeck_core import Helmdeck
-from helmdeck_core.cli import UsageError, hanging, labelled, make_deck, read_config, table, with_default_history
+from helmdeck_core.cli import (
+    UsageError,
+    hanging,
+    labelled,
+    make_deck,
+    read_config,
+    table,
+    usd_text,
+    with_default_history,
+)
 
 if TYPE_CHECKING:
     from helmdeck_core import CallTrace
@@ -135,7 +144,7 @@ def _totals(trace: CallTrace) -> Iterator[str]:
         more = f", plus {counted(totals.unpriced, 'attempt')} with an unknown price" if totals.unpriced else ""
         last = trace.events[-1]
         saved = f"; caching saved {last['saved_usd']:.6f}" if last.get("saved_usd") else ""
-        yield labelled("cost", f"{totals.cost_usd:.6f} US dollars{more}{saved}")
+        yield labelled("cost", f"{usd_text(totals.cost_usd)}{more}{saved}")
 
 
 def _details(event: Mapping[str, Any]) -> Iterator[str]:
@@ -204,7 +213,7 @@ def _attempt(outcome: Mapping[str, Any]) -> Iterator[str]:
         yield counted(len(outcome["requests"]), "request")
     if outcome.get("cost_usd") is not None:
         about = "about " if outcome.get("is_estimated") else ""
-        yield f"{about}{outcome['cost_usd']:.6f} US dollars"
+        yield about + usd_text(outcome["cost_usd"])
     yield f"then {outcome['then']}" if outcome.get("cause") and outcome.get("then") else ""
 
 

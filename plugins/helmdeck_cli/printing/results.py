@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.printing.wording import counted
-from helmdeck_core.cli import attempt_lines, cost_text, labelled
+from helmdeck_core.cli import CURRENCY, attempt_lines, cost_text, labelled
 
 if TYPE_CHECKING:
     from helmdeck_core import BudgetLookup, Contribution, Plan, Route, TrimRecord
@@ -30,7 +30,7 @@ def price_text(lookup: BudgetLookup) -> str:
     prices = {what: price for what, name in names.items() if (price := getattr(budget, name)) is not None}
     known = [f"{price:g} {what}" for what, price in prices.items()]
     sources = dict.fromkeys(lookup.sources[names[what]] for what in prices)
-    return f"US dollars per million tokens: {', '.join(known)} ({'; '.join(sources)})" if known else "unknown"
+    return f"{CURRENCY} per million tokens: {', '.join(known)} ({'; '.join(sources)})" if known else "unknown"
 
 
 def replacement_lines(contributions: Iterable[Contribution[Any]]) -> Iterator[str]:

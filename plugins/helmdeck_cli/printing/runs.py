@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from helmdeck_core.cli import clean, labelled, show, show_json, table
+from helmdeck_core.cli import CURRENCY, clean, labelled, show, show_json, table
 
 
 def started_text(record: Any) -> str:
@@ -49,7 +49,7 @@ def show_run(record: Any, *, as_json: bool) -> None:
         rows.append((*map(clean, row), f"{step.duration_s:.3f} s", "" if cost is None else f"{cost:.6f}"))
     if rows:
         show("")
-        show(table(rows, ("step", "pack", "state", "attempts", "time", "US dollars"), right={3, 4, 5}))
+        show(table(rows, ("step", "pack", "state", "attempts", "time", CURRENCY), right={3, 4, 5}))
 
 
 def _facts(step: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from helmdeck_core.cli import ExitCode, note, show, show_json, table
+from helmdeck_core.cli import CURRENCY, ExitCode, note, show, show_json, table
 from helmdeck_gateway.commands.key_options import configure_name, positive
 from helmdeck_gateway.commands.key_output import iso
 from helmdeck_gateway.commands.key_store import find_key
@@ -46,7 +46,7 @@ def show_calls(arguments: argparse.Namespace) -> int:
     elif not calls:
         note(f"no call of the key {key.name!r} is stored on this host; a gateway with --no-traces stores none")
     else:
-        headings = ("time (UTC)", "model", "outcome", "tokens in", "out", "US dollars", "call id")
+        headings = ("time (UTC)", "model", "outcome", "tokens in", "out", CURRENCY, "call id")
         show(table([_row(each) for each in calls], headings, right={3, 4, 5}))
     return ExitCode.OK
 

@@ -16,7 +16,7 @@ async def _run(context: PackContext, data: Mapping[str, Any]) -> Mapping[str, An
 
 
 async def _run_agent(run: Any, steps: Any, context: Any) -> Any:
-    from helmdeck_runs.agent.run_program import run_agent
+    from helmdeck_runs.agent.program import run_agent
 
     return await run_agent(run, steps, context)
 

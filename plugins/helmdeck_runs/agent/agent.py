@@ -10,10 +10,10 @@ from typing import Any, Literal
 import attrs
 
 from helmdeck_core import EMPTY, Helmdeck, PackError, PackErrorCode
+from helmdeck_runs.agent.driver import resumable
 from helmdeck_runs.agent.loop import Approval
-from helmdeck_runs.agent.program import resumable
+from helmdeck_runs.agent.program import CONFIRMATIONS, KIND, AgentInputs
 from helmdeck_runs.agent.run_data import AgentLimits, AgentRun, AgentStep
-from helmdeck_runs.agent.run_program import CONFIRMATIONS, KIND, AgentInputs
 from helmdeck_runs.agent.tool_turns import Toolbox
 from helmdeck_runs.deck_runs import runs_of
 from helmdeck_runs.execution import new_run_id
