@@ -1,5 +1,6 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_cli.checks.configuration import provider_mistakes as provider_mistakes
 from helmdeck_cli.execution import wait_for as wait_for
 from helmdeck_cli.inputs import add_catalog as add_catalog
 from helmdeck_cli.inputs import add_inputs as add_inputs
@@ -13,7 +14,6 @@ from helmdeck_cli.inputs import request_text as request_text
 from helmdeck_cli.inputs import whole_number as whole_number
 from helmdeck_cli.printing.call_trace import TraceTotals as TraceTotals
 from helmdeck_cli.printing.call_trace import answering_model as answering_model
-from helmdeck_cli.printing.call_trace import deck_with_traces as deck_with_traces
 from helmdeck_cli.printing.call_trace import trace_totals as trace_totals
 from helmdeck_cli.printing.runs import run_data as run_data
 from helmdeck_cli.printing.runs import show_run as show_run
@@ -21,6 +21,9 @@ from helmdeck_cli.printing.runs import started_text as started_text
 from helmdeck_cli.printing.wording import counted as counted
 from helmdeck_cli.progress import tracked as tracked
 from helmdeck_cli.sockets import BACKLOG as BACKLOG
+from helmdeck_cli.sockets import is_loopback as is_loopback
 from helmdeck_cli.sockets import listen as listen
+from helmdeck_cli.sockets import shown_host as shown_host
 from helmdeck_cli.sources import note_source_problems as note_source_problems
 from helmdeck_cli.sources import source_status as source_status
+from helmdeck_cli.stored_calls import deck_with_traces as deck_with_traces

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import socket
 
 from helmdeck_core.cli import UsageError
 
 BACKLOG = 2_048
 """Connections that wait to be accepted."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to a host name or IP address."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def shown_host(host: str) -> str:
+    """A host as in a URL: IPv6 addresses are in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -209,6 +209,18 @@ def test_a_package_says_what_it_does_which_hooks_it_implements_and_where_to_begi
     assert set(re.findall(r"``(helmdeck_\w+)``", hooks[1])) - ({package} - implemented) == implemented
 
 
+@each_case("package", (*LIBRARIES, *CAPABILITIES))
+def test_a_package_begins_with_modules_that_exist(package):
+    begin = (importlib.import_module(package).__doc__ or "").partition("**Begin**")[2]
+    names = {
+        name for name in re.findall(r"``([a-z_0-9]+(?:\.[a-z_0-9]+)*)``", begin) if not name.startswith("helmdeck_")
+    }
+    files = [path.relative_to(ROOT / "plugins").with_suffix("") for path in (ROOT / "plugins" / package).rglob("*.py")]
+    modules = {".".join(each.parts[start:]) for path in files for each in (path, path.parent) for start in range(1, 5)}
+    assert names
+    assert names - modules - set(importlib.import_module(package).__all__) == set()
+
+
 def is_hook(target, name):
     return hasattr(vars(importlib.import_module(target))[name], "helmdeck_impl")
 

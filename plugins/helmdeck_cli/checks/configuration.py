@@ -60,7 +60,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         registry = ProviderPool(runtime).registry
         notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
         catalog_entries, catalog_mistakes = _check_catalog(runtime)
-        mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
+        mistakes += [*catalog_mistakes, *_check_model(runtime), *provider_mistakes(runtime)]
         checks = [command.value.check for command in runtime.contributed(Command).values()]
         mistakes += [mistake for check in checks if check is not None for mistake in check(runtime)]
         sources = LiveCatalog(runtime, registry.first_settings).open_sources().values()
@@ -96,8 +96,11 @@ def _check_model(runtime: Runtime) -> list[Mistake]:
     return []
 
 
-def _check_providers(runtime: Runtime) -> list[Mistake]:
-    """Open every configured provider, which checks its own settings, and close it again."""
+def provider_mistakes(runtime: Runtime) -> list[Mistake]:
+    """Open every configured provider, which checks its own settings, and close it again. No connection is opened.
+
+    Not for a thread with a running event loop.
+    """
     mistakes: list[Mistake] = []
     for name in runtime.config.providers:
         mistakes += asyncio.run(_check_provider(runtime, name))

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.inputs import add_catalog, request_text, whole_number
+from helmdeck_cli.printing.ranking import MAX_MATCHES, ranking_rows, rest_text
 from helmdeck_cli.printing.results import trim_text
 from helmdeck_cli.printing.wording import counted
-from helmdeck_cli.shared_options import MAX_MATCHES, add_model, add_ranking, ranking_rows, rest_text
+from helmdeck_cli.shared_options import add_model, add_ranking
 from helmdeck_cli.sources import note_source_problems
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, note, show, show_json, table

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from helmdeck_cli.inputs import request_text
+from helmdeck_cli.printing.ranking import ranking_rows, rest_text
 from helmdeck_cli.printing.results import price_text, trim_text
 from helmdeck_cli.printing.runs import show_run
-from helmdeck_cli.shared_options import add_caller, add_ranking, ranking_rows, rest_text
+from helmdeck_cli.shared_options import add_caller, add_ranking
 from helmdeck_cli.sources import note_source_problems
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
@@ -77,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show_finished(arguments: argparse.Namespace) -> int:
-    from helmdeck_cli.printing.call_trace import deck_with_traces, find_run, find_trace, missing_trace, trace_lines
+    from helmdeck_cli.printing.call_trace import trace_lines
+    from helmdeck_cli.stored_calls import deck_with_traces, find_run, find_trace, missing_trace
 
     if arguments.request:
         raise UsageError("--run shows what is finished and takes no request")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_core import CallFailed, ConfigError, Helmdeck, LoadedConfig, Mistake, ProviderPool, Runtime, load_catalog
+from helmdeck_cli import provider_mistakes
+from helmdeck_core import ConfigError, Helmdeck, LoadedConfig, Mistake, Runtime, load_catalog
 from helmdeck_gateway.calls.aliases import read_aliases
 from helmdeck_gateway.calls.targets import alias_mistakes
 from helmdeck_gateway.settings import GatewaySettings
@@ -76,8 +77,8 @@ class ConfigSource:
         try:
             # What a start finds out at the first request would be too late here, where a good configuration is in use.
             load_catalog(deck.runtime)
-            if mistakes := asyncio.run(_provider_mistakes(deck)):
-                raise ConfigError(mistakes)
+            if mistakes := provider_mistakes(deck.runtime):
+                raise ConfigError(tuple(mistakes))
             return old.successor(deck, settings)
         except BaseException:
             deck.close()
@@ -132,20 +133,3 @@ def _stamp_of(path: Path) -> tuple[str, int, int, int]:
     except OSError:
         return str(path), 0, 0, 0
     return str(path), found.st_mtime_ns, found.st_size, found.st_ino
-
-
-async def _provider_mistakes(deck: Helmdeck) -> tuple[Mistake, ...]:
-    """Open every configured provider, which checks its own settings; no connection is opened."""
-    mistakes: list[Mistake] = []
-    pool = ProviderPool(deck.runtime)
-    try:
-        for name in deck.runtime.config.providers:
-            try:
-                pool.open_provider(name)
-            except ConfigError as exc:
-                mistakes += exc.mistakes
-            except CallFailed as exc:
-                mistakes += exc.mistakes or [Mistake(f"providers.{name}", exc.detail or exc.headline)]
-    finally:
-        await pool.aclose()
-    return tuple(mistakes)

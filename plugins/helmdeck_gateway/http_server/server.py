@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import logging
 import signal
 import socket
@@ -15,7 +14,7 @@ from typing import Final
 import attrs
 import uvicorn
 
-from helmdeck_cli import BACKLOG, listen
+from helmdeck_cli import BACKLOG, is_loopback, listen, shown_host
 from helmdeck_core.cli import UsageError
 from helmdeck_gateway.http_server.http_protocol import MAX_HEAD_BYTES, limited_protocol
 from helmdeck_gateway.http_server.live_gateway import LiveGateway
@@ -43,10 +42,7 @@ class Address:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can connect."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
     def check(self, settings: GatewaySettings) -> None:
         """Check that other machines need a key.
@@ -69,7 +65,7 @@ class Address:
     def url(self, listener: socket.socket) -> str:
         """The base URL of a listening socket."""
         host, port = listener.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return f"http://{shown_host(host)}:{port}"
 
 
 class GatewayServer(uvicorn.Server):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import signal
 import socket
@@ -19,7 +18,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from helmdeck_cli import listen
+from helmdeck_cli import is_loopback, listen, shown_host
 from helmdeck_core import CallLimits, Helmdeck, HelmdeckError
 from helmdeck_core.cli import UsageError, note
 from helmdeck_mcp.server.guard import PATH, Guard
@@ -59,9 +58,7 @@ class HttpEndpoint:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can connect."""
-        with contextlib.suppress(ValueError):
-            return ipaddress.ip_address(self.host).is_loopback
-        return self.host == "localhost"
+        return is_loopback(self.host)
 
     @property
     def names(self) -> frozenset[str]:
@@ -161,8 +158,7 @@ async def serve_http(deck: Helmdeck, endpoint: HttpEndpoint, *, is_facade: bool 
     host, port = listener.getsockname()[:2]
     async with _open(deck):
         who = f"{len(endpoint.tokens)} callers with tokens" if len(endpoint.tokens) else "every local user"
-        shown = f"[{host}]" if ":" in host else host
-        announcement = f"serving MCP for {who} on http://{shown}:{port}{PATH}; Ctrl-C stops it"
+        announcement = f"serving MCP for {who} on http://{shown_host(host)}:{port}{PATH}; Ctrl-C stops it"
         server = http_server(http_app(deck, endpoint, is_facade=is_facade), endpoint.limits, announcement)
         # The server passes a signal on when it has stopped; the default would end the process before the deck is closed.
         signal.signal(signal.SIGTERM, lambda *_: None)
