@@ -68,7 +68,7 @@ def replace_deprecated(
     replaced, origins, warnings = copied(values), dict(origin), []
     for old, key in found:
         new = key.successor(old)
-        value = _taken(replaced, old)
+        value = _popped(replaced, old)
         moved = {path[len(old) :]: origins.pop(path) for path in list(origins) if path[: len(old)] == old}
         if new is None:
             use = "has no effect"
@@ -93,12 +93,12 @@ def _paths(values: Any, pattern: KeyPath, above: KeyPath = ()) -> Iterator[KeyPa
                 yield from _paths(values[name], pattern[1:], (*above, name))
 
 
-def _taken(values: dict[str, Any], path: KeyPath) -> Any:
+def _popped(values: dict[str, Any], path: KeyPath) -> Any:
     """Remove and return a value; a table that becomes empty is removed with it."""
     if len(path) == 1:
         return values.pop(path[0])
     table = values[path[0]]
-    value = _taken(table, path[1:])
+    value = _popped(table, path[1:])
     if not table:
         del values[path[0]]
     return value
