@@ -24,8 +24,8 @@ from benchmarks.history.servers import Restart, postgres_server, redis_server
 from benchmarks.pages import write_between
 from helmdeck_core import Helmdeck, HistorySetup, PlanRecord, PluginError, RecordedStep, intent_sha
 from helmdeck_plugins.history import access, helmdeck_history_stores, writer
+from helmdeck_plugins.history.databases import open_sqlite
 from helmdeck_plugins.history.service import LearningHistory
-from helmdeck_plugins.history.sqlite import SqliteStore
 
 FORK = multiprocessing.get_context("fork")
 WORDS = "draft post image table audio report letter photo mail chart boat tide launch brief note page".split()
@@ -117,7 +117,7 @@ def _read(history: LearningHistory) -> Sequence[PlanRecord] | None:
 
 def write_batches(path: str, started: Any) -> None:
     """Write batches of five until the process is killed."""
-    store, number = SqliteStore(path, 30.0), 0
+    store, number = open_sqlite(Path(path), 30.0), 0
     while True:
         store.add_all([make_record(number, "draft a post") for _ in range(5)])
         number += 1
@@ -138,8 +138,8 @@ def kill(rounds: int) -> tuple[int, int, int]:
             time.sleep(0.003 * (number % 7))
             os.kill(process.pid or 0, signal.SIGKILL)
             process.join()
-            store = SqliteStore(path, 30.0)
-            with store.session(writes=False) as session:
+            store = open_sqlite(Path(path), 30.0)
+            with store.database.session(writes=False) as session:
                 (rows,) = session.rows("SELECT COUNT(*) FROM plan_history")[0]
                 (steps,) = session.rows("SELECT COUNT(*) FROM history_step")[0]
                 corrupt += session.rows("PRAGMA integrity_check")[0][0] != "ok"

@@ -18,8 +18,8 @@ from benchmarks.selection.data import DataSet
 from helmdeck_core import Catalog, PlanRecord, RecordedStep, Weight, intent_sha
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_plugins import selection
+from helmdeck_plugins.history.databases import open_sqlite
 from helmdeck_plugins.history.sketch import key_of, sketch
-from helmdeck_plugins.history.sqlite import SqliteStore
 from helmdeck_plugins.lexical.index import LexicalIndex
 
 DAYS, PER_DAY, HABITS, TOP = 30, 12, 12, 12
@@ -59,7 +59,7 @@ def simulate(data: DataSet, seed: int, weights: Mapping[str, float] | None = Non
     key, found = key_of(f"benchmark {seed}"), []
     start = time.time() - DAYS * DAY_S
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteStore(str(Path(folder) / "history.db"), DAYS + 10)
+        store = open_sqlite(Path(folder) / "history.db", DAYS + 10)
         for number, (day, kind, text, needed) in enumerate(_requests(data, rng)):
             now = start + (day + number % PER_DAY / PER_DAY) * DAY_S
             parts = sketch(text, key)

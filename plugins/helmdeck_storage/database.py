@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from contextlib import AbstractContextManager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
@@ -75,6 +74,8 @@ def require_driver(scheme: str) -> None:
 
     :raises StorageError: it is not; the message names the extra.
     """
+    from importlib.util import find_spec
+
     extra, modules = _DRIVERS.get(scheme, ("", ()))
     if missing := [name for name in modules if find_spec(name) is None]:
         raise StorageError(f"{missing[0]} is not installed; install it with: pip install 'helmdeck[{extra}]'")

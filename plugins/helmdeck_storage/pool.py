@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
@@ -51,12 +52,17 @@ class ConnectionPool(Generic[C]):
         self._connect = connect
         self._max_idle = max_idle
         self._limit = limit
-        self._connections: _Connections[C] = _Connections(limit)
+        self._connections = self._new()
+
+    def _new(self) -> _Connections[C]:
+        connections: _Connections[C] = _Connections(self._limit)
+        weakref.finalize(self, _close_idle, connections)  # also at the end of the process
+        return connections
 
     def _own(self) -> _Connections[C]:
         if self._connections.pid != os.getpid():
             _INHERITED.append(self._connections)
-            self._connections = _Connections(self._limit)
+            self._connections = self._new()
         return self._connections
 
     def take(self) -> tuple[C, bool]:
@@ -92,13 +98,16 @@ class ConnectionPool(Generic[C]):
 
     def close(self) -> None:
         """Close the idle connections; a later use opens others. Those in use are given back and kept."""
-        idle = self._own().idle
-        while idle:
-            with contextlib.suppress(Exception):
-                idle.pop().close()
+        _close_idle(self._own())
 
     @staticmethod
     def _freed(connections: _Connections[C]) -> None:
         if connections.free is not None:
             with contextlib.suppress(ValueError):  # it was taken before a fork
                 connections.free.release()
+
+
+def _close_idle(connections: _Connections[C]) -> None:
+    while connections.pid == os.getpid() and connections.idle:
+        with contextlib.suppress(Exception):
+            connections.idle.pop().close()

@@ -99,7 +99,7 @@ def test_server_that_does_not_answer_is_an_error_without_the_password(open_url, 
 
 @pytest.mark.parametrize(("url", "extra"), [("postgresql://localhost/x", "postgres"), ("postgresql:", "postgres")])
 def test_missing_driver_names_the_extra(monkeypatch, tmp_path, url, extra):
-    monkeypatch.setattr("helmdeck_storage.database.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StorageError, match=rf"pip install 'helmdeck\[{extra}\]'"):
         open_database(url, LEDGER, default_file=tmp_path / "x.db")
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from helmdeck_core import PlanRecord, PluginError, RecordedStep
 from helmdeck_history_kit import Scope, record_to_row
 from helmdeck_plugins.history import projections
-from helmdeck_plugins.history.postgres import PostgresStore
+from helmdeck_plugins.history.databases import open_postgres, open_sqlite
 from helmdeck_plugins.history.redis_store import RedisStore
-from helmdeck_plugins.history.sql import SqlStore
-from helmdeck_plugins.history.sqlite import SqliteStore
+from helmdeck_storage import NewerSchemaError
 from helmdeck_testing import HistoryStoreContract
 from helmdeck_testing.history_contract import make_record
 from tests.plugins.databases_support import REDIS_URL, emptied, postgres_schema, redis_prefix
@@ -46,13 +45,13 @@ def redis_url():
 class TestSqlite(HistoryStoreContract):
     @pytest.fixture
     def open_store(self, tmp_path):
-        return lambda keep_days=30.0: SqliteStore(str(tmp_path / "history.db"), keep_days)
+        return lambda keep_days=30.0: open_sqlite(tmp_path / "history.db", keep_days)
 
 
 class TestPostgres(HistoryStoreContract):
     @pytest.fixture
     def open_store(self, empty_postgres):
-        return lambda keep_days=30.0: PostgresStore(empty_postgres, keep_days)
+        return lambda keep_days=30.0: open_postgres(empty_postgres, keep_days)
 
 
 class TestRedis(HistoryStoreContract):
@@ -87,7 +86,7 @@ RECORDS = st.lists(
 @settings(max_examples=10)
 @given(records=RECORDS, sha=SHAS.filter(bool))
 def test_stores_compute_what_follows_from_their_records(tmp_path_factory, records, sha):
-    store = SqliteStore(str(tmp_path_factory.mktemp("h") / "h.db"), 30.0)
+    store = open_sqlite(tmp_path_factory.mktemp("h") / "h.db", 30.0)
     store.add_all(records)
     newest, now, sketch = store.plans("ada"), time.time(), (1, 2, 3, 4)
     assert store.weights("ada", sha, sketch, now) == pytest.approx(projections.weights(newest, sha, sketch, now))
@@ -101,14 +100,14 @@ def test_stores_compute_what_follows_from_their_records(tmp_path_factory, record
     valid = [record for record in kept if record.time >= later - 30 * 86_400]
     assert store.weights("ada", sha, sketch, later) == pytest.approx(projections.weights(valid, sha, sketch, later))
     store.forget("ada", Scope())
-    with store.session(writes=False) as session:
+    with store.database.session(writes=False) as session:
         for table in ("history_part_digest", "history_intent_digest"):
             assert session.rows(f"SELECT * FROM {table}") == [], "nothing that was derived is left"
     store.close()
 
 
 def test_digests_equal_the_statements_that_they_replace(tmp_path):
-    store, rng = SqliteStore(str(tmp_path / "h.db"), 30.0), random.Random(4)
+    store, rng = open_sqlite(tmp_path / "h.db", 30.0), random.Random(4)
     store.add_all(
         [
             make_record(
@@ -125,7 +124,7 @@ def test_digests_equal_the_statements_that_they_replace(tmp_path):
     for _ in range(30):
         sketch = tuple(sorted(rng.sample(range(24), rng.randrange(9))))
         found = store.weights("ada", "x", sketch, now)
-        assert found == pytest.approx(SqlStore.weights(store, "ada", "x", sketch, now))
+        assert found == pytest.approx(store.computed_weights("ada", "x", sketch, now))
         compared += bool(found)
     assert compared > 10
     store.close()
@@ -133,14 +132,14 @@ def test_digests_equal_the_statements_that_they_replace(tmp_path):
 
 STORES = pytest.mark.parametrize(
     ("open_store", "fixture"),
-    [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")],
+    [(open_sqlite, None), (open_postgres, "empty_postgres"), (RedisStore, "redis_url")],
     ids=["sqlite", "postgres", "redis"],
 )
 
 
 @STORES
 def test_groups_follow_from_the_records_in_every_store(request, tmp_path, open_store, fixture):
-    store = open_store(request.getfixturevalue(fixture) if fixture else str(tmp_path / "h.db"), 30.0)
+    store = open_store(request.getfixturevalue(fixture) if fixture else tmp_path / "h.db", 30.0)
     rng, now = random.Random(5), int(time.time())
     records = [
         make_record(
@@ -164,16 +163,16 @@ def test_groups_follow_from_the_records_in_every_store(request, tmp_path, open_s
 
 
 def test_file_of_version_2_gets_its_digests(tmp_path):
-    store = SqliteStore(str(tmp_path / "h.db"), 30.0)
+    store = open_sqlite(tmp_path / "h.db", 30.0)
     store.add(make_record("ada", "x", sketch=(1, 2, 3)))
-    with store.session(writes=True) as session:
+    with store.database.session(writes=True) as session:
         for (name,) in session.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
             session.rows(f"DROP TRIGGER {name}")
         for table in ("history_part_digest", "history_intent_digest"):
             session.rows(f"DROP TABLE {table}")
         session.rows("PRAGMA user_version = 2")
     store.close()
-    again = SqliteStore(str(tmp_path / "h.db"), 30.0)
+    again = open_sqlite(tmp_path / "h.db", 30.0)
     assert list(again.weights("ada", "y" * 16, (1, 2, 3), time.time())) == ["x"]
     again.close()
 
@@ -190,7 +189,7 @@ def write_many(open_store, url, caller, count):
 
 @STORES
 def test_processes_that_write_at_once_lose_no_record(request, tmp_path, open_store, fixture):
-    url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
+    url = request.getfixturevalue(fixture) if fixture else tmp_path / "history.db"
     processes = [FORK.Process(target=write_many, args=(open_store, url, "ada", 25)) for _ in range(4)]
     for process in processes:
         process.start()
@@ -204,7 +203,7 @@ def test_processes_that_write_at_once_lose_no_record(request, tmp_path, open_sto
 
 
 def write_until_killed(path, started):
-    store = SqliteStore(path, 30.0)
+    store = open_sqlite(path, 30.0)
     number = 0
     while True:
         number += 1
@@ -214,16 +213,16 @@ def write_until_killed(path, started):
 
 
 def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
-    path, started = str(tmp_path / "history.db"), FORK.Event()
+    path, started = tmp_path / "history.db", FORK.Event()
     process = FORK.Process(target=write_until_killed, args=(path, started), daemon=True)
     process.start()
     assert started.wait(30)
     os.kill(process.pid, signal.SIGKILL)
     process.join(30)
-    store = SqliteStore(path, 30.0)
+    store = open_sqlite(path, 30.0)
     rows = store.plans("ada", 100_000)
     assert len(rows) >= 15 and len(rows) % 3 == 0, "batches are complete"
-    with store.session(writes=False) as session:
+    with store.database.session(writes=False) as session:
         assert session.rows("PRAGMA integrity_check") == [("ok",)]
         assert session.rows("SELECT COUNT(*) FROM history_step") == [(2 * len(rows),)]
     store.add(make_record())
@@ -233,7 +232,7 @@ def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
 
 @STORES
 def test_store_that_was_open_before_a_fork_works_in_both_processes(request, tmp_path, open_store, fixture):
-    url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
+    url = request.getfixturevalue(fixture) if fixture else tmp_path / "history.db"
     store = open_store(url, 30.0)
     store.add(make_record("parent"))
 
@@ -247,7 +246,7 @@ def test_store_that_was_open_before_a_fork_works_in_both_processes(request, tmp_
 
 
 def test_postgres_store_survives_the_end_of_its_connections(postgres, empty_postgres):
-    store = PostgresStore(f"{empty_postgres}&application_name=helmdeck-ended", 30.0)
+    store = open_postgres(f"{empty_postgres}&application_name=helmdeck-ended", 30.0)
     store.add(make_record())
     ended = (
         postgres[1]
@@ -281,7 +280,7 @@ def test_redis_store_survives_the_end_of_its_connections(redis_url):
 
 
 def test_only_the_owner_can_read_the_files(tmp_path):
-    store = SqliteStore(str(tmp_path / "deep" / "history.db"), 30.0)
+    store = open_sqlite(tmp_path / "deep" / "history.db", 30.0)
     store.add(make_record())
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "deep").iterdir()}
     assert modes == {0o600}
@@ -307,7 +306,7 @@ def test_file_of_version_1_is_upgraded_with_its_records(tmp_path):
         row = ("ada", "a" * 16, "planned", None, "single-action", "m", 1.0, now, '[[1,"blog.draft","f"]]')
         connection.execute("INSERT INTO plan_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     connection.close()
-    store = SqliteStore(str(path), 30.0)
+    store = open_sqlite(path, 30.0)
     (record,) = store.plans("ada")
     expected = PlanRecord(
         caller="ada", intent_sha="a" * 16, outcome="planned", complexity="single-action", model="m", duration_s=1.0,
@@ -316,7 +315,7 @@ def test_file_of_version_1_is_upgraded_with_its_records(tmp_path):
     assert record == expected
     assert list(store.weights("ada", "a" * 16, (), now)) == ["blog.draft"]
     store.close()
-    again = SqliteStore(str(path), 30.0)
+    again = open_sqlite(path, 30.0)
     assert again.plans("ada") == (record,)
     again.close()
 
@@ -326,17 +325,17 @@ def test_newer_schema_is_an_error_that_names_both_versions(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(ValueError, match="version 9, and this release knows up to 3"):
-        SqliteStore(str(path), 30.0)
+    with pytest.raises(NewerSchemaError, match="version 9, and this release knows versions up to 3"):
+        open_sqlite(path, 30.0)
 
 
 def test_newer_schema_in_postgres_is_an_error(postgres, empty_postgres):
-    PostgresStore(empty_postgres, 30.0).close()
+    open_postgres(empty_postgres, 30.0).close()
     table = f"{postgres[2]}.history_schema"
     postgres[1].execute(f"UPDATE {table} SET version = 9")
     try:
-        with pytest.raises(ValueError, match="version 9"):
-            PostgresStore(empty_postgres, 30.0)
+        with pytest.raises(NewerSchemaError, match="version 9"):
+            open_postgres(empty_postgres, 30.0)
     finally:
         postgres[1].execute(f"UPDATE {table} SET version = 2")
 
@@ -347,7 +346,7 @@ def test_newer_version_in_redis_is_an_error(redis_url):
     client = redis.Redis.from_url(REDIS_URL)
     client.set(f"{redis_url.rpartition('=')[2]}:version", 9)
     client.close()
-    with pytest.raises(ValueError, match="versions up to 1"):
+    with pytest.raises(NewerSchemaError, match="versions up to 1"):
         RedisStore(redis_url, 30.0)
 
 
