@@ -14,7 +14,6 @@ from typing import Any
 import attrs
 
 from benchmarks.contrib_wire import COHERE, CONVERSE, PLUGINS, frames
-from helmdeck_catalog_kit import read_catalog
 from helmdeck_core import (
     CallFailed,
     Catalog,
@@ -27,6 +26,7 @@ from helmdeck_core import (
     RankContext,
     Ranker,
     RankIndex,
+    Secrets,
     StopReason,
     StreamStripper,
     Tier,
@@ -36,12 +36,13 @@ from helmdeck_core import (
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
-from helmdeck_plugins.providers.anthropic.wire_format import make_wire_format as make_anthropic
-from helmdeck_plugins.providers.gemini.wire_format import make_wire_format as make_gemini
-from helmdeck_plugins.providers.ollama.wire_format import make_wire_format as make_ollama
-from helmdeck_plugins.providers.openai_chat.wire_format import make_wire_format as make_openai_chat
-from helmdeck_plugins.providers.openai_responses.wire_format import make_wire_format as make_openai_responses
-from helmdeck_provider_kit import HttpResponse, ReaderContext, ResponseReader, Secrets, WireFormat
+from helmdeck_providers import HttpResponse, ReaderContext, ResponseReader, WireFormat
+from helmdeck_providers.wire_formats.anthropic.wire_format import make_wire_format as make_anthropic
+from helmdeck_providers.wire_formats.gemini.wire_format import make_wire_format as make_gemini
+from helmdeck_providers.wire_formats.ollama.wire_format import make_wire_format as make_ollama
+from helmdeck_providers.wire_formats.openai_chat.wire_format import make_wire_format as make_openai_chat
+from helmdeck_providers.wire_formats.openai_responses.wire_format import make_wire_format as make_openai_responses
+from helmdeck_selection import read_catalog
 from helmdeck_testing.deck_factory import make_deck
 
 

@@ -22,8 +22,9 @@ from benchmarks.inputs import Answer, fenced, payload, prose
 from benchmarks.inputs import reasoning as reasoning_block
 from benchmarks.pages import write_between
 from helmdeck_core import DecodeFailed, DecodeStep, ReasoningTag, StopReason
-from helmdeck_plugins import json_repair, reasoning
-from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from helmdeck_reading import json_repair
+from helmdeck_reading import reasoning_tags as reasoning
+from helmdeck_reading.decoder.json_decoder import JsonDecoder as Decoder
 from helmdeck_testing.deck_factory import make_deck
 
 DECODER = make_deck().runtime.decoder

@@ -29,8 +29,8 @@ from pathlib import Path
 import attrs
 
 from benchmarks.pages import write_between
-from helmdeck_gateway.key_counters import KeyCounters
-from helmdeck_gateway.ledger import LEASE_S, Ledger
+from helmdeck_gateway.accounts.key_counters import KeyCounters
+from helmdeck_gateway.accounts.ledger import LEASE_S, Ledger
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, Open

@@ -18,8 +18,8 @@ from helmdeck_provider_bedrock.frames import FrameReader
 from helmdeck_testing import make_deck
 
 DECK = make_deck()
-HOSTILE = importlib.import_module("tests.unit.test_decoder").HOSTILE
-MARKS = importlib.import_module("tests.plugins.test_tool_call_laws").MARKS
+HOSTILE = importlib.import_module("tests.helmdeck_reading.test_decoder").HOSTILE
+MARKS = importlib.import_module("tests.helmdeck_reading.test_tool_call_laws").MARKS
 LENGTHS = (20_000, 80_000)
 
 

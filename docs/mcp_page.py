@@ -19,11 +19,11 @@ HINTS = {
 
 def parts(table: Table) -> list[str]:
     """Return the parts of the page."""
-    from helmdeck_plugins.mcp_server.entries import Tools
-    from helmdeck_plugins.mcp_server.facade import SHOWN, facade_tools
-    from helmdeck_plugins.mcp_server.prompts import PROMPTS
-    from helmdeck_plugins.mcp_server.resources import RESOURCES
-    from helmdeck_plugins.mcp_server.tools import Tool
+    from helmdeck_mcp.server.entries import Tools
+    from helmdeck_mcp.server.facade import SHOWN, facade_tools
+    from helmdeck_mcp.server.prompts import PROMPTS
+    from helmdeck_mcp.server.resources import RESOURCES
+    from helmdeck_mcp.server.tools import Tool
     from helmdeck_testing import make_deck
 
     tools = Tools(make_deck())
@@ -104,7 +104,7 @@ def _hints(hints: Mapping[str, object]) -> str:
 
 
 def _clients() -> Iterable[Sequence[str]]:
-    from helmdeck_plugins.mcp_server import clients
+    from helmdeck_mcp.server import clients
 
     fixed = {name: value for name, value in os.environ.items() if name not in ("XDG_CONFIG_HOME", "CODEX_HOME")}
     with mock.patch.dict(os.environ, fixed, clear=True), mock.patch.object(clients.sys, "platform", "linux"):

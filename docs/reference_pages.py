@@ -210,8 +210,8 @@ def variable(key: str) -> str:
 
 def budgets() -> str:
     """Return the page of the budget table."""
+    from helmdeck_cli.commands.budgets import FLAGS, budget_data, describe_policy
     from helmdeck_core.domain.models import Budget
-    from helmdeck_plugins.commands.budgets import FLAGS, budget_data, describe_policy
     from helmdeck_testing import make_deck
 
     # List prices change with the version of the package that has them.
@@ -388,14 +388,12 @@ def public_names(package: Any) -> dict[str, str]:
 
 def public_api() -> str:
     """Return the page of public names, grouped by module."""
-    import helmdeck_agent
-    import helmdeck_catalog_kit
-    import helmdeck_command_kit
+    import helmdeck_cli
     import helmdeck_core
     import helmdeck_core.cli
-    import helmdeck_pack_kit
-    import helmdeck_provider_kit
-    import helmdeck_run_kit
+    import helmdeck_providers
+    import helmdeck_runs
+    import helmdeck_selection
 
     groups: dict[str, list[str]] = {}
     for name, module in public_names(helmdeck_core).items():
@@ -403,10 +401,10 @@ def public_api() -> str:
     parts = [
         (
             "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
-            "`helmdeck_guards.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
-            "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_catalog_kit` for catalog sources, "
-            "`helmdeck_pack_kit` for packs, `helmdeck_provider_kit` for HTTP providers, `helmdeck_run_kit` for run engines and "
-            "their programs, and `helmdeck_agent` for agents. Everything else is private."
+            "`helmdeck_core.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
+            "`helmdeck_core.cli` and `helmdeck_cli` are for commands, `helmdeck_selection` for catalog sources, "
+            "`helmdeck_runs` for packs, `helmdeck_providers` for HTTP providers, `helmdeck_runs` for run engines and "
+            "their programs, and `helmdeck_runs` for agents. Everything else is private."
         ),
     ]
     for module, names in sorted(groups.items()):
@@ -418,12 +416,12 @@ def public_api() -> str:
         "Public names",
         *parts,
         *_package(helmdeck_core.cli),
-        *_package(helmdeck_command_kit),
-        *_package(helmdeck_catalog_kit),
-        *_package(helmdeck_pack_kit),
-        *_package(helmdeck_provider_kit),
-        *_package(helmdeck_run_kit),
-        *_package(helmdeck_agent),
+        *_package(helmdeck_cli),
+        *_package(helmdeck_selection),
+        *_package(helmdeck_runs),
+        *_package(helmdeck_providers),
+        *_package(helmdeck_runs),
+        *_package(helmdeck_runs),
     )
 
 

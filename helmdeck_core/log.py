@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from helmdeck_core.packages import CAPABILITIES, LIBRARIES
+
 if TYPE_CHECKING:
     from loguru import Logger
 
-# loguru filters by package prefix, so both import packages are named.
-PACKAGES = ("helmdeck_core", "helmdeck_plugins")
+# loguru filters by package, so each one is named.
+PACKAGES = ("helmdeck_core", *LIBRARIES, *CAPABILITIES)
 
 _enabled = False
 _handler: int | None = None

@@ -12,8 +12,8 @@ import pytest
 from helmdeck_core import Helmdeck, ProviderSpec, hookimpl
 from helmdeck_core.cli import options
 from helmdeck_core.resolve.transports import TransportChooser
-from helmdeck_plugins.history import service
-from helmdeck_plugins.packs import questions
+from helmdeck_history import service
+from helmdeck_planner.packs import questions
 from helmdeck_testing import StubProvider
 from tests.loop_lag_support import loop_lag as loop_lag
 from tests.virtual_time_support import virtual_time as virtual_time

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-PACKAGES = ("helmdeck_core", "helmdeck_plugins", "helmdeck_provider_kit", "helmdeck_provider_bedrock")
+PACKAGES = ("helmdeck_core", "helmdeck_providers", "helmdeck_provider_bedrock")
 
 
 class Work(NamedTuple):

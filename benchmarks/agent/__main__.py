@@ -19,8 +19,8 @@ import attrs
 
 from benchmarks.agent.fleet import OUTPUT_TOKENS, REQUESTS, Intent, WeakModel, intents
 from benchmarks.agent.plot import bars
-from helmdeck_agent import Agent
 from helmdeck_core import CallFailed, Entry, Helmdeck, Pack
+from helmdeck_runs import Agent
 from helmdeck_testing import chat_server, make_deck, plugin_with
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "agent.md"

@@ -21,9 +21,9 @@ import attrs
 
 from benchmarks.calibration.models import SHAPES, KnownTrials, SimulatedModel
 from helmdeck_core import Helmdeck
-from helmdeck_plugins.calibration.log import CalibrationLog, Header
-from helmdeck_plugins.calibration.search import SIZES
-from helmdeck_plugins.calibration.session import Calibration, Limits
+from helmdeck_history.calibration.log import CalibrationLog, Header
+from helmdeck_history.calibration.search import SIZES
+from helmdeck_history.calibration.session import Calibration, Limits
 from helmdeck_testing import chat_server, completion
 
 WORKS = 0.80

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from helmdeck_plugins.calibration.search import SIZES
-from helmdeck_plugins.calibration.trials import Trial, TrialMaker
+from helmdeck_history.calibration.search import SIZES
+from helmdeck_history.calibration.trials import Trial, TrialMaker
 
 NUMBER = re.compile(r"[A-Z]-\d{5,8}")
 CEILING = 0.99

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from helmdeck_plugins import continuation
-from helmdeck_plugins.continuation.merge import Merger
+from helmdeck_recovery import continuation
+from helmdeck_recovery.continuation.merge import Merger
 
 MERGER = Merger(continuation.helmdeck_continuation_announcements())
 

@@ -23,12 +23,12 @@ from typing import Any
 
 import attrs
 
-from helmdeck_catalog_kit import read_catalog
 from helmdeck_core import Catalog
+from helmdeck_selection import read_catalog
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-EXAMPLE = ROOT / "plugins" / "helmdeck_plugins" / "data" / "example_catalog.json"
+EXAMPLE = ROOT / "plugins" / "helmdeck_selection" / "catalogs" / "example_catalog.json"
 OWN = tuple(path.stem for path in sorted((HERE / "catalogs").glob("*.json")))
 
 

@@ -21,10 +21,11 @@ import msgspec
 
 atheris: Any = importlib.import_module("atheris")
 
-with atheris.instrument_imports(include=["helmdeck_core", "helmdeck_plugins"]):
+with atheris.instrument_imports(include=["helmdeck_core", "helmdeck_reading"]):
     from helmdeck_core import DecodeFailed, StopReason
-    from helmdeck_plugins import json_repair, reasoning, refusals
-    from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+    from helmdeck_reading import json_repair, refusals
+    from helmdeck_reading import reasoning_tags as reasoning
+    from helmdeck_reading.decoder.json_decoder import JsonDecoder as Decoder
 
     # Lazily loaded modules must be loaded here to be instrumented.
     Decoder([], [])

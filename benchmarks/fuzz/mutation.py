@@ -22,12 +22,12 @@ from typing import Any
 import attrs
 
 from benchmarks.adapters import INTERFACES, deck
-from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Usage
+from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Secrets, Usage
 from helmdeck_core.errors.usage import MAX_TOKENS
-from helmdeck_guards.type_check import misfit
-from helmdeck_plugins import continuation
-from helmdeck_plugins.continuation.merge import Merger
-from helmdeck_provider_kit import HttpResponse, ReaderContext, ResponseReader, Secrets, WireFormat
+from helmdeck_core.hooks.type_check import misfit
+from helmdeck_providers import HttpResponse, ReaderContext, ResponseReader, WireFormat
+from helmdeck_recovery import continuation
+from helmdeck_recovery.continuation.merge import Merger
 from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ScriptedAnswer, ServerFormat
 
 FORMATS: dict[str, ServerFormat] = {

@@ -23,9 +23,10 @@ from typing import Any
 from benchmarks.history.servers import Restart, postgres_server, redis_server
 from benchmarks.pages import write_between
 from helmdeck_core import Helmdeck, HistorySetup, PlanRecord, PluginError, RecordedStep, intent_sha
-from helmdeck_plugins.history import access, helmdeck_history_stores, writer
-from helmdeck_plugins.history.databases import open_sqlite
-from helmdeck_plugins.history.service import LearningHistory
+from helmdeck_history import access, writer
+from helmdeck_history.history import helmdeck_history_stores
+from helmdeck_history.service import LearningHistory
+from helmdeck_history.stores.databases import open_sqlite
 
 FORK = multiprocessing.get_context("fork")
 WORDS = "draft post image table audio report letter photo mail chart boat tide launch brief note page".split()

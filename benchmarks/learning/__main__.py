@@ -28,7 +28,7 @@ from benchmarks.learning.simulation import (
     simulate,
 )
 from benchmarks.selection.data import data_folder, load
-from helmdeck_plugins.commands.eval_plot import curves
+from helmdeck_cli.evaluation.plot import curves
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "learning.md"
 PLOT = PAGE.with_suffix(".svg")

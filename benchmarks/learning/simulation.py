@@ -17,10 +17,10 @@ import attrs
 from benchmarks.selection.data import DataSet
 from helmdeck_core import Catalog, PlanRecord, RecordedStep, Weight, intent_sha
 from helmdeck_core.context.history_prior import with_prior
-from helmdeck_plugins import selection
-from helmdeck_plugins.history.databases import open_sqlite
-from helmdeck_plugins.history.sketch import key_of, sketch
-from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_history.sketch import key_of, sketch
+from helmdeck_history.stores.databases import open_sqlite
+from helmdeck_selection import weights as selection
+from helmdeck_selection.lexical.word_index import LexicalIndex
 
 DAYS, PER_DAY, HABITS, TOP = 30, 12, 12, 12
 SHARES: Mapping[str, float] = {"repeated": 0.35, "rephrased": 0.2, "related": 0.15, "novel": 0.2, "lookalike": 0.1}

@@ -23,9 +23,9 @@ from benchmarks.mcp.abuse import measure
 from benchmarks.mcp.catalogs import deck_of, requests, servers
 from benchmarks.mcp.plot import bars
 from helmdeck_core import CallLimits, Helmdeck
-from helmdeck_plugins.mcp_server.entries import Tools
-from helmdeck_plugins.mcp_server.facade import CALL, DESCRIBE, SEARCH, facade_tools
-from helmdeck_plugins.mcp_server.tools import PLAN, Tool, ToolCall
+from helmdeck_mcp.server.entries import Tools
+from helmdeck_mcp.server.facade import CALL, DESCRIBE, SEARCH, facade_tools
+from helmdeck_mcp.server.tools import PLAN, Tool, ToolCall
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "mcp.md"
 PLOT = PAGE.with_suffix(".svg")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from helmdeck_catalog_kit import read_catalog
 from helmdeck_core import Catalog, CatalogSource, Helmdeck, Pack
+from helmdeck_selection import read_catalog
 from helmdeck_testing import make_deck, plugin_with
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ from pathlib import Path
 import attrs
 
 from benchmarks.runs.workload import PIPELINE, STEPS, definition, make_deck
-from helmdeck_run_kit import Run, RunEngine, RunState, runs_of
+from helmdeck_runs import Run, RunEngine, RunState, runs_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import Helmdeck, Pack, PackContext, Pipeline, hookimpl
-from helmdeck_run_kit import RunState, runs_of
+from helmdeck_runs import RunState, runs_of
 
 STEPS = 50
 

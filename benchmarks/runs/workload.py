@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helmdeck_core import Helmdeck, Pack, PackContext, Pipeline, hookimpl
-from helmdeck_run_kit import runs_of
+from helmdeck_runs import runs_of
 
 PIPELINE = "durable"
 STEPS = 5

@@ -19,12 +19,12 @@ from statistics import fmean
 from benchmarks.selection.data import VARIANTS, DataSet, data_folder, load
 from benchmarks.selection.documents import chinese, documents
 from benchmarks.selection.speed import Timed, large, measure
+from helmdeck_cli.evaluation.plot import curves
 from helmdeck_core import Catalog
-from helmdeck_plugins.commands.eval_plot import curves
-from helmdeck_plugins.lexical.borders import BORDER
-from helmdeck_plugins.lexical.catalog_index import CatalogIndex
-from helmdeck_plugins.lexical.cues import FEATURES
-from helmdeck_plugins.lexical.layout import LAYOUT
+from helmdeck_language.borders import BORDER
+from helmdeck_language.cues import FEATURES
+from helmdeck_language.layout import LAYOUT
+from helmdeck_selection.lexical.ranker import CatalogIndex
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "selection.md"
 PLOT = PAGE.with_suffix(".svg")

@@ -25,11 +25,11 @@ from benchmarks.selection.compose import FOLDS, MODES, Source, compose, fold_of,
 from benchmarks.selection.data import DataSet, load
 from benchmarks.selection.documents import Document, chinese, documents, multiline, requests
 from helmdeck_core import Catalog
-from helmdeck_plugins.lexical import cues, layout
-from helmdeck_plugins.lexical.borders import BORDER
-from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.layout import LAYOUT, Text
-from helmdeck_plugins.lexical.sentences import copies, sentences
+from helmdeck_language import cues, layout
+from helmdeck_language.borders import BORDER
+from helmdeck_language.layout import LAYOUT, Text
+from helmdeck_language.sentences import copies, sentences
+from helmdeck_selection.lexical.word_index import LexicalIndex
 
 WEIGHTS = Path(layout.__file__).with_name("segmentation.json")
 RIDGE = 3.0

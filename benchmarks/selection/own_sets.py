@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.first_use.data import load_requests
-from helmdeck_catalog_kit import read_catalog
+from helmdeck_cli.evaluation.requests import LabelledRequest
 from helmdeck_core import Catalog
-from helmdeck_plugins.commands.eval_requests import LabelledRequest
+from helmdeck_selection import read_catalog
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-EXAMPLE = ROOT / "plugins" / "helmdeck_plugins" / "data" / "example_catalog.json"
+EXAMPLE = ROOT / "plugins" / "helmdeck_selection" / "catalogs" / "example_catalog.json"
 EVERYDAY = ROOT / "benchmarks" / "first_use" / "catalogs"
 
 

@@ -30,12 +30,12 @@ from benchmarks.selection.own_sets import (
     server_catalog,
     server_requests,
 )
+from helmdeck_cli.evaluation.measure import Evaluation, Rank, evaluate
+from helmdeck_cli.evaluation.plot import curves
+from helmdeck_cli.evaluation.requests import LabelledRequest
 from helmdeck_core import Catalog, ProviderSettings, RankContext, Ranker, RankIndex, Ranking
 from helmdeck_core.domain.ranking import should_escalate
-from helmdeck_plugins.commands.eval_measure import Evaluation, Rank, evaluate
-from helmdeck_plugins.commands.eval_plot import curves
-from helmdeck_plugins.commands.eval_requests import LabelledRequest
-from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_selection.lexical.word_index import LexicalIndex
 from helmdeck_testing.deck_factory import make_deck
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "selection-vectors.md"

@@ -1,6 +1,6 @@
 """Two commands: one in a group of its own, one that joins the group of a built-in command."""
 
-from helmdeck_command_kit import add_catalog, whole_number
+from helmdeck_cli import add_catalog, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_json, table
 

@@ -1,7 +1,7 @@
 """A run engine without records: it prints the steps of a run, and executes them."""
 
 from helmdeck_core import RunEngineSpec, hookimpl
-from helmdeck_run_kit import RunRecord, RunSetup, RunState, execute
+from helmdeck_runs import RunRecord, RunSetup, RunState, execute
 
 
 class Printing:

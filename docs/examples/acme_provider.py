@@ -14,7 +14,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_provider_kit import SchemaDialect, constrained
+from helmdeck_providers import SchemaDialect, constrained
 
 WIRE_FORMAT = "acme"
 SCHEMAS = SchemaDialect(

@@ -1,7 +1,7 @@
 """A catalog source that is opened: its entries may change, and it runs them."""
 
-from helmdeck_catalog_kit import read_catalog
 from helmdeck_core import CatalogSource, PackError, PackErrorCode, hookimpl
+from helmdeck_selection import read_catalog
 
 TOOLS = [{"name": "acme.invoice_find", "description": "Find an invoice by number."}]
 

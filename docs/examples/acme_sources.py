@@ -1,7 +1,7 @@
 """A catalog source and a price source: our tools come from a registry, and our prices from a contract."""
 
-from helmdeck_catalog_kit import read_catalog
 from helmdeck_core import CatalogSource, PriceSource, hookimpl
+from helmdeck_selection import read_catalog
 
 REGISTRY = [{"name": "acme.invoice_find", "description": "Find an invoice by number, customer or date."}]
 """Stands for the response of a registry."""

@@ -18,9 +18,10 @@ from helmdeck_core import (
     ToolCallDelta,
     TransientUnknown,
     Usage,
+    echoed,
     hookimpl,
 )
-from helmdeck_provider_kit import (
+from helmdeck_providers import (
     ErrorRules,
     EventDecoder,
     HttpConnection,
@@ -28,7 +29,6 @@ from helmdeck_provider_kit import (
     count,
     decode_body,
     decode_json,
-    echoed,
     failure_of,
     in_context,
     quota,

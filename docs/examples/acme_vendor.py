@@ -1,7 +1,7 @@
 """What only our gateway does: its error codes, and the format of its keys."""
 
 from helmdeck_core import InvalidRequest, RateLimited, SecretPattern, hookimpl
-from helmdeck_provider_kit import Cause, ErrorRules
+from helmdeck_providers import Cause, ErrorRules
 
 
 @hookimpl

@@ -3,7 +3,7 @@
 import sys
 
 from helmdeck_core import PackErrorCode, hookimpl
-from helmdeck_pack_kit import ProgramLimits, effect_hints, program_pack
+from helmdeck_runs import ProgramLimits, effect_hints, program_pack
 
 SCRIPT = """
 import datetime, json, sys

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from helmdeck_agent import Agent
 from helmdeck_core import Helmdeck, Pack, hookimpl
+from helmdeck_runs import Agent
 
 NOTES = ["buy bread"]
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from helmdeck_core import PackContext, PackError, PackErrorCode, PromptVariant, Question, hookimpl
-from helmdeck_pack_kit import pack
+from helmdeck_runs import pack
 
 NAME = "ticket.triage"
 TASK = "ticket"

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from helmdeck_core import PackContext, hookimpl
-from helmdeck_pack_kit import pack
+from helmdeck_runs import pack
 
 
 class Counted(msgspec.Struct):

@@ -6,12 +6,12 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.calls.model_text import is_blank_loop, loop_of
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_guards.model_text import is_blank_loop, loop_of
 
 
 @attrs.frozen

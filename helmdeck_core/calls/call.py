@@ -19,6 +19,7 @@ from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.completer import TurnSetup
 from helmdeck_core.calls.models import suggest_models
+from helmdeck_core.calls.new_text import NewText
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
@@ -39,8 +40,7 @@ from helmdeck_core.errors import (
     RequestKind,
     Usage,
 )
-from helmdeck_guards.new_text import NewText
-from helmdeck_guards.timeouts import Deadline, Limited
+from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ import attrs
 import msgspec
 
 from helmdeck_core.calls.history_trimming import drop_oldest_turns
+from helmdeck_core.calls.model_text import loop_of
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery import NextAttempt
@@ -14,7 +15,6 @@ from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Role, StopReaso
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
 from helmdeck_core.resolve.budgets import BudgetResolver
-from helmdeck_guards.model_text import loop_of
 
 
 @attrs.frozen

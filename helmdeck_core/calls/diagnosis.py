@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from helmdeck_core.calls.model_text import excerpt_of, loop_of
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.errors import FailureClass
-from helmdeck_guards.model_text import excerpt_of, loop_of
 
 _TRUNCATED = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
 _FINISHED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))

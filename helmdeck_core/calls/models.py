@@ -10,8 +10,8 @@ from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.domain.chat import ListingProvider, ModelInfo
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, InvalidRequest
-from helmdeck_guards.redaction import quoted
-from helmdeck_guards.suggestions import similar
+from helmdeck_core.redaction import quoted
+from helmdeck_core.suggestions import similar
 
 NOT_FOUND = "not_found"
 """The sub-cause of a model that its provider does not know."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import attrs
 
+from helmdeck_core.calls.new_text import NewText
 from helmdeck_core.calls.operation import copy_response
 from helmdeck_core.domain.chat import ChatDelta, ChatResponse
 from helmdeck_core.domain.continuation import Continuation, TerminalReason
-from helmdeck_guards.new_text import NewText
 
 
 class PartialAnswer:

@@ -17,7 +17,7 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Prov
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import SCHEMA_REFUSED, CallFailed, HelmdeckError, Usage
-from helmdeck_guards.type_check import misfit
+from helmdeck_core.hooks.type_check import misfit
 
 Chunks = AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]
 """The chunks of a response in batches, and last the whole response."""

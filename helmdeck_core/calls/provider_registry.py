@@ -17,8 +17,7 @@ from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.domain.vendor_data import ErrorRuleSet
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
-from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_guards.redaction import (
+from helmdeck_core.redaction import (
     MIN_TELLING_CHARS,
     REDACTED,
     Secrets,
@@ -28,7 +27,8 @@ from helmdeck_guards.redaction import (
     without_cut_secret,
     without_scheme,
 )
-from helmdeck_guards.suggestions import did_you_mean
+from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.suggestions import did_you_mean
 
 _LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")
 _MIN_UNIQUE_CHARS = 8

@@ -7,11 +7,11 @@ from typing import Any
 import attrs
 
 from helmdeck_core.calls.diagnosis import empty_sub_cause, undecodable
+from helmdeck_core.calls.model_text import excerpt_of
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, FailureClass, ProviderUnavailable
-from helmdeck_guards.model_text import excerpt_of
 
 
 def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:

@@ -2,7 +2,7 @@
 
 A command of a plugin prints with the names of this package, so that it behaves like a built-in one: results go to standard
 output, messages to standard error, errors end with the documented exit codes, and ``--json`` works. For options, input and
-progress there is ``helmdeck_command_kit``.
+progress there is ``helmdeck_cli``.
 
 Commands import the modules that they need when they run, so that ``helmdeck --help`` stays fast.
 """
@@ -31,10 +31,10 @@ from helmdeck_core.cli.printing import show_error as show_error
 from helmdeck_core.cli.printing import show_json as show_json
 from helmdeck_core.cli.runner import load_commands as load_commands
 from helmdeck_core.cli.runner import main as main
-from helmdeck_guards.terminal import clean as clean
-from helmdeck_guards.terminal import hanging as hanging
-from helmdeck_guards.terminal import inline_json as inline_json
-from helmdeck_guards.terminal import labelled as labelled
-from helmdeck_guards.terminal import table as table
-from helmdeck_guards.terminal import terminal_width as terminal_width
-from helmdeck_guards.terminal import width_of as width_of
+from helmdeck_core.cli.terminal import clean as clean
+from helmdeck_core.cli.terminal import hanging as hanging
+from helmdeck_core.cli.terminal import inline_json as inline_json
+from helmdeck_core.cli.terminal import labelled as labelled
+from helmdeck_core.cli.terminal import table as table
+from helmdeck_core.cli.terminal import terminal_width as terminal_width
+from helmdeck_core.cli.terminal import width_of as width_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import error_message
-from helmdeck_guards.terminal import labelled
+from helmdeck_core.cli.terminal import labelled
 
 if TYPE_CHECKING:
     from helmdeck_core.errors import Attempt, CallFailed

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from helmdeck_core.cli import options
 from helmdeck_core.cli.exit_codes import MEANINGS, error_message
 from helmdeck_core.cli.registry import CommandRegistry
-from helmdeck_guards.terminal import table
+from helmdeck_core.cli.terminal import table
 
 DESCRIPTION = "Dependable structured answers from a mixed fleet of models."
 EXAMPLES = """\

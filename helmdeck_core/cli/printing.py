@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from helmdeck_core.cli.exit_codes import OutputError
-from helmdeck_guards.terminal import clean, json_text
+from helmdeck_core.cli.terminal import clean, json_text
 
 
 def prepare_streams() -> None:

@@ -12,7 +12,7 @@ from helmdeck_core.domain.commands import Command
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
 from helmdeck_core.hooks.calls import Contribution, collect
 from helmdeck_core.hooks.manager import Plugins, load_plugins
-from helmdeck_guards.suggestions import nearest
+from helmdeck_core.suggestions import nearest
 
 HOOK = "helmdeck_commands"
 

@@ -20,8 +20,8 @@ from helmdeck_core.config.structure import (
     without_none,
 )
 from helmdeck_core.config.types import Config, SecretRef, is_catalog_file
+from helmdeck_core.encoding import without_byte_order_mark
 from helmdeck_core.errors import ConfigError, Mistake
-from helmdeck_guards.encoding import without_byte_order_mark
 
 FILE_NAME = "helmdeck.toml"
 ENV_PREFIX = "HELMDECK_"

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import attrs
 
 from helmdeck_core.config.types import Config, SecretRef, is_hidden
+from helmdeck_core.config.validators import Invalid
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import ConfigError, Mistake
-from helmdeck_guards.redaction import NOT_SHOWN, shown_url
-from helmdeck_guards.suggestions import did_you_mean
-from helmdeck_guards.validators import Invalid
+from helmdeck_core.redaction import NOT_SHOWN, shown_url
+from helmdeck_core.suggestions import did_you_mean
 
 KeyPath = tuple[str, ...]
 Origins = Mapping[KeyPath, str]

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.domain.ranking import CONFIDENCE
-from helmdeck_guards.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
+from helmdeck_core.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
 
 
 def _shown_url(url: str | None) -> str:

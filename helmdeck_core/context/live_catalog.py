@@ -16,8 +16,8 @@ from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.domain.events import CatalogSourceFailed
 from helmdeck_core.errors import ConfigError, Mistake
 from helmdeck_core.hooks.calls import describe_error
+from helmdeck_core.redaction import quoted
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_guards.redaction import quoted
 
 
 class LiveCatalog:

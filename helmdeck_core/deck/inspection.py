@@ -53,7 +53,7 @@ class Inspection:
 
     @property
     def history(self) -> Any:
-        """The history of plans, a ``helmdeck_history_kit.DeckHistory``; it is empty where no store is configured."""
+        """The history of plans, a ``helmdeck_history.DeckHistory``; it is empty where no store is configured."""
         return self._runner.history
 
     def can_run(self, entry_id: str) -> bool:
@@ -62,7 +62,7 @@ class Inspection:
 
     @property
     def runs(self) -> Any:
-        """The run engine, a ``helmdeck_run_kit.RunEngine``, which executes and records runs of pipelines and agents."""
+        """The run engine, a ``helmdeck_runs.RunEngine``, which executes and records runs of pipelines and agents."""
         return self._runner.runs
 
     def rank(self, intent: str, *, model: str | None = None, caller: str = LOCAL_CALLER) -> Ranking:

@@ -20,7 +20,7 @@ from helmdeck_core.domain.transports import Transport, TransportSettings
 from helmdeck_core.domain.vendor_data import ErrorRuleSet
 from helmdeck_core.errors import Attempt, total_cost
 from helmdeck_core.errors import Usage as Usage
-from helmdeck_guards.redaction import hidden, hidden_texts, shown_url
+from helmdeck_core.redaction import hidden, hidden_texts, shown_url
 
 
 class StopReason(enum.StrEnum):

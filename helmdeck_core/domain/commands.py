@@ -20,7 +20,7 @@ class Command:
     :ivar summary: one line for the help.
     :ivar configure: adds the arguments of the command to its parser; the runner adds the global options.
     :ivar run: executes the command and returns the exit code; ``arguments.make_deck()`` returns a deck that follows the
-        global options. ``helmdeck_core.cli`` and ``helmdeck_command_kit`` have the functions that print, read input and wait.
+        global options. ``helmdeck_core.cli`` and ``helmdeck_cli`` have the functions that print, read input and wait.
     :ivar check: takes the ``Runtime`` and returns the mistakes in the part of the configuration that only the command reads;
         ``helmdeck config check`` reports them.
     :ivar group_summary: one line about the group for its help; the first one that a command of the group gives is shown.

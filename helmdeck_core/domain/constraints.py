@@ -99,7 +99,7 @@ class ResponseFormat:
 
     With ``json_schema``, the schema is requested. With ``json_object``, it is an offer: any JSON is accepted, and a provider
     with constrained decoding should use the schema. A provider leaves out an unsupported kind and reports it in
-    ``downgrades``. ``helmdeck_provider_kit.constrained`` computes what a provider sends.
+    ``downgrades``. ``helmdeck_providers.constrained`` computes what a provider sends.
 
     :ivar schema: the schema, or the most exact one of an offer; building one may take a millisecond.
     """

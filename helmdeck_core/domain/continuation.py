@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 
 import attrs
 
+from helmdeck_core.domain.patterns import pattern_problem
 from helmdeck_core.errors import AttemptRequest
-from helmdeck_guards.patterns import pattern_problem
 
 
 class TurnState(enum.StrEnum):

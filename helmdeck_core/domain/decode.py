@@ -9,8 +9,8 @@ import attrs
 import msgspec
 
 from helmdeck_core.domain.chat import StopReason
+from helmdeck_core.domain.patterns import pattern_problem
 from helmdeck_core.errors import FAILURES, CallFailed, FailureClass, HelmdeckError
-from helmdeck_guards.patterns import pattern_problem
 
 T = TypeVar("T")
 

@@ -8,16 +8,16 @@ from typing import Any, Protocol, Self, TypeVar
 
 import attrs
 
+from helmdeck_core.artifacts import ArtifactFolder
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind, OpenSource
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import History
+from helmdeck_core.domain.pack_services import PackLogger, PackMemory
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.domain.tasks import Task
-from helmdeck_guards.artifacts import ArtifactFolder
-from helmdeck_guards.pack_services import PackLogger, PackMemory
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class PackContext(Protocol):
 
     @property
     def runs(self) -> Any:
-        """The run engine of the deck, a ``helmdeck_run_kit.RunEngine``."""
+        """The run engine of the deck, a ``helmdeck_runs.RunEngine``."""
         ...
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> Coroutine[Any, Any, Mapping[str, Any]]:

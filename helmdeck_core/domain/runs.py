@@ -23,7 +23,7 @@ class Pipeline:
 
 @attrs.frozen(kw_only=True)
 class RunProgram:
-    """What runs of one kind execute; ``helmdeck_run_kit`` describes the types.
+    """What runs of one kind execute; ``helmdeck_runs`` describes the types.
 
     :ivar name: the ``kind`` of its runs.
     :ivar run: takes ``Run``, ``RunSteps`` and ``RunContext``; returns data that JSON can represent. It is deterministic
@@ -37,7 +37,7 @@ class RunProgram:
 
 @attrs.frozen(kw_only=True)
 class RunEngineSpec:
-    """A way to execute runs; ``open`` takes the fields of ``helmdeck_run_kit.RunSetup`` by name, and returns a ``RunEngine``."""
+    """A way to execute runs; ``open`` takes the fields of ``helmdeck_runs.RunSetup`` by name, and returns a ``RunEngine``."""
 
     name: str
     open: Callable[..., Any]

@@ -1,11 +1,18 @@
-"""Call traces: the recorded events of one finished call."""
+"""Call traces: the recorded events of one finished call, and the trace context that it belongs to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
+
+from helmdeck_core.domain import EMPTY
+
+TRACE_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("helmdeck_trace_context", default=EMPTY)
+"""The W3C trace context of the running call: the headers ``traceparent`` and ``tracestate``, which providers send with their
+requests. A server sets it for the task of a request; empty for none."""
 
 
 @attrs.frozen(kw_only=True)

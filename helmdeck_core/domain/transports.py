@@ -13,7 +13,7 @@ from typing import Protocol
 import attrs
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_guards.redaction import hidden_texts, shown_url
+from helmdeck_core.redaction import hidden_texts, shown_url
 
 
 class TransportError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from helmdeck_guards.patterns import pattern_problem
+from helmdeck_core.domain.patterns import pattern_problem
 
 
 @attrs.frozen(kw_only=True)
@@ -12,7 +12,7 @@ class ErrorRuleSet:
     """Rules that map error responses of one vendor to failure classes.
 
     The core only selects the rules of a provider; the provider interprets them. Providers that are based on
-    ``helmdeck_provider_kit`` use its subclass ``ErrorRules``.
+    ``helmdeck_providers`` use its subclass ``ErrorRules``.
 
     :ivar name: name of the set, such as the vendor's; empty for rules that are not contributed.
     :ivar providers: providers that the rules apply to, by name or by kind; empty for all.

@@ -13,8 +13,8 @@ import attrs
 
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
 from helmdeck_core.hooks.manager import Plugins
-from helmdeck_guards.redaction import Secrets, without
-from helmdeck_guards.type_check import misfit
+from helmdeck_core.hooks.type_check import misfit
+from helmdeck_core.redaction import Secrets, without
 
 T = TypeVar("T")
 R = TypeVar("R")

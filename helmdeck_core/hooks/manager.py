@@ -17,10 +17,10 @@ import pluggy
 
 from helmdeck_core import hookspecs
 from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadError
-from helmdeck_guards.suggestions import did_you_mean
+from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
+from helmdeck_core.suggestions import did_you_mean
 
 GROUP = "helmdeck"
-BUILTINS_PACKAGE = "helmdeck_plugins"
 PREFIX = "helmdeck_"
 HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
 
@@ -140,8 +140,7 @@ def load_plugins(
 
 
 def _builtins(commands_only: bool) -> list[_Candidate]:
-    package = importlib.import_module(BUILTINS_PACKAGE)
-    table: dict[str, str] = package.COMMANDS if commands_only else package.BUILTINS
+    table = builtin_commands() if commands_only else builtin_plugins()
     return [
         _Candidate(name, "built-in", target, lambda target=target: importlib.import_module(target))
         for name, target in table.items()

@@ -73,7 +73,7 @@ def helmdeck_error_rules() -> Sequence[ErrorRuleSet]:
 
     Called once when a deck is made. ``ProviderSettings.error_rules`` has the sets that name the provider; they come first.
 
-    :returns: Rule sets, usually ``helmdeck_provider_kit.ErrorRules``. Empty for none.
+    :returns: Rule sets, usually ``helmdeck_providers.ErrorRules``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

@@ -14,6 +14,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import log
+from helmdeck_core.artifacts import ArtifactError, ArtifactFolder, artifact_folder
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.config.validate import missing_options, pack_options
 from helmdeck_core.context.library import Library
@@ -21,6 +22,7 @@ from helmdeck_core.domain.catalog import Catalog, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import History, HistorySetup, HistorySpec, HistoryStoreSpec
+from helmdeck_core.domain.pack_services import PackLogger, PackMemory, ProgressText
 from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
 from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
@@ -28,12 +30,10 @@ from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed, describe_error
+from helmdeck_core.json_schema import MAX_WORK, schema_problems
+from helmdeck_core.redaction import Secrets, url_secrets
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_guards.artifacts import ArtifactError, ArtifactFolder, artifact_folder
-from helmdeck_guards.json_schema import MAX_WORK, schema_problems
-from helmdeck_guards.pack_services import PackLogger, PackMemory, ProgressText
-from helmdeck_guards.redaction import Secrets, url_secrets
-from helmdeck_guards.suggestions import did_you_mean
+from helmdeck_core.suggestions import did_you_mean
 
 T = TypeVar("T")
 

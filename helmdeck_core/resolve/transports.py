@@ -10,7 +10,7 @@ from helmdeck_core.config.types import Config, ProviderConfig
 from helmdeck_core.domain.transports import Transport, TransportSettings, TransportSpec
 from helmdeck_core.errors import InvalidRequest, Mistake
 from helmdeck_core.hooks.calls import Contribution
-from helmdeck_guards.suggestions import did_you_mean
+from helmdeck_core.suggestions import did_you_mean
 
 Transports = Mapping[str, Contribution[TransportSpec]]
 

@@ -1,24 +1,12 @@
 """The gateway: serves a deck with the APIs of OpenAI and Anthropic, so that existing clients only change a URL.
 
-Requires the extra ``serve``; ``helmdeck serve`` starts it. ``Gateway(deck).app`` is an ASGI application for other servers.
+- **In**: HTTP requests of chat, Responses, Messages, embeddings; keys with limits.
+- **Out**: responses and streams in the client's dialect, metrics, spend per key.
+- **Hooks**: ``helmdeck_commands`` (``helmdeck serve``, ``helmdeck keys``), ``helmdeck_event_sinks``, ``helmdeck_secret_patterns``.
+- **Begin** with ``app`` (the ASGI application), ``endpoints.calls`` (one request), ``dialects`` (reading and writing),
+  ``calls.service`` (one call of the deck), ``accounts`` (keys, limits, spend), ``stores`` and ``serving`` (processes).
 """
 
-from __future__ import annotations
+from helmdeck_core.public_names import export_from_stub
 
-from typing import TYPE_CHECKING, Any
-
-from helmdeck_gateway.principals import Authoriser as Authoriser
-from helmdeck_gateway.principals import Principal as Principal
-from helmdeck_gateway.problems import Problem as Problem
-from helmdeck_gateway.settings import GatewaySettings as GatewaySettings
-
-if TYPE_CHECKING:
-    from helmdeck_gateway.app import Gateway as Gateway
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Gateway":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from helmdeck_gateway.app import Gateway
-
-    return Gateway
+__getattr__, __dir__ = export_from_stub(__name__, __file__)

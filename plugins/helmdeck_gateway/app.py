@@ -13,18 +13,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from helmdeck_core import Helmdeck
-from helmdeck_gateway import chat_dialect, messages_dialect
-from helmdeck_gateway.access import Access
-from helmdeck_gateway.counters import Counters
-from helmdeck_gateway.embeddings import EmbeddingsEndpoint
-from helmdeck_gateway.endpoint import CallEndpoint, CountTokens, Door, headers_of
-from helmdeck_gateway.memory import Memory
-from helmdeck_gateway.models import list_models
-from helmdeck_gateway.openapi import document
-from helmdeck_gateway.principals import Authoriser, NoKeys, SharedKey
+from helmdeck_gateway.accounts.access import Access
+from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
+from helmdeck_gateway.calls.service import Service
+from helmdeck_gateway.dialects import chat as chat_dialect
+from helmdeck_gateway.dialects import messages as messages_dialect
+from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door, headers_of
+from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
+from helmdeck_gateway.endpoints.models import list_models
+from helmdeck_gateway.endpoints.openapi import document
+from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
+from helmdeck_gateway.http_server.counters import Counters
+from helmdeck_gateway.memory.gateway_memory import Memory
 from helmdeck_gateway.problems import Problem, problem_of
-from helmdeck_gateway.responses_endpoint import ResponsesEndpoint
-from helmdeck_gateway.service import Service
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores import GatewayStore
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import EMPTY, ConfigError, Mistake, SecretRef, above_zero, read_options
-from helmdeck_gateway.aliases import Alias, read_aliases
+from helmdeck_gateway.calls.aliases import Alias, read_aliases
 from helmdeck_gateway.stores import SCHEMES
 
 AT_MOST: Mapping[str, int] = {"port": 65_535, "workers": 256}

@@ -9,24 +9,6 @@ and errors without secrets (``StorageError``). It has no tables of its own, and 
 ``helmdeck_storage.contract`` is the suite that all stores pass. Begin with ``schema.py``, then ``database.py`` and ``sqlite.py``.
 """
 
-from functools import cache
-from importlib import import_module
-from pathlib import Path
+from helmdeck_core.public_names import export_from_stub
 
-
-@cache
-def _modules() -> dict[str, str]:
-    """The defining module of each public name, read from lines such as ``from helmdeck_storage.x import Y as Y``."""
-    lines = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8").splitlines()
-    imports = [line.split() for line in lines if line.startswith("from ")]
-    return {words[3]: words[1] for words in imports}
-
-
-def __getattr__(name: str) -> object:
-    if name == "__all__":
-        return sorted(_modules())
-    if name.startswith("__") or name not in _modules():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_modules()[name]), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = export_from_stub(__name__, __file__)

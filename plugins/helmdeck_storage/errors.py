@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from helmdeck_core import HelmdeckError
-from helmdeck_guards.redaction import Secrets, quoted, url_secrets
+from helmdeck_core import HelmdeckError, Secrets, quoted, url_secrets
 
 
 @attrs.frozen

@@ -29,10 +29,10 @@ from helmdeck_core import (
     ModelInfo,
     Provider,
     RateLimited,
+    Secrets,
     StopReason,
     StreamingProvider,
 )
-from helmdeck_guards.redaction import Secrets
 from helmdeck_testing.contract_requests import TOOL, RequestContract
 from helmdeck_testing.contract_runner import Act, answered
 from helmdeck_testing.fault_server import CALL, FAULT, MODELS, MODES, RETRY_AFTER_S, STATUSES, FailingServer

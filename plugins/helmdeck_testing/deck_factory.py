@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from helmdeck_core import Helmdeck, ProviderSettings
+from helmdeck_core import Helmdeck, ProviderSettings, builtin_plugins
 
 
 def make_deck(
@@ -39,7 +39,7 @@ def make_deck(
 
 def unless_built_in(plugin: object) -> tuple[object, ...]:
     """Return the plugin for ``make_deck``; nothing for one that every deck has already."""
-    return () if getattr(plugin, "__name__", "").startswith("helmdeck_plugins.") else (plugin,)
+    return () if getattr(plugin, "__name__", "") in builtin_plugins().values() else (plugin,)
 
 
 def provider_settings(name: str, **fields: Any) -> ProviderSettings:

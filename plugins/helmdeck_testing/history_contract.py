@@ -10,7 +10,7 @@
             return lambda keep_days=30.0: AcmeStore(acme_database, keep_days)
 
 The fixture returns a function that opens a store on the same storage each time; the storage is empty before each test. Tests of
-optional parts (see ``helmdeck_history_kit``) are skipped if the store does not have them.
+optional parts (see ``helmdeck_history``) are skipped if the store does not have them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import attrs
 import pytest
 
 from helmdeck_core import UNKNOWN_TOOL, HistoryStore, PlanRecord, RecordedStep
-from helmdeck_history_kit import (
+from helmdeck_history import (
     HALF_LIFE_S,
     BatchingStore,
     ClosingStore,

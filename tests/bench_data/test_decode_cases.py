@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from helmdeck_core import DecodeFailed, StopReason
-from helmdeck_plugins import json_repair, reasoning, refusals
-from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
+from helmdeck_reading import json_repair, refusals
+from helmdeck_reading import reasoning_tags as reasoning
+from helmdeck_reading.decoder.json_decoder import JsonDecoder as Decoder
 
 DATA = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[3] / "shared" / "bench") / "decode"
 DECODER = Decoder(

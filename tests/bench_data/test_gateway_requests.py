@@ -14,7 +14,7 @@ from helmdeck_core import ToolCall
 from helmdeck_testing import ScriptedAnswer
 from helmdeck_testing.server_formats import SERVER_FORMATS
 from tests.case_support import each_case
-from tests.plugins.gateway_support import DIALECTS, KINDS, FormatServer, running_gateway, upstream
+from tests.helmdeck_gateway.gateway_support import DIALECTS, KINDS, FormatServer, running_gateway, upstream
 
 DATA = Path(os.environ.get("CLIENT_REQUESTS") or Path(__file__).parents[3] / "shared" / "fixtures" / "clients")
 FAMILIES = ("openai-chat", "openai-responses", "anthropic")

@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks import adapters
 from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Message, Role, TextPart
-from helmdeck_provider_kit import HttpProvider
+from helmdeck_providers import HttpProvider
 from helmdeck_testing import Chunks, provider_settings
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from helmdeck_storage import (
 from helmdeck_storage import pool as pool_module
 from helmdeck_storage.contract import LEDGER
 from helmdeck_storage.pool import ConnectionPool
-from tests.plugins.databases_support import postgres_schema, redis_prefix
+from tests.databases_support import postgres_schema, redis_prefix
 
 
 class Connection:

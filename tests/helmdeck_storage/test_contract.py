@@ -4,7 +4,7 @@ import pytest
 
 from helmdeck_storage import PostgresDatabase, RedisServer, SqliteDatabase
 from helmdeck_storage.contract import LEDGER, RedisLedger, SqlLedger, StorageContract
-from tests.plugins.databases_support import REDIS_URL, postgres_schema, redis_prefix
+from tests.databases_support import REDIS_URL, postgres_schema, redis_prefix
 
 
 class TestSqlite(StorageContract):

@@ -13,11 +13,11 @@ import pytest
 from helmdeck_core import RecordedStep
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.records import Period
-from helmdeck_plugins.history.databases import open_postgres, open_sqlite
-from helmdeck_plugins.run_engines.records import Records
-from helmdeck_plugins.traces import TraceSink
-from helmdeck_run_kit import RunState
-from tests.plugins.databases_support import postgres_schema
+from helmdeck_history.stores.databases import open_postgres, open_sqlite
+from helmdeck_runs import RunState
+from helmdeck_runs.engines.records import Records
+from helmdeck_telemetry.traces import TraceSink
+from tests.databases_support import postgres_schema
 
 DUMPS = Path(__file__).parents[1] / "data" / "storage"
 NOON_S = 1_795_348_800.0

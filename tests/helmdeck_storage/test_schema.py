@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from helmdeck_storage import NewerSchemaError, PostgresDatabase, Schema, SqliteDatabase
-from tests.plugins.databases_support import postgres_schema
+from tests.databases_support import postgres_schema
 
 FIRST = Schema(name="notes", version=1, tables=("CREATE TABLE notes (text TEXT NOT NULL)",))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import helmdeck_core
-import helmdeck_pack_kit
-import helmdeck_provider_kit
+import helmdeck_providers
+import helmdeck_runs
 from helmdeck_testing import make_deck
 
 ROOT = Path(__file__).parents[2]
@@ -92,8 +92,8 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
                     top == module
                     or not top.startswith(("helmdeck", "plugins", "tests", "contrib"))
                     or (source == "helmdeck_core" and name in helmdeck_core.__all__)
-                    or (source == "helmdeck_provider_kit" and name in vars(helmdeck_provider_kit))
-                    or (source == "helmdeck_pack_kit" and name in vars(helmdeck_pack_kit))
+                    or (source == "helmdeck_providers" and name in vars(helmdeck_providers))
+                    or (source == "helmdeck_runs" and name in vars(helmdeck_runs))
                 ), where
 
 
@@ -103,8 +103,8 @@ def test_it_imports_libraries_only_that_helmdeck_brings(folder, module):
         *sys.stdlib_module_names,
         *brought,
         "helmdeck_core",
-        "helmdeck_pack_kit",
-        "helmdeck_provider_kit",
+        "helmdeck_runs",
+        "helmdeck_providers",
         module,
     }
     for path in sources(folder):

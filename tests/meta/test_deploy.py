@@ -11,8 +11,8 @@ import pytest
 from helmdeck_core import Config, LoadedConfig
 from helmdeck_core.config.load import load_config
 from helmdeck_gateway import Gateway, GatewaySettings
-from helmdeck_gateway.command import with_sinks
-from helmdeck_gateway.server import LAST_ERRORS_S
+from helmdeck_gateway.commands.serve import with_sinks
+from helmdeck_gateway.http_server.server import LAST_ERRORS_S
 from helmdeck_testing import make_deck
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed; it reads the files for Kubernetes and Compose")
@@ -62,7 +62,7 @@ def test_configurations_are_valid(name, tmp_path):
     loaded = load_config(file=file, environ={})
     assert loaded.mistakes == ()
     with make_deck(config=tomllib.loads(CONFIGS[name])) as deck:
-        from helmdeck_gateway.config_source import gateway_mistakes
+        from helmdeck_gateway.http_server.config_source import gateway_mistakes
 
         assert gateway_mistakes(deck.runtime) == ()
     assert "traces" in with_sinks(LoadedConfig(Config(), {}), has_traces=True).config.events.sinks

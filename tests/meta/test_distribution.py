@@ -10,20 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = (
-    "helmdeck_core",
-    "helmdeck_guards",
-    "helmdeck_agent",
-    "helmdeck_catalog_kit",
-    "helmdeck_command_kit",
-    "helmdeck_gateway",
-    "helmdeck_history_kit",
-    "helmdeck_pack_kit",
-    "helmdeck_plugins",
-    "helmdeck_provider_kit",
-    "helmdeck_run_kit",
-    "helmdeck_testing",
-)
+PACKAGES = ("helmdeck_core", *sorted(path.parent.name for path in ROOT.glob("plugins/*/__init__.py")))
 CONTRIBS = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("contrib_*/*/pyproject.toml"))
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".benchmarks", "build", "dist"
@@ -60,7 +47,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel):
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert top_level(names) == {*PACKAGES, f"helmdeck-{version}.dist-info"}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
-    assert "helmdeck_plugins/data/example_catalog.json" in names
+    assert "helmdeck_selection/catalogs/example_catalog.json" in names
     templates = {path.relative_to(ROOT / "plugins").as_posix() for path in ROOT.glob("plugins/**/*.tmpl")}
     assert len(templates) > 20
     assert templates <= set(names)

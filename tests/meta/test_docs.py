@@ -41,7 +41,7 @@ from helmdeck_core.cli.runner import split
 from helmdeck_core.config.types import PluginsConfig
 from helmdeck_testing import Chunks, make_deck, provider_settings
 from tests.case_support import each_case
-from tests.unit.cli_support import environment
+from tests.cli_support import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -25,7 +25,7 @@ from helmdeck_core import (
     WrongShape,
 )
 from helmdeck_core.hooks.contributions import hook_specifications
-from helmdeck_run_kit import Run
+from helmdeck_runs import Run
 from helmdeck_testing import Reply, StubProvider, make_deck, plugin_with, scripted_provider
 from tests.case_support import each_case
 

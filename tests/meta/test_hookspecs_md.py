@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from helmdeck_cli.printing.hook_reference import hooks, hooks_page
+from helmdeck_core.hooks.builtins import builtin_plugins
 from helmdeck_core.hooks.contributions import hook_specifications
-from helmdeck_plugins import BUILTINS
-from helmdeck_plugins.commands.hook_reference import hooks, hooks_page
 from tests.case_support import each_case
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +44,8 @@ def test_a_section_has_heading_signature_kind_and_every_argument(page, hook):
 
 def test_every_built_in_plugin_is_named_at_its_hooks_with_the_way_to_replace_it():
     sections = hooks_page().split("\n## ")[1:]
-    assert {plugin for plugin in BUILTINS if any(f"- plugin `{plugin}`" in section for section in sections)} == set(
-        BUILTINS
-    )
+    named = {plugin for plugin in builtin_plugins() if any(f"- plugin `{plugin}`" in section for section in sections)}
+    assert named == set(builtin_plugins())
     assert all("block it: `[plugins] disable" in section for section in sections if "- plugin `" in section)
     trim_steps = next(section for section in sections if section.startswith("helmdeck_trim_steps"))
     assert "`description.firstSentence`" in trim_steps and "contribute one of the same name" in trim_steps

@@ -22,7 +22,7 @@ PATHS = (
     "benchmarks/*.md",
     "benchmarks/**/*.py",
     "helmdeck_core/**/*.py",
-    "helmdeck_guards/**/*.py",
+    "helmdeck_core/**/*.py",
     "plugins/*/**/*.py",
     "contrib_*/*/README.md",
     "contrib_*/*/src/**/*.py",

@@ -1,4 +1,4 @@
-"""Import rules: the core imports no plugin and names no behaviour; plugins use only public names."""
+"""Import rules: the core imports no plugin, packages use public names of lower packages, and every arrow is drawn."""
 
 import ast
 import functools
@@ -8,17 +8,20 @@ import re
 from pathlib import Path
 
 import helmdeck_core
+from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
+from helmdeck_core.packages import CAPABILITIES, LIBRARIES
 from tests.case_support import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "helmdeck_core"
 
 LADDER = [
-    "log", "errors", "domain", "hookspecs", "hooks", "config", "resolve", "context", "calls", "packs", "deck", "cli",
+    "packages", "public_names", "log", "redaction", "suggestions", "encoding", "json_schema", "timeouts", "directories",
+    "artifacts", "errors", "domain", "hookspecs", "hooks", "config", "resolve", "context", "calls", "packs", "deck", "cli",
 ]  # fmt: skip
-"""Lower modules and packages first; a module imports only earlier ones."""
+"""Modules and packages of the core, lower ones first; a module imports only earlier ones."""
 
-PUBLIC_MODULES = ("cli", "log")
+PUBLIC_MODULES = ("cli", "log", "public_names")
 """Modules of the core that plugins import as they are; everything else comes from the package itself."""
 
 CLI_NAMES = set(
@@ -26,16 +29,22 @@ CLI_NAMES = set(
 )
 """The public names of the command line, for commands of plugins."""
 
-KITS = (
-    "helmdeck_catalog_kit",
-    "helmdeck_command_kit",
-    "helmdeck_history_kit",
-    "helmdeck_pack_kit",
-    "helmdeck_provider_kit",
-    "helmdeck_run_kit",
-    "helmdeck_testing",
-)
-"""Packages of this distribution that plugins may use, lower ones first."""
+ARROWS = {
+    "helmdeck_language": set(),
+    "helmdeck_reading": set(),
+    "helmdeck_recovery": set(),
+    "helmdeck_providers": set(),
+    "helmdeck_selection": {"helmdeck_language", "helmdeck_providers"},
+    "helmdeck_planner": {"helmdeck_language", "helmdeck_reading", "helmdeck_selection"},
+    "helmdeck_cli": {"helmdeck_providers", "helmdeck_selection"},
+    "helmdeck_history": {"helmdeck_cli"},
+    "helmdeck_telemetry": set(),
+    "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers"},
+    "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history"},
+    "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers"},
+    "helmdeck_testing": {"helmdeck_history", "helmdeck_providers"},
+}
+"""What each package imports besides the core; a new arrow is a decision, and is drawn in ``docs/explanation.md``."""
 
 BASES = [ROOT, ROOT / "plugins", *sorted(ROOT.glob("contrib_*/*/src"))]
 FILES = [(base, path) for base in BASES for path in sorted(base.glob("helmdeck_*/**/*.py"))]
@@ -55,25 +64,43 @@ def imports(path):
     return found
 
 
-def below(package):
-    """The packages of the project that a package may import from: itself, the guards, the core, and lower kits."""
-    if package == "helmdeck_guards":
-        return {package}
-    if package == "helmdeck_core":
-        return {package, "helmdeck_guards"}
-    kits = KITS[: KITS.index(package)] if package in KITS else KITS
-    return {"helmdeck_guards", "helmdeck_core", package, *kits}
+def project_imports(path):
+    return [parts for parts in imports(path) if parts[0].startswith("helmdeck_")]
 
 
-def test_imports_point_downwards():
+def package_of(base, path):
+    return path.relative_to(base).parts[0]
+
+
+def arrows():
+    """Which package imports which, by the imports of its modules; the core is left out."""
+    found = {package: set() for package in (*LIBRARIES, *CAPABILITIES)}
+    for base, path in FILES:
+        if (package := package_of(base, path)) in found:
+            found[package] |= {parts[0] for parts in project_imports(path)} - {package, "helmdeck_core"}
+    return found
+
+
+def test_the_core_imports_no_plugin_and_its_modules_import_lower_ones():
     for base, path in FILES:
         package, *rest = path.relative_to(base).with_suffix("").parts
         assert not NOT_OURS_TO_SHIP & {parts[0] for parts in imports(path)}, path
-        ours = [parts for parts in imports(path) if parts[0].startswith("helmdeck_")]
-        assert {parts[0] for parts in ours} <= below(package), path
-        if package == "helmdeck_core" and rest != ["__init__"]:
-            allowed = {*LADDER[: LADDER.index(rest[0]) + 1], "__version__"}
-            assert [parts for parts in ours if parts[0] == package and parts[1] not in allowed] == [], path
+        if package == "helmdeck_core":
+            assert {parts[0] for parts in project_imports(path)} <= {package}, path
+            if rest != ["__init__"]:
+                allowed = {*LADDER[: LADDER.index(rest[0]) + 1], "__version__"}
+                assert [parts for parts in project_imports(path) if parts[1] not in allowed] == [], path
+
+
+def test_packages_import_each_other_only_as_drawn():
+    assert arrows() == ARROWS
+    assert list(graphlib.TopologicalSorter(ARROWS).static_order())
+
+
+def test_arrows_point_to_packages_that_are_registered_earlier():
+    order = [*LIBRARIES, *CAPABILITIES]
+    assert all(order.index(lower) < order.index(package) for package, lowers in ARROWS.items() for lower in lowers)
+    assert {path.parent.name for path in (ROOT / "plugins").glob("*/__init__.py")} == set(order)
 
 
 @each_case("package", sorted({path.parent for path in CORE.rglob("*.py")}))
@@ -92,45 +119,55 @@ def test_modules_of_a_package_import_each_other_without_a_circle(package):
     assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
-def test_plugins_use_only_what_the_public_packages_export():
+@each_case("package", CAPABILITIES)
+def test_modules_of_a_capability_import_each_other_without_a_circle(package):
+    folder = ROOT / "plugins" / package
+    modules = {
+        path: ".".join(path.relative_to(ROOT / "plugins").with_suffix("").parts) for path in folder.rglob("*.py")
+    }
+    known = set(modules.values())
+    graph = {}
+    for path, name in modules.items():
+        targets = {".".join(parts[:size]) for parts in project_imports(path) for size in (len(parts), len(parts) - 1)}
+        graph[name] = {each for each in targets & known if each != name}
+    assert list(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_packages_use_only_what_other_packages_export():
     exported = {*helmdeck_core.__all__, *PUBLIC_MODULES, "__version__"}
-    uses = [(base, path, parts) for base, path in FILES for parts in imports(path)]
-    for base, path, parts in uses:
-        package, name = path.relative_to(base).parts[0], f"{path}: {'.'.join(parts)}"
-        if parts[0] == "helmdeck_core" != package:
-            assert len(parts) == 2 or parts[1] in PUBLIC_MODULES, f"{name} is not public"
-            assert parts[1] in exported, f"{name} is not exported"
-            if parts[1] == "cli" and len(parts) > 2:
-                assert parts[2] in CLI_NAMES, f"{name} is not exported"
-        elif parts[0] in KITS and parts[0] != package:
-            assert parts[1] in vars(importlib.import_module(parts[0])), f"{name} is not public"
+    packages = {*LIBRARIES, *CAPABILITIES}
+    for base, path in FILES:
+        package = package_of(base, path)
+        for parts in project_imports(path):
+            name = f"{path}: {'.'.join(parts)}"
+            if parts[0] == package:
+                continue
+            if parts[0] == "helmdeck_core":
+                assert len(parts) == 2 or parts[1] in PUBLIC_MODULES, f"{name} is not public"
+                assert parts[1] in exported, f"{name} is not exported"
+                if parts[1] == "cli" and len(parts) > 2:
+                    assert parts[2] in CLI_NAMES, f"{name} is not exported"
+            elif parts[0] in packages:
+                assert len(parts) == 2, f"{name} is not public"
+                assert parts[1] in importlib.import_module(parts[0]).__all__, f"{name} is not exported"
 
 
-PLUGINS = ROOT / "plugins" / "helmdeck_plugins"
-WIRE_FORMATS = sorted(path.parent.name for path in (PLUGINS / "providers").glob("*/__init__.py"))
-
-
-def plugin_unit(parts):
-    """The built-in that a module belongs to: a module, a package, or one wire format; modules beside them are shared."""
-    return parts[:2] if parts[0] == "providers" and len(parts) > 1 and parts[1] in WIRE_FORMATS else parts[:1]
-
-
-def test_built_in_imports_its_own_modules_and_no_other_built_in():
-    files = [path for _, path in FILES if path.is_relative_to(PLUGINS)]
-    assert len(files) > 100
-    for path in files:
-        own = plugin_unit(path.relative_to(PLUGINS).with_suffix("").parts)
-        for parts in imports(path):
-            if parts[0] == "helmdeck_plugins":
-                unit = plugin_unit(tuple(parts[1:]))
-                assert unit in (own, own[:1]), f"{path}: {'.'.join(parts)} belongs to another plugin"
+WIRE_FORMATS = sorted((ROOT / "plugins" / "helmdeck_providers" / "wire_formats").glob("*/__init__.py"))
 
 
 def test_wire_formats_are_packages_with_the_same_layout():
     assert len(WIRE_FORMATS) >= 5
-    for name in WIRE_FORMATS:
-        modules = {path.stem for path in (PLUGINS / "providers" / name).glob("*.py")}
-        assert {"__init__", "wire_format", "request", "response", "stop_reasons"} <= modules, name
+    for path in WIRE_FORMATS:
+        modules = {each.stem for each in path.parent.glob("*.py")}
+        assert {"__init__", "wire_format", "request", "response", "stop_reasons"} <= modules, path
+
+
+def test_a_wire_format_imports_no_other_one():
+    names = {path.parent.name for path in WIRE_FORMATS}
+    for own in WIRE_FORMATS:
+        for path in own.parent.glob("*.py"):
+            others = {parts[2] for parts in project_imports(path) if parts[1:2] == ["wire_formats"]} & names
+            assert others <= {own.parent.name}, path
 
 
 def modules_in(folder):
@@ -142,12 +179,55 @@ def test_every_module_of_the_core_has_a_place_on_the_ladder():
     assert modules_in(CORE) == set(LADDER)
 
 
+# -- packages --------------------------------------------------------------------------------------------------
+
+
+@each_case("package", CAPABILITIES)
+def test_hooks_are_implemented_only_by_modules_that_the_table_of_the_package_lists(package):
+    folder = ROOT / "plugins" / package
+    listed = {target for target in builtin_plugins().values() if target.startswith(f"{package}.")}
+    implementing = set()
+    for path in folder.rglob("*.py"):
+        if re.search(r"^@hookimpl", path.read_text(encoding="utf-8"), re.MULTILINE):
+            parts = path.relative_to(ROOT / "plugins").with_suffix("").parts
+            implementing.add(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    assert implementing == listed
+
+
+@each_case("package", (*LIBRARIES, *CAPABILITIES))
+def test_a_package_says_what_it_does_which_hooks_it_implements_and_where_to_begin(package):
+    doc = importlib.import_module(package).__doc__ or ""
+    for heading in ("**In**", "**Out**", "**Hooks**", "**Begin**"):
+        assert heading in doc, f"{package} does not say {heading}"
+    assert 5 <= len(doc.splitlines()) <= 20
+    targets = [target for target in builtin_plugins().values() if target.startswith(f"{package}.")]
+    implemented = {
+        name for target in targets for name in vars(importlib.import_module(target)) if is_hook(target, name)
+    }
+    hooks = re.search(r"\*\*Hooks\*\*:(.*?)\n- \*\*Begin", doc, re.DOTALL)
+    assert hooks is not None
+    assert set(re.findall(r"``(helmdeck_\w+)``", hooks[1])) - ({package} - implemented) == implemented
+
+
+def is_hook(target, name):
+    return hasattr(vars(importlib.import_module(target))[name], "helmdeck_impl")
+
+
+@each_case("package", (*LIBRARIES, *CAPABILITIES))
+def test_public_names_differ_from_the_names_of_modules(package):
+    """Importing a module sets an attribute of its package, which would hide a public name."""
+    assert not set(importlib.import_module(package).__all__) & modules_in(ROOT / "plugins" / package)
+
+
+def test_public_names_of_the_core_differ_from_the_names_of_its_modules():
+    assert not set(helmdeck_core.__all__) & modules_in(CORE)
+
+
 def test_every_built_in_command_is_a_plugin_that_can_be_blocked_by_name():
     from helmdeck_core.hooks.manager import load_plugins
-    from helmdeck_plugins import BUILTINS, COMMANDS
 
     contributing = {info.name for info in load_plugins(autoload=False).infos if "helmdeck_commands" in info.hooks}
-    assert contributing == set(COMMANDS) <= set(BUILTINS)
+    assert contributing == set(builtin_commands())
     assert not [path.name for path in (CORE / "cli").glob("*.py") if "Command(" in path.read_text(encoding="utf-8")]
 
 
@@ -160,25 +240,28 @@ def test_only_one_module_touches_hooks():
 
 def test_a_file_can_be_read_in_one_sitting():
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for _, path in FILES}
-    del lines[CORE / "__init__.py"]  # a list of names
     assert [f"{path}: {count}" for path, count in lines.items() if count > 450] == []
 
 
-def test_each_public_name_is_listed_once_and_is_what_its_module_defines():
-    lines = (CORE / "__init__.pyi").read_text(encoding="utf-8").splitlines()
+STUBS = [CORE / "__init__.pyi", *sorted((ROOT / "plugins").glob("*/__init__.pyi"))]
+
+
+@each_case("stub", STUBS)
+def test_each_public_name_is_listed_once_and_is_what_its_module_defines(stub):
+    package = importlib.import_module(stub.parent.name)
+    lines = stub.read_text(encoding="utf-8").splitlines()
     listed = [re.fullmatch(r"from (\S+) import (\w+) as \2", line) for line in lines if line.startswith("from ")]
     assert all(listed)
     names = [match[2] for match in listed]
-    assert len(names) > 100
-    assert sorted(names) == helmdeck_core.__all__, "one line per name"
+    assert sorted(names) == package.__all__, "one line per name"
     for module, name in (match.groups() for match in listed):
-        assert getattr(helmdeck_core, name) is getattr(importlib.import_module(module), name), name
+        assert getattr(package, name) is getattr(importlib.import_module(module), name), name
 
 
 def test_each_hook_is_documented_and_has_a_test_that_names_it():
     from helmdeck_core.hooks.contributions import hook_specifications
 
-    tests = (ROOT / "tests" / "unit" / "test_hooks.py").read_text(encoding="utf-8")
+    tests = (ROOT / "tests" / "helmdeck_core" / "test_hooks.py").read_text(encoding="utf-8")
     specs = hook_specifications()
     assert len(specs) >= 12
     for name, function in specs.items():

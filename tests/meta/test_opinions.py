@@ -20,7 +20,7 @@ def place(path):
     return path.relative_to(next(core for core in CORES if path.is_relative_to(core))).as_posix()
 
 
-CORES = (ROOT / "helmdeck_core", ROOT / "helmdeck_guards")
+CORES = (ROOT / "helmdeck_core", ROOT / "helmdeck_core")
 MODULES = [path for core in CORES for path in sorted(core.rglob("*.py"))]
 CONTRIBUTED = make_deck().runtime.contributions
 

@@ -9,7 +9,7 @@ import pytest
 
 from helmdeck_core import ToolCall
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, failing_server
-from tests.plugins.gateway_support import FormatServer, running_gateway, upstream
+from tests.helmdeck_gateway.gateway_support import FormatServer, running_gateway, upstream
 
 pytestmark = pytest.mark.filterwarnings("default")  # deprecations inside the SDKs
 

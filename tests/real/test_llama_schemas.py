@@ -7,12 +7,12 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from helmdeck_catalog_kit import load_catalog_file
 from helmdeck_core import Task
-from helmdeck_plugins.packs.constraints import plan_forms
-from helmdeck_plugins.packs.validation import StepChecker
-from helmdeck_plugins.providers.schema_dialects import DIALECTS, LLAMA_CPP_PYTHON
-from helmdeck_provider_kit import adapt_schema
+from helmdeck_planner.packs.constraints import plan_forms
+from helmdeck_planner.packs.validation import StepChecker
+from helmdeck_providers import adapt_schema
+from helmdeck_providers.schemas.server_dialects import DIALECTS, LLAMA_CPP_PYTHON
+from helmdeck_selection import load_catalog_file
 
 CONTEXT = 2048
 SEEDS = range(4)

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from helmdeck_agent import Agent, AgentOutcome
+from helmdeck_runs import Agent, AgentOutcome
 from helmdeck_testing import make_deck, scripted_provider
 
 FACT = "Gannet 2 was released on 9 October."

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import attrs
 
-from helmdeck_catalog_kit import read_catalog
 from helmdeck_core import Catalog
+from helmdeck_selection import read_catalog
 
 FOLDER = Path(__file__).parent
 SETS = ("servers", "apis", "chinese", "apps")

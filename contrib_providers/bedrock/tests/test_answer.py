@@ -24,7 +24,7 @@ from helmdeck_provider_bedrock.answer import REASONS, ConverseAnswer
 from helmdeck_provider_bedrock.faults import ERROR_RULES, read_body
 from helmdeck_provider_bedrock.request import OPAQUE
 from helmdeck_provider_bedrock.stream import FrameFeed
-from helmdeck_provider_kit import ReaderContext
+from helmdeck_providers import ReaderContext
 
 TOOL = {"toolUse": {"toolUseId": "t1", "name": "get_tides", "input": {"port": "Oslo"}}}
 THOUGHT = {"reasoningContent": {"reasoningText": {"text": "let me see", "signature": "c2ln"}}}

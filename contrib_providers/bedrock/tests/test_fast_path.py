@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmdeck_core import Disposition, StopReason
 from helmdeck_provider_bedrock.answer import ConverseAnswer
 from helmdeck_provider_bedrock.stream import FrameFeed
-from helmdeck_provider_kit import ReaderContext
+from helmdeck_providers import ReaderContext
 
 VALUES = st.sampled_from(
     [None, "", "a", 0, True, {}, {"text": "t"}, {"text": "", "signature": "s"}, {"input": "{}"}, ["a"]]

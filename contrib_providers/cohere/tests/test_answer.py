@@ -20,7 +20,7 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_provider_cohere.answer import ERROR_RULES, MODELS, QUOTA_HEADERS, REASONS, CohereAnswer, read_models
-from helmdeck_provider_kit import EventFeed, ReaderContext, decode_body
+from helmdeck_providers import EventFeed, ReaderContext, decode_body
 
 USAGE = {
     "billed_units": {"input_tokens": 3, "output_tokens": 2},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
 from helmdeck_provider_cohere.answer import ERROR_RULES, CohereAnswer
-from helmdeck_provider_kit import ReaderContext
+from helmdeck_providers import ReaderContext
 
 VALUES = st.sampled_from([None, "", "a", 0, True, {}, {"text": "t"}, {"message": "no"}, ["a"]])
 CONTENTS = st.dictionaries(st.sampled_from(["text", "thinking", "type"]), VALUES, max_size=3)

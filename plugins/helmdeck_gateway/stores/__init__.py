@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from helmdeck_core import data_directory
 from helmdeck_gateway.stores.store import MAX_DOCUMENTS as MAX_DOCUMENTS
 from helmdeck_gateway.stores.store import GatewayStore as GatewayStore
 from helmdeck_gateway.stores.store import StoreError as StoreError
-from helmdeck_guards.data_directory import data_directory
 
 SCHEMES = ("memory", "sqlite", "postgresql", "redis", "rediss")
 MALFORMED = (

@@ -17,7 +17,7 @@ from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usag
 from helmdeck_provider_bedrock.faults import exception_frame
 from helmdeck_provider_bedrock.frames import DamagedFrame, Frame
 from helmdeck_provider_bedrock.request import OPAQUE
-from helmdeck_provider_kit import (
+from helmdeck_providers import (
     NOT_JSON,
     PartialToolCall,
     ReaderContext,

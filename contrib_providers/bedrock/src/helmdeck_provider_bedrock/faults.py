@@ -14,16 +14,7 @@ from helmdeck_core import (
     QuotaExhausted,
     RateLimited,
 )
-from helmdeck_provider_kit import (
-    NOT_JSON,
-    Cause,
-    ErrorFacts,
-    ErrorRules,
-    decode_body,
-    decode_json,
-    failure_of,
-    plain_text,
-)
+from helmdeck_providers import NOT_JSON, Cause, ErrorFacts, ErrorRules, decode_body, decode_json, failure_of, plain_text
 
 _UNAVAILABLE = Cause(ProviderUnavailable)
 

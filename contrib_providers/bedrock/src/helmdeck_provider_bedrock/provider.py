@@ -20,6 +20,7 @@ from helmdeck_core import (
     ProviderContext,
     ProviderSettings,
     SecretRef,
+    Secrets,
     read_options,
 )
 from helmdeck_provider_bedrock.answer import ConverseAnswer
@@ -27,16 +28,7 @@ from helmdeck_provider_bedrock.faults import ERROR_RULES, read_body
 from helmdeck_provider_bedrock.request import STREAM, constraint, path, render
 from helmdeck_provider_bedrock.signing import Credentials, signed
 from helmdeck_provider_bedrock.stream import FrameFeed
-from helmdeck_provider_kit import (
-    EventFeed,
-    HttpProvider,
-    HttpResponse,
-    ResponseReader,
-    Secrets,
-    WireFormat,
-    rows,
-    string,
-)
+from helmdeck_providers import EventFeed, HttpProvider, HttpResponse, ResponseReader, WireFormat, rows, string
 
 WIRE_FORMAT = "bedrock-converse"
 

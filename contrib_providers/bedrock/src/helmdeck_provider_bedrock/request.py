@@ -20,7 +20,7 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_provider_kit import (
+from helmdeck_providers import (
     JSON_STRING_NOTE,
     Rendered,
     SchemaDialect,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from helmdeck_core import ChatDelta, ProviderUnavailable
 from helmdeck_provider_bedrock.answer import ConverseAnswer
 from helmdeck_provider_bedrock.frames import DamagedFrame, Frame, FrameReader
-from helmdeck_provider_kit import EventFeed
+from helmdeck_providers import EventFeed
 
 
 class FrameFeed(EventFeed):

@@ -15,7 +15,7 @@ import msgspec
 
 from helmdeck_core import Cancelled, ChatDelta, ModelInfo, QuotaExhausted, SafetyFiltered, StopReason, Usage
 from helmdeck_provider_cohere.request import OPAQUE
-from helmdeck_provider_kit import (
+from helmdeck_providers import (
     Cause,
     ErrorRules,
     PartialToolCall,

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core import ChatRequest, Constraint, Provider, ProviderContext, ProviderSettings
 from helmdeck_provider_cohere.answer import ERROR_RULES, MODELS, QUOTA_HEADERS, CohereAnswer, read_models
 from helmdeck_provider_cohere.request import KINDS, constraint, render
-from helmdeck_provider_kit import HttpProvider, WireFormat, provider_options
+from helmdeck_providers import HttpProvider, WireFormat, provider_options
 
 WIRE_FORMAT = "cohere-v2"
 

@@ -18,7 +18,7 @@ from helmdeck_core import (
     TextPart,
     ToolDefinition,
 )
-from helmdeck_provider_kit import (
+from helmdeck_providers import (
     JSON_STRING_NOTE,
     Rendered,
     SchemaDialect,

@@ -1,0 +1,20 @@
+"""The packages of the project that build on the core, by name; none of them is imported here."""
+
+LIBRARIES = ("helmdeck_language",)
+"""Packages without plugins, for the packages below."""
+
+CAPABILITIES = (
+    "helmdeck_reading",
+    "helmdeck_recovery",
+    "helmdeck_providers",
+    "helmdeck_selection",
+    "helmdeck_planner",
+    "helmdeck_cli",
+    "helmdeck_history",
+    "helmdeck_telemetry",
+    "helmdeck_runs",
+    "helmdeck_mcp",
+    "helmdeck_gateway",
+    "helmdeck_testing",
+)
+"""The packages with built-in plugins in the order of registration; lower layers first."""

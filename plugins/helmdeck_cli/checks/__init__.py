@@ -1,0 +1,1 @@
+"""The checks behind ``helmdeck doctor``, ``config check`` and ``catalog check``."""

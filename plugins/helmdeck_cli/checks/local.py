@@ -1,0 +1,173 @@
+"""The checks of ``helmdeck doctor`` that need no network: versions, extras, plugins, configuration, keys, stores."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import stat
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helmdeck_cli.checks.findings import Finding, fail, ok, warn
+from helmdeck_core import EventSink, __version__, data_directory
+from helmdeck_selection import CatalogWarning
+
+if TYPE_CHECKING:
+    from helmdeck_cli.checks.configured_providers import ConfiguredProvider
+    from helmdeck_core import Config, LoadedConfig, PluginInventory
+
+DISTRIBUTION = "helmdeck"
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*;.*extra\s*==\s*['\"]([^'\"]+)['\"]")
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def check_installation() -> Iterator[Finding]:
+    """Versions, and the optional dependencies by extra."""
+    yield ok("version", DISTRIBUTION, f"{__version__} on Python {platform.python_version()}, {platform.system()}")
+    try:
+        requirements = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        yield warn(
+            "extra", DISTRIBUTION, "the distribution is not installed", "install it with pip, also for a checkout"
+        )
+        return
+    extras: dict[str, list[str]] = {}
+    for match in filter(None, map(_REQUIREMENT.match, requirements)):
+        extras.setdefault(match[2], []).append(match[1])
+    for extra, names in sorted(extras.items()):
+        missing = [name for name in names if not _is_installed(name)]
+        command = f"pip install '{DISTRIBUTION}[{extra}]'"
+        text = f"not installed ({', '.join(missing)}); optional: {command}" if missing else "installed"
+        if extra != "dev":
+            yield ok("extra", extra, text)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def check_plugins(inventory: PluginInventory) -> Iterator[Finding]:
+    """Which plugins cannot be loaded, or fail."""
+    infos = inventory.plugins.infos
+    blocked = [info.name for info in infos if info.is_blocked]
+    loaded = sum(info.is_loaded for info in infos)
+    installed = [info.name for info in infos if info.is_loaded and info.source != "built-in"]
+    texts = [f"{loaded} loaded"]
+    texts += [f"installed: {', '.join(installed)}"] if installed else []
+    texts += [f"blocked: {', '.join(blocked)}"] if blocked else []
+    yield ok("plugins", "all", "; ".join(texts))
+    for error in inventory.errors:
+        origin = f" of {error.distribution}" if error.distribution else ""
+        remedy = f"update or reinstall it, or continue without it: --disable-plugin {error.plugin}"
+        yield fail("plugins", error.plugin, f"plugin{origin} failed in {error.hook}: {error.detail}", remedy)
+
+
+def check_configuration(loaded: LoadedConfig) -> Iterator[Finding]:
+    """Every mistake of the configuration, its plugins' settings and its catalog."""
+    from helmdeck_cli.checks.configuration import check_config
+
+    subject = loaded.file.name if loaded.file else "no file"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CatalogWarning)
+        report = check_config(loaded)
+    mistakes = [mistake for mistake in report.mistakes if mistake.where != "plugins"]  # these are reported as plugins
+    for mistake in mistakes:
+        found = f", found {mistake.found}" if mistake.found else ""
+        remedy = (
+            f"allowed: {mistake.allowed}" if mistake.allowed else "correct it; `helmdeck config check` checks it again"
+        )
+        yield fail("configuration", subject, f"{mistake.where}: {mistake.problem}{found}", remedy)
+    for each in caught:
+        yield warn("catalog", subject, str(each.message), "correct the catalog file")
+    if not mistakes:
+        entries = f", {report.catalog_entries} catalog entries" if report.catalog_entries else ""
+        yield ok("configuration", str(loaded.file or "no file"), f"valid; model {loaded.config.model}{entries}")
+
+
+def check_keys(providers: Sequence[ConfiguredProvider]) -> Iterator[Finding]:
+    """Whether the API key of each provider can be read; keys are never shown."""
+    for provider, route in ((each, route) for each in providers for route in each.each):
+        if not route.key:
+            yield ok("key", route.label, "none is needed or configured")
+        elif not route.key_problem:
+            yield ok("key", route.label, f"present ({route.key})")
+        else:
+            finding = fail if provider.is_default and provider.key_problem else warn
+            remedy = f"set {route.key.removeprefix('env:')}, or providers.{provider.name}.api_key"
+            yield finding("key", route.label, f"missing: {route.key_problem.partition(';')[0]}", remedy)
+
+
+def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Finding]:
+    """The files of the history and of call traces: whether they can be written, and who may read them.
+
+    :param sinks: the contributed event sinks by name.
+    """
+    if config.history.url is None or config.history.is_off:
+        yield ok("store", "history", "off")
+    else:
+        scheme, _, target = config.history.url.partition(":")
+        if scheme == "sqlite" and not target:
+            target = str(data_directory() / "history.db")
+        if scheme == "sqlite":
+            yield from _check_file("history", target)
+        else:
+            yield ok("store", "history", f"of kind {scheme!r}; it is opened at the first plan")
+    if "traces" not in config.events.sinks:
+        yield ok("store", "traces", "not configured")
+        return
+    defaults: Mapping[str, Any] = sinks["traces"].options if "traces" in sinks else {}
+    file = str({**defaults, **config.events.options.get("traces", {})}.get("file", ""))
+    if file and file == defaults.get("file"):
+        file = str(data_directory() / Path(file).name)
+    if file:
+        yield from _check_file("traces", file)
+    else:
+        yield ok("store", "traces", "in memory")
+
+
+def _check_file(subject: str, target: str) -> Iterator[Finding]:
+    path = Path(target).expanduser()
+    if not path.exists():
+        folder = next(each for each in path.absolute().parents if each.exists())
+        if os.access(folder, os.W_OK | os.X_OK) and folder.is_dir():
+            yield ok("store", subject, f"{path} is created at the first use")
+        else:
+            yield fail("store", subject, f"{path} cannot be created: {folder} is not writable", f"chmod u+wx {folder}")
+        return
+    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
+        yield fail(
+            "store",
+            subject,
+            f"{path} is not a file that can be read and written",
+            f"chmod u+rw {path}, or use another path",
+        )
+        return
+    if problem := _database_problem(path):
+        yield fail("store", subject, f"{path}: {problem}", "move the file away; a new one is created")
+        return
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & _OTHERS:
+        yield warn("store", subject, f"other users may access {path} (mode {mode:o})", f"chmod 600 {path}*")
+    else:
+        yield ok("store", subject, f"{path}, {path.stat().st_size:,} bytes")
+
+
+def _database_problem(path: Path) -> str:
+    import sqlite3
+
+    connection = sqlite3.connect(path, timeout=1.0)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as exc:
+        return str(exc)
+    finally:
+        connection.close()
+    return ""

@@ -1,0 +1,135 @@
+"""``helmdeck ask``: a question to a model, answered as text or as JSON of a schema."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from helmdeck_cli.execution import wait_for
+from helmdeck_cli.inputs import add_request, read_input, read_object, request_text
+from helmdeck_core import Command, hookimpl
+from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_chunk, show_json
+
+if TYPE_CHECKING:
+    from helmdeck_core import Answer, AskOptions, Helmdeck
+
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_FIELD = re.compile(r"(?P<name>\w+)(?:\s+(?P<type>\w+)(?P<list>\[\])?)?(?:\s*:\s*(?P<description>.+))?")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_request(parser)
+    parser.add_argument("-m", "--model", metavar="PROVIDER/MODEL", help="the model; default: the configured model")
+    parser.add_argument("-s", "--system", metavar="TEXT", default="", help="instructions for the model")
+    parser.add_argument(
+        "-a", "--image", metavar="FILE", action="append", default=[], help="an image for the model; may be repeated"
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--schema", metavar="FILE", help="a JSON Schema; the answer is JSON that matches it")
+    group.add_argument(
+        "--fields",
+        metavar="FIELDS",
+        help='the fields of the JSON answer, such as "name, age int, tags str[], bio: one sentence"; '
+        "types: str (default), int, float, bool, each also as a list",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask and print the answer; text is printed as it arrives."""
+    request = question_text(arguments)
+    schema = read_object(arguments.schema) if arguments.schema else fields_schema(arguments.fields)
+    deck = make_deck(arguments)
+    options: AskOptions = {"system": arguments.system, "images": arguments.image, "model": arguments.model}
+    model = arguments.model or deck.runtime.config.model
+    try:
+        if schema is None and not arguments.json:
+            return _stream(deck, request, options)
+        # A string is the type of answers without a schema.
+        answer = wait_for(deck, f"calling {model}", lambda _: deck.aask(request, schema or str, **options))
+    except OSError as exc:
+        if exc.filename is None:
+            raise
+        raise UsageError(f"--image: {exc.filename}: the file cannot be read ({exc.strerror or exc})") from exc
+    except ValueError as exc:
+        raise UsageError(str(exc)) from exc
+    show_json(answer_data(answer) if arguments.json else answer.value)
+    return ExitCode.OK
+
+
+def question_text(arguments: argparse.Namespace) -> str:
+    """The question; standard input that is not a terminal is a document before it."""
+    if not arguments.request or list(arguments.request) == ["-"]:
+        return request_text(arguments)
+    document = read_input(None).decode("utf-8", "replace").strip()
+    return "\n\n".join(filter(None, (document, request_text(arguments))))
+
+
+def _stream(deck: Helmdeck, request: str, options: AskOptions) -> int:
+    from helmdeck_core import ChatResponse
+
+    text = ""
+    with deck, contextlib.closing(deck.stream(deck.chat_request(request, **options))) as chunks:
+        for chunk in chunks:
+            if isinstance(chunk, ChatResponse):
+                if not chunk.is_complete:
+                    note(f"helmdeck: the answer is incomplete (stop reason {chunk.raw_stop_reason or 'missing'})")
+            elif chunk.text:
+                text = chunk.text
+                show_chunk(text)
+    if not text.endswith("\n"):
+        show()
+    return ExitCode.OK
+
+
+def fields_schema(text: str | None) -> dict[str, Any] | None:
+    """Return the JSON Schema of fields; ``None`` without any.
+
+    :raises UsageError: a field cannot be read, or is repeated.
+    """
+    if text is None:
+        return None
+    properties: dict[str, Any] = {}
+    for field in filter(None, map(str.strip, re.split(r"[,\n]", text))):
+        match = _FIELD.fullmatch(field)
+        kind = _TYPES.get(match["type"] or "str") if match else None
+        if match is None or kind is None:
+            raise UsageError(
+                f"--fields: expected NAME TYPE or NAME: DESCRIPTION, found {field!r}; types: {', '.join(_TYPES)}"
+            )
+        if match["name"] in properties:
+            raise UsageError(f"--fields: the field {match['name']!r} is repeated")
+        schema: dict[str, Any] = {"type": "array", "items": {"type": kind}} if match["list"] else {"type": kind}
+        properties[match["name"]] = schema | ({"description": match["description"]} if match["description"] else {})
+    if not properties:
+        raise UsageError("--fields: no field")
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def answer_data(answer: Answer[Any]) -> dict[str, Any]:
+    """The answer with the facts of its call as plain data."""
+    data: dict[str, Any] = {"value": answer.value, "model": answer.model}
+    if answer.requested_model and answer.requested_model != answer.model:
+        data["requested_model"] = answer.requested_model
+    if answer.response.reasoning_content:
+        data["reasoning_content"] = answer.response.reasoning_content
+    usage = answer.usage
+    return {
+        **data,
+        "stop_reason": answer.response.stop_reason.value,
+        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+        "cost_usd": answer.cost_usd,
+        "attempts": len(answer.attempts),
+        "latency_s": round(answer.latency_s, 3),
+        "call_id": answer.call_id,
+    }
+
+
+@hookimpl
+def helmdeck_commands() -> Sequence[Command]:
+    """The command ``ask``."""
+    summary = "ask a model a question; print text, or JSON that matches a schema"
+    return (Command(name="ask", summary=summary, configure=configure, run=run, order=5),)

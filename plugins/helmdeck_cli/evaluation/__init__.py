@@ -1,0 +1,1 @@
+"""The measurements and plots of ``helmdeck eval``."""

@@ -1,0 +1,1 @@
+"""How results of commands are printed."""

@@ -1,0 +1,1 @@
+"""Keys of clients, their limits, and what their calls cost."""

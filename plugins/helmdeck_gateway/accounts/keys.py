@@ -1,0 +1,229 @@
+"""Keys of clients: how they are made, and how the sender of a request is found by one.
+
+A key is ``hd-ID-SECRET``: the id is public and may appear in log lines; the secret has 256 random bits. Stores keep the SHA-256 of
+the whole key. A slow hash would add nothing, since 2^256 secrets cannot be tried.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import attrs
+
+from helmdeck_gateway.accounts.principals import Authoriser, Principal, key_of
+from helmdeck_gateway.problems import Problem
+from helmdeck_gateway.stores.records import KeyRecord
+from helmdeck_gateway.stores.store import KeyStore, StoreError
+
+T = TypeVar("T")
+
+PREFIX: Final = "hd"
+CACHE_S: Final = 2.0
+"""Seconds after which a worker looks a key up again: a revoked key is refused at the latest then."""
+
+MAX_CACHED: Final = 4_096
+"""Keys that a worker remembers, unknown ones included."""
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_KEY: Final = re.compile(rb"hd-[0-9a-f]{12}-[A-Za-z0-9_-]{43}")
+
+
+@attrs.frozen(repr=False)
+class NewKey:
+    """A key with its secret, which is shown once."""
+
+    record: KeyRecord
+    secret: str
+
+
+def new_key(record: KeyRecord) -> NewKey:
+    """Return a record with a new secret and its digest.
+
+    :param record: its id is kept, if it has one.
+    """
+    key_id = record.id or secrets.token_hex(6)
+    secret = f"{PREFIX}-{key_id}-{secrets.token_urlsafe(32)}"
+    return NewKey(attrs.evolve(record, id=key_id, digest=digest_of(secret.encode())), secret)
+
+
+def digest_of(key: bytes) -> str:
+    """Return what stores keep of a key."""
+    return hashlib.sha256(key).hexdigest()
+
+
+class StoredKeys:
+    """Finds the sender of a request by a key of the store.
+
+    :param find_store: returns the store; ``None`` while there is none, such as before the first key is created.
+    :param shared: the check of the shared key, if there is one.
+    :param is_required: a request needs a key even if the store has none; else the first key of the store closes the gateway.
+    """
+
+    def __init__(
+        self,
+        find_store: Callable[[], KeyStore | None],
+        shared: Authoriser | None = None,
+        *,
+        is_required: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._find_store = find_store
+        self._shared = shared
+        self._is_required = is_required or shared is not None
+        self._clock = clock
+        self._now = now
+        self._known: collections.OrderedDict[str, tuple[KeyRecord | None, float]] = collections.OrderedDict()
+        self._checked_s = -CACHE_S
+
+    async def authorise(self, headers: Mapping[bytes, bytes]) -> Principal:
+        """Implement ``Authoriser.authorise``."""
+        key = key_of(headers)
+        if _KEY.fullmatch(key) and (record := await self._record(key)) is not None:
+            self._check(record)
+            return principal_of(record)
+        if self._shared is not None:
+            return await self._shared.authorise(headers)
+        if not await self._needs_key():
+            return Principal()
+        raise _rejected("the key is missing or wrong; send one key, as Authorization: Bearer KEY or as x-api-key")
+
+    def _check(self, record: KeyRecord) -> None:
+        if record.revoked_s is not None:
+            raise _rejected(f"the key {record.name!r} was revoked")
+        if record.expires_s is not None and record.expires_s <= self._now():
+            raise _rejected(f"the key {record.name!r} expired at {utc(record.expires_s)}", "key_expired")
+
+    async def _record(self, key: bytes) -> KeyRecord | None:
+        digest, now = digest_of(key), self._clock()
+        known = self._known.get(digest)
+        if known is None or known[1] <= now:
+            store = self._find_store()
+            record = await _answered(store.find_key(digest)) if store is not None else None
+            known = self._known[digest] = (record, now + CACHE_S)
+            self._known.move_to_end(digest)
+            while len(self._known) > MAX_CACHED:
+                self._known.popitem(last=False)
+        record = known[0]
+        return record if record is not None and hmac.compare_digest(record.digest, digest) else None
+
+    async def _needs_key(self) -> bool:
+        """Whether requests need a key; once they do, they always will."""
+        if not self._is_required and self._clock() >= self._checked_s + CACHE_S:
+            store = self._find_store()
+            self._is_required = store is not None and bool(await _answered(store.list_keys()))
+            self._checked_s = self._clock()
+        return self._is_required
+
+
+async def _answered(lookup: Awaitable[T]) -> T:
+    try:
+        return await lookup
+    except StoreError as exc:
+        raise unavailable(exc) from exc
+
+
+def unavailable(error: StoreError) -> Problem:
+    """Return the error for a request that cannot be checked; without its store, a gateway with keys serves no client."""
+    return Problem(
+        message=f"the gateway cannot check the limits of the key: {error}",
+        status=503, kind="overloaded_error", code="store_unavailable", retry_after_s=1, is_worth_retrying=True,
+    )  # fmt: skip
+
+
+def _rejected(message: str, code: str = "invalid_api_key") -> Problem:
+    return Problem(message=message, status=401, kind="authentication_error", code=code)
+
+
+def principal_of(record: KeyRecord) -> Principal:
+    """Return the sender that a key stands for."""
+    return Principal(
+        caller=record.caller,
+        models=None if record.models is None else frozenset(record.models),
+        narrows_tools=record.narrows_tools,
+        key=record,
+    )
+
+
+def utc(time_s: float) -> str:
+    """Return a time, such as ``2026-11-22 12:00 UTC``."""
+    return datetime.datetime.fromtimestamp(time_s, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+# -- changes -----------------------------------------------------------------------------------------------------
+
+
+class KeyNameTaken(Exception):
+    """An active key has the name."""
+
+
+class KeyUnknown(Exception):
+    """No active key has the name; its argument is the names of those that there are."""
+
+
+async def create(store: KeyStore, record: KeyRecord) -> NewKey:
+    """Store a new key; a revoked one of the same name is replaced, with an account of its own.
+
+    :raises KeyNameTaken: an active key has the name.
+    """
+    stored = await find(store, record.name)
+    if stored is not None and stored.revoked_s is None:
+        raise KeyNameTaken(record.name)
+    made = new_key(attrs.evolve(record, version=stored.version + 1 if stored is not None else 1))
+    if not await _saved(store, made.record):
+        raise KeyNameTaken(record.name)
+    return made
+
+
+async def rotate(store: KeyStore, name: str) -> NewKey:
+    """Give a key a new secret; its id, limits and spend stay.
+
+    :raises KeyUnknown: there is no active key of the name.
+    """
+    while True:
+        made = new_key(await active(store, name))
+        made = attrs.evolve(made, record=attrs.evolve(made.record, version=made.record.version + 1))
+        if await _saved(store, made.record):
+            return made
+
+
+async def revoke(store: KeyStore, name: str, now_s: float) -> KeyRecord:
+    """Revoke a key.
+
+    :raises KeyUnknown: there is no active key of the name.
+    """
+    while True:
+        stored = await active(store, name)
+        record = attrs.evolve(stored, revoked_s=now_s, version=stored.version + 1)
+        if await _saved(store, record):
+            return record
+
+
+async def _saved(store: KeyStore, record: KeyRecord) -> bool:
+    # After a lost connection, a store repeats the step and finds its own record.
+    return await store.save_key(record) or await store.find_key(record.digest) == record
+
+
+async def find(store: KeyStore, name: str) -> KeyRecord | None:
+    """Return a key by name, revoked or not."""
+    return next((record for record in await store.list_keys() if record.name == name), None)
+
+
+async def active(store: KeyStore, name: str) -> KeyRecord:
+    """Return a key that is not revoked.
+
+    :raises KeyUnknown: there is none of the name.
+    """
+    records: Sequence[KeyRecord] = [each for each in await store.list_keys() if each.revoked_s is None]
+    for record in records:
+        if record.name == name:
+            return record
+    raise KeyUnknown(", ".join(record.name for record in records))

@@ -1,0 +1,264 @@
+"""Admits the calls of keys within their limits, holds what they may cost, and settles what they cost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
+
+from helmdeck_core import ChatDelta, ChatResponse, Helmdeck
+from helmdeck_core.log import logger
+from helmdeck_gateway.accounts.key_counters import KeyCounters
+from helmdeck_gateway.accounts.keys import unavailable, utc
+from helmdeck_gateway.accounts.request_costs import Pricing, Spend, utf8_size
+from helmdeck_gateway.problems import Problem
+from helmdeck_gateway.stores.records import KeyRecord, Open, Refusal, to_nusd, to_usd
+from helmdeck_gateway.stores.store import AccountStore, StoreError
+
+LEASE_S: Final = 60.0
+"""Seconds after which the calls of a killed worker count as spent and free their places."""
+
+RENEW_S: Final = 15.0
+SETTLE_S: Final = 2.0
+"""Seconds that a response waits for the settlement of its call; after that, it is settled in the background."""
+
+RETRIES_S: Final = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
+"""Pauses between attempts to settle; if all of them fail, the end of the lease counts what was held."""
+
+CLOSE_S: Final = 5.0
+
+
+class Ledger:
+    """The calls of keys that are under way in this process.
+
+    :param find_store: returns the store of the accounts.
+    :param is_tracked: the events of calls reach the gateway; without them, a call costs its upper estimate.
+    """
+
+    def __init__(
+        self,
+        deck: Helmdeck,
+        find_store: Callable[[], AccountStore | None],
+        counters: KeyCounters,
+        *,
+        is_tracked: bool = True,
+    ) -> None:
+        self.pricing = Pricing(deck)
+        self.counters = counters
+        self.is_tracked = is_tracked
+        self._find_store = find_store
+        self._open: dict[str, Booking] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._renewal: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+
+    async def admit(
+        self,
+        key: KeyRecord,
+        model: str,
+        tokens: int,
+        max_tokens: int | None = None,
+        fallbacks: tuple[str, ...] | None = None,
+    ) -> Booking:
+        """Admit a call, and hold its upper estimate.
+
+        :param model: the model id that is called first.
+        :param tokens: a high estimate of the input tokens.
+        :param max_tokens: the most output tokens; ``None`` is the limit of the model's budget.
+        :param fallbacks: the models that are called after it fails; ``None`` for those of the configuration.
+        :raises Problem: a limit is reached, a price is missing, or the store does not answer.
+        """
+        if key.requires_price and not self.pricing.has_prices(model, fallbacks):
+            self.counters.refuse(key.name, "price")
+            raise Problem(
+                message=f"the key {key.name!r} may only use models with a known price, and {model!r} or a fallback of it has none",
+                status=403, kind="permission_error", code="model_not_priced", param="model",
+            )  # fmt: skip
+        store = self._find_store()
+        if store is None:
+            raise unavailable(StoreError("no store is configured"))
+        booking = Booking(self, store, key, tokens, max_tokens)
+        booking.hold(model)
+        try:
+            result = await store.admit(key.id, booking.call_id, key.limits, booking.held_nusd, LEASE_S)
+        except StoreError as exc:
+            raise unavailable(exc) from exc
+        except asyncio.CancelledError:
+            booking.close()  # it may have been admitted
+            raise
+        if isinstance(result, Refusal):
+            self.counters.refuse(key.name, result.limit)
+            raise refusal_problem(key, result)
+        self.counters.admit(key.name)
+        self._open[booking.call_id] = booking
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew())
+        return booking
+
+    def raised(self, booking: Booking) -> None:
+        """Hold more for a call, soon."""
+        if booking.call_id in self._open and self._renewal is not None:
+            self._renewal.get_loop().call_soon_threadsafe(self._wake.set)
+
+    def settled(self, booking: Booking, cost_nusd: int) -> None:
+        """Take note of a settled call."""
+        if self._open.pop(booking.call_id, None) is not None:
+            self.counters.spend(booking.key.name, cost_nusd, unpriced=booking.spend.is_unpriced)
+
+    def in_background(self, action: Coroutine[Any, Any, None]) -> None:
+        """Run an action that ``aclose`` waits for."""
+        task = asyncio.create_task(action)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def aclose(self) -> None:
+        """Settle what can be settled."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=CLOSE_S)
+        for task in [*self._tasks, *([self._renewal] if self._renewal is not None else [])]:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _renew(self) -> None:
+        """Renew the leases while calls are under way; at once where one holds more."""
+        while self._open:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_S):
+                    await self._wake.wait()
+            self._wake.clear()
+            groups: dict[tuple[int, str], list[Booking]] = defaultdict(list)
+            for booking in self._open.values():
+                booking.held_nusd = max(booking.held_nusd, booking.spend.held_nusd)
+                groups[id(booking.store), booking.key.id].append(booking)
+            for (_, account), bookings in groups.items():
+                calls = [Open(each.call_id, each.held_nusd) for each in bookings]
+                try:
+                    await bookings[0].store.renew(account, calls, LEASE_S)
+                except Exception as exc:  # a store is a plugin and may raise anything; the next round tries again
+                    logger().warning("the leases of {} calls could not be renewed: {}", len(calls), exc)
+
+
+class Booking:
+    """One admitted call.
+
+    :ivar spend: takes note of the events of the call.
+    :ivar held_nusd: what the store holds for it.
+    """
+
+    def __init__(
+        self, ledger: Ledger, store: AccountStore, key: KeyRecord, tokens: int, max_tokens: int | None
+    ) -> None:
+        self.store = store
+        self.key = key
+        self.call_id = os.urandom(12).hex()
+        self.held_nusd = 0
+        self.spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise())
+        self._ledger = ledger
+        self._is_settled = False
+
+    def hold(self, model: str) -> None:
+        """Hold the upper estimate of the first attempt."""
+        self.held_nusd = self.spend.first_nusd(model)
+
+    def _raise(self) -> None:
+        if self.spend.held_nusd > self.held_nusd:
+            self._ledger.raised(self)
+
+    async def streamed(self, chunk: Sequence[ChatDelta] | ChatResponse) -> None:
+        """Count what the client is about to be sent; the response itself settles the call."""
+        if isinstance(chunk, ChatResponse):
+            await self.settle()
+            return
+        for delta in chunk:
+            arguments = delta.tool_call.arguments if delta.tool_call is not None else ""
+            self.spend.streamed += utf8_size(delta.text) + utf8_size(delta.reasoning_content) + utf8_size(arguments)
+
+    async def settle(self, *, cost_usd: float | None = None) -> None:
+        """Settle the call before its response is complete, so that the next one of the client finds its place free.
+
+        :param cost_usd: the cost, where no events report it.
+        """
+        if self._is_settled:
+            return
+        self._is_settled = True
+        cost = self._cost(cost_usd)
+        try:
+            async with asyncio.timeout(SETTLE_S):
+                await self._book(cost)
+        except (StoreError, TimeoutError):
+            self._ledger.in_background(self._book_later(cost))
+        except asyncio.CancelledError:
+            self._ledger.in_background(self._book_later(cost, is_now=True))
+            raise
+
+    def close(self) -> None:
+        """Settle the call in the background, if it was not settled: it was aborted."""
+        if not self._is_settled:
+            self._is_settled = True
+            self._ledger.in_background(self._book_later(self._cost(), is_now=True))
+
+    def _cost(self, cost_usd: float | None = None) -> int:
+        if cost_usd is not None:
+            return to_nusd(cost_usd)
+        if not self._ledger.is_tracked:
+            return self.held_nusd
+        return self.spend.final_nusd
+
+    async def _book(self, cost: int) -> None:
+        await self.store.settle(self.key.id, self.call_id, cost, unpriced=self.spend.is_unpriced)
+        self._ledger.settled(self, cost)
+
+    async def _book_later(self, cost: int, *, is_now: bool = False) -> None:
+        failure: StoreError | None = None
+        for pause_s in (0.0, *RETRIES_S) if is_now else RETRIES_S:
+            await asyncio.sleep(pause_s)
+            try:
+                await self._book(cost)
+            except StoreError as exc:
+                failure = exc
+            else:
+                return
+        logger().error("a call of the key {} could not be settled: {}", self.key.name, failure)
+        self._ledger.settled(self, cost)
+
+
+def refusal_problem(key: KeyRecord, refusal: Refusal, now_s: float | None = None) -> Problem:
+    """Return the error for a call beyond a limit; it names the limit and its value."""
+    limits, name = key.limits, key.name
+    resets_s = (time.time() if now_s is None else now_s) + refusal.retry_after_s
+    details: dict[str, Any] = {"limit": refusal.limit}
+    if refusal.limit == "rate":
+        message = f"the key {name!r} is limited to {limits.rate:,} requests in {limits.window_s:g} s"
+        return _too_many(message, "rate_limit_exceeded", {**details, "value": limits.rate}, refusal.retry_after_s)
+    if refusal.limit == "concurrency":
+        message = f"the key {name!r} is limited to {limits.concurrency:,} requests at a time"
+        return _too_many(message, "concurrency_limit", {**details, "value": limits.concurrency}, refusal.retry_after_s)
+    is_day = refusal.limit == "spend_per_day"
+    most = to_usd((limits.day_nusd if is_day else limits.month_nusd) or 0)
+    spent, held = to_usd(refusal.spent_nusd), to_usd(refusal.held_nusd)
+    details |= {"value": most, "spent_usd": spent, "held_usd": held}
+    message = f"the key {name!r} is limited to {most:g} US dollars per {'day' if is_day else 'month'}"
+    if spent < most:
+        message += f"; {spent:.6g} are spent, and requests under way may cost {held:.6g}"
+        return _too_many(message, "spend_limit", details, refusal.retry_after_s)
+    return Problem(
+        message=f"{message}, and {spent:.6g} are spent; the limit resets at {utc(resets_s)}",
+        # Clients repeat requests after 429, and some wait for hours in the middle of a task.
+        status=402, kind="billing_error", code="spend_limit",
+        details={**details, "resets_at": datetime.datetime.fromtimestamp(round(resets_s), datetime.UTC).isoformat()},
+    )  # fmt: skip
+
+
+def _too_many(message: str, code: str, details: dict[str, Any], retry_after_s: float) -> Problem:
+    # The header has whole seconds; an earlier retry would be refused again.
+    seconds = max(1, -int(-retry_after_s // 1))
+    return Problem(
+        message=f"{message}; send the request again in {seconds} s",
+        status=429, kind="rate_limit_error", code=code, details=details, retry_after_s=seconds, is_worth_retrying=True,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""One request of a client as one call of the deck: models, tools, streams."""

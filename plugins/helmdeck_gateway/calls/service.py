@@ -1,0 +1,344 @@
+"""Makes the calls of the gateway: one request of a client is one call of the deck."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import msgspec
+
+from helmdeck_core import (
+    Answer,
+    CallFailed,
+    CallLimits,
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    Decoded,
+    Helmdeck,
+    ResponseFormat,
+    Role,
+    StopReason,
+)
+from helmdeck_gateway.accounts.ledger import Booking, Ledger
+from helmdeck_gateway.accounts.principals import Principal
+from helmdeck_gateway.accounts.request_costs import input_tokens
+from helmdeck_gateway.calls.call_record import CallRecord
+from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
+from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
+from helmdeck_gateway.calls.targets import Targets, extra_fields, listed
+from helmdeck_gateway.calls.tool_budget import Narrower
+from helmdeck_gateway.dialects.parsed import Parsed
+from helmdeck_gateway.memory.gateway_memory import Memory
+from helmdeck_gateway.settings import GatewaySettings
+
+NO_LIMITS = CallLimits()
+
+MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
+"""Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
+
+PLAN_MODEL = "helmdeck/plan"
+"""The model name that plans a request over the catalog instead of sending it."""
+
+_ENDS = tuple(".!?…。！？؟।)]}>`\"'”’»*_")
+"""Characters at the end of a sentence or block; a model that adds nothing after one may have nothing to add."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+@attrs.define(kw_only=True)
+class Work:
+    """A request that is ready to be sent.
+
+    :ivar name: the client's name for the model.
+    :ivar dropped: names of fields that are left out.
+    :ivar headers: further headers of the response.
+    :ivar booking: what its key holds for it; ``None`` for a sender without a key of its own.
+    """
+
+    parsed: Parsed
+    request: ChatRequest
+    name: str
+    principal: Principal
+    record: CallRecord
+    dropped: tuple[str, ...] = ()
+    headers: dict[str, str] = attrs.field(factory=dict)
+    limits: CallLimits = NO_LIMITS
+    booking: Booking | None = None
+
+    async def settle(self) -> None:
+        """Count the cost, once all calls of the request have ended."""
+        if self.booking is not None:
+            await self.booking.settle()
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether the request is planned instead of sent."""
+        return self.name == PLAN_MODEL
+
+    @property
+    def enforced_schema(self) -> Mapping[str, Any] | None:
+        """The schema that the whole answer is decoded by; ``None`` where it is not enforced as a question."""
+        request = self.request
+        if request.response_format is None or request.tools or request.messages[-1].role is not Role.USER:
+            return None
+        return request.response_format.schema or {"type": "object"}
+
+    def shown_model(self) -> str:
+        """The model that a response names: the client's own name, unless a fallback answers."""
+        return self.name if self.record.model in ("", self.request.model) else self.record.model
+
+    def response_headers(self) -> dict[str, str]:
+        """The headers that report the call."""
+        record, headers = self.record, dict(self.headers)
+        if record.call_id:
+            headers["x-helmdeck-call-id"] = record.call_id
+        if record.model:
+            headers["x-helmdeck-model"] = listed([record.model])
+        if record.attempts > 1:
+            headers["x-helmdeck-attempts"] = str(record.attempts)
+        if self.dropped:
+            headers["x-helmdeck-dropped"] = listed(self.dropped)
+        return headers
+
+
+class Service:
+    """Calls models over one deck.
+
+    :param memory: what is remembered of conversations.
+    """
+
+    def __init__(self, deck: Helmdeck, settings: GatewaySettings, memory: Memory) -> None:
+        self.deck = deck
+        self.settings = settings
+        self.memory = memory
+        self.targets = Targets(deck, settings.aliases)
+        self.narrower = Narrower(deck, memory.choices)
+        self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
+
+    def prepare(self, parsed: Parsed, family: str, principal: Principal) -> Work:
+        """Return the request to send.
+
+        :param family: the plugin that speaks the client's dialect.
+        :raises Problem: the sender may not use the model.
+        """
+        name = parsed.request.model or self.deck.runtime.config.model
+        principal.check_model(name)
+        if name == PLAN_MODEL:
+            dropped = (*parsed.dropped, *parsed.native, *(["tools"] if parsed.request.tools else []))
+            return Work(
+                parsed=parsed, request=parsed.request, name=name, principal=principal, record=CallRecord(),
+                dropped=dropped, limits=self._limits,
+            )  # fmt: skip
+        target = self.targets.find(name, lambda: _start_of(parsed.request, principal))
+        native = parsed.native
+        if principal.models is not None:  # routers such as OpenRouter would call other models
+            native = {field: value for field, value in native.items() if field not in MODEL_FIELDS}
+        extra, left_out = extra_fields(family, target, native, parsed.shared)
+        left_out = (*left_out, *(field for field in parsed.native if field not in native))
+        limits = self._limits
+        if target.fallbacks is not None:
+            limits = attrs.evolve(limits, fallbacks=target.fallbacks)
+        work = Work(
+            parsed=parsed,
+            request=attrs.evolve(parsed.request, model=target.model, extra=extra),
+            name=name,
+            principal=principal,
+            record=CallRecord(),
+            dropped=(*parsed.dropped, *left_out),
+            limits=limits,
+        )
+        if work.enforced_schema is not None:
+            work.dropped = (*work.dropped, *_not_in_questions(work.request))
+        return work
+
+    async def narrow_tools(self, work: Work) -> None:
+        """Leave out what exceeds the budget of the model, unless the settings or the sender's say otherwise."""
+        principal = work.principal
+        is_narrowed = self.settings.narrows_tools if principal.narrows_tools is None else principal.narrows_tools
+        if not is_narrowed or work.is_plan:
+            return
+        narrowed = await self.narrower.narrow(work.request, principal.caller)
+        if narrowed is None:
+            return
+        work.request = attrs.evolve(work.request, tools=narrowed.tools)
+        work.record.tools = narrowed.record
+        work.headers["x-helmdeck-tools"] = listed([narrowed.summary])
+        if narrowed.left_out:
+            work.headers["x-helmdeck-tools-left-out"] = listed(narrowed.left_out)
+
+    async def admit(self, work: Work, ledger: Ledger) -> None:
+        """Admit a request within the limits of its key.
+
+        :raises Problem: a limit is reached.
+        """
+        if (key := work.principal.key) is None:
+            return
+        request = work.request
+        tokens = input_tokens(request)
+        model, most = request.model, request.max_tokens
+        if work.is_plan:
+            model, most = self.deck.runtime.config.model, None
+            tokens += ledger.pricing.plan_tokens(model)
+        work.booking = await ledger.admit(key, model, tokens, most, work.limits.fallbacks)
+        work.record.spend = work.booking.spend
+
+    async def complete(self, work: Work) -> ChatResponse:
+        """Make a call and return the whole response.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        if work.is_plan:
+            return await self._plan(work)
+        if (schema := work.enforced_schema) is not None:
+            return await self._decoded(work, schema)
+        response = await self.deck.acomplete(work.request, caller=work.principal.caller, limits=work.limits)
+        return self.finished(work, await self._not_silent(work, response))
+
+    async def stream(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Make a call: yield the deltas in batches, and last the response.
+
+        Plans and structured output are checked as a whole before their first delta.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        if work.is_plan or work.enforced_schema is not None:
+            yield await self.complete(work)
+            return
+        chunks = self.deck.astream_batches(work.request, caller=work.principal.caller, limits=work.limits)
+        start = LeadingWhitespace()
+        try:
+            async for chunk in chunks:
+                if isinstance(chunk, ChatResponse):
+                    yield self.finished(work, await self._not_silent(work, chunk))
+                elif deltas := start.feed(chunk, work.record.attempts):
+                    yield deltas
+        finally:
+            await chunks.aclose()
+
+    async def _not_silent(self, work: Work, response: ChatResponse) -> ChatResponse:
+        """Return the response; where it leaves the result of a tool without an answer, that of a second call."""
+        if not is_silent(work.request, response):
+            return response
+        record = work.record
+        first = record.call_id, record.model, record.attempts
+        record.call_id = ""
+        try:
+            again = await self.deck.acomplete(nudged(work.request), caller=work.principal.caller, limits=work.limits)
+        except CallFailed:  # no model has anything to add
+            record.call_id, record.model, record.attempts = first
+            return response
+        return with_usage(again, response.usage)
+
+    def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
+        """Return a response as clients get it: with tool calls that the model wrote as text, and with valid JSON."""
+        if is_truncated(response):
+            response = attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS)
+        response = self._with_tool_calls(work.request, response)
+        if work.request.response_format is not None and not response.tool_calls and response.text:
+            response = self._with_json(work.request.response_format, response)
+        if response.downgrades:
+            work.headers["x-helmdeck-downgrades"] = listed(response.downgrades)
+        return response
+
+    def _with_tool_calls(self, request: ChatRequest, response: ChatResponse) -> ChatResponse:
+        """Convert tool calls that a model wrote as text, and leave them out of the text."""
+        if not request.tools or not response.text or request.tool_choice == "none":
+            return response
+        raw = response.raw_stop_reason
+        found = self.deck.tool_calls(response.text, tools=request.tools, stop_reason=raw, model=request.model)
+        names = [each.call.name for each in found.calls]
+        if not names or (response.tool_calls and names != [call.name for call in response.tool_calls]):
+            return response
+        calls = response.tool_calls or tuple(each.call for each in found.calls)
+        return attrs.evolve(response, text=found.text.strip(), tool_calls=calls, stop_reason=StopReason.TOOL_CALL)
+
+    def _with_json(self, form: ResponseFormat, response: ChatResponse) -> ChatResponse:
+        """Decode structured output beside tools.
+
+        :raises CallFailed: the text is not what the schema requires.
+        """
+        raw = response.raw_stop_reason
+        schema: Any = form.schema or {"type": "object"}
+        decoded: Decoded[Any] = self.deck.decode(response.text, schema, raw)
+        return attrs.evolve(response, text=response.text if _is_json(response.text) else _text_of(decoded.value))
+
+    async def _decoded(self, work: Work, schema: Mapping[str, Any]) -> ChatResponse:
+        """Ask for structured output: the schema is enforced and decoded, whatever the model supports natively."""
+        request = work.request
+        answer_type: Any = dict(schema)
+        answer: Answer[Any] = await self.deck.aask(
+            request.messages,
+            answer_type,
+            model=request.model,
+            temperature=request.temperature,
+            caller=work.principal.caller,
+            limits=work.limits,
+        )
+        text = answer.response.text.strip()
+        if not _is_json(text):
+            text = _text_of(answer.value)
+        return attrs.evolve(
+            answer.response,
+            text=text,
+            usage=answer.usage,
+            stop_reason=StopReason.END_TURN,
+            disposition=None,
+            attempts=answer.attempts,
+        )
+
+    async def _plan(self, work: Work) -> ChatResponse:
+        """Plan the last message of the user; the plan is the text of the response, as JSON."""
+        messages = work.request.messages
+        users = [message.text for message in messages if message.role is Role.USER]
+        context = "\n\n".join(message.text for message in messages if message.role is Role.SYSTEM)
+        plan = await self.deck.aplan(
+            users[-1] if users else "", context=context, caller=work.principal.caller, limits=work.limits
+        )
+        return ChatResponse(
+            text=_text_of(plan.to_dict()),
+            stop_reason=StopReason.END_TURN,
+            usage=plan.usage,
+            served_model=plan.served_model or plan.model,
+        )
+
+
+def is_truncated(response: ChatResponse) -> bool:
+    """Whether a text was interrupted inside a sentence, and the model that was to continue it added nothing."""
+    record = response.continuation
+    if record is None or not record.models or response.tool_calls or response.stop_reason is not StopReason.END_TURN:
+        return False
+    before = response.text[: len(response.text) - record.parts[-1]].rstrip()
+    return response.text.rstrip() == before and not before.endswith(_ENDS)
+
+
+def _start_of(request: ChatRequest, principal: Principal) -> bytes:
+    """What stays the same in all turns of a conversation: its caller, and its messages up to the first one of the user."""
+    texts = [principal.caller]
+    for message in request.messages:
+        texts.append(message.text)
+        if message.role is Role.USER:
+            break
+    return "\n".join(texts).encode("utf-8", "replace")
+
+
+def _not_in_questions(request: ChatRequest) -> Iterable[str]:
+    """The fields that a typed question does not send."""
+    if request.max_tokens is not None:
+        yield "max_tokens"
+    if request.stop:
+        yield "stop"
+    yield from request.extra
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _text_of(value: Any) -> str:
+    return _encode(value).decode()

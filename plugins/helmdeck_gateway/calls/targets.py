@@ -1,0 +1,188 @@
+"""The models behind a client's model name, and the fields of a request that they take."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_core import EMPTY, Helmdeck, InvalidRequest, Mistake, ProviderPool, ProviderSpec, Runtime
+from helmdeck_gateway.calls.aliases import Alias, Chain
+
+MAX_NAMES: Final = 1_024
+"""Names of models whose targets are kept."""
+
+ANTHROPIC_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+
+
+@attrs.frozen(kw_only=True)
+class Target:
+    """The models that a request goes to.
+
+    :ivar model: the model id that is called first.
+    :ivar families: the plugins that provide the models of the fallback chain, such as ``openai`` or ``anthropic``.
+    :ivar fallbacks: the models that are called after it fails; ``None`` for those of ``[fallback]``.
+    """
+
+    model: str
+    families: frozenset[str]
+    fallbacks: tuple[str, ...] | None = None
+
+
+class Targets:
+    """Resolves model names.
+
+    :param aliases: by the name that clients send.
+    """
+
+    def __init__(self, deck: Helmdeck, aliases: Mapping[str, Alias] = EMPTY) -> None:
+        self._deck = deck
+        self._aliases = dict(aliases)
+        self._targets: dict[str, Target] = {}
+        self._chosen: dict[Chain, Target] = {}
+
+    @property
+    def aliases(self) -> Mapping[str, Alias]:
+        """The aliases by name."""
+        return self._aliases
+
+    def find(self, name: str, seed: Callable[[], bytes] | None = None) -> Target:
+        """Return the target for a client's model name; unknown names fail later, with suggestions.
+
+        :param seed: returns what chooses among models with weights, so that a conversation keeps its model; random by default.
+        """
+        found = self._targets.get(name)
+        if found is not None:
+            return found
+        alias = self._aliases.get(name)
+        model = name or self._deck.runtime.config.model
+        if alias is None and "/" not in model:  # such as the names that coding agents insist on
+            alias = self._aliases.get("*")
+        if alias is None or len(alias.chains) == 1:
+            found = self._target(Chain(model=model) if alias is None else alias.chains[0])
+            if len(self._targets) < MAX_NAMES:  # names come from clients
+                self._targets[name] = found
+            return found
+        chain = alias.choose(_share_of(seed()) if seed is not None else random.random())  # noqa: S311 - no secret
+        if chain not in self._chosen:
+            self._chosen[chain] = self._target(chain)
+        return self._chosen[chain]
+
+    def _target(self, chain: Chain) -> Target:
+        models = self._deck.runtime.chain(chain.model, chain.fallbacks)
+        families = frozenset(self._family(each) for each in models)
+        return Target(model=chain.model, families=families, fallbacks=chain.fallbacks)
+
+    def _family(self, model: str) -> str:
+        """The plugin that provides a model; every wire format is one plugin."""
+        provider = model.partition("/")[0].strip()
+        runtime = self._deck.runtime
+        specs = runtime.contributed(ProviderSpec)
+        config = runtime.config.providers.get(provider)
+        kind = (config.kind if config else None) or provider
+        if kind not in specs and config is not None and config.base_url:
+            kind = next((name for name, each in specs.items() if each.value.is_generic), kind)
+        return specs[kind].plugin if kind in specs else ""
+
+
+def alias_mistakes(runtime: Runtime, aliases: Mapping[str, Alias]) -> Iterator[Mistake]:
+    """Yield a mistake for each model of an alias whose provider does not exist."""
+    registry = ProviderPool(runtime).registry
+    for name, alias in aliases.items():
+        for model in alias.models:
+            try:
+                registry.check(model)
+            except InvalidRequest as exc:
+                allowed = f"a model of {', '.join(registry.names)}"
+                yield Mistake(f"gateway.models.{name}", exc.headline, repr(model), allowed)
+
+
+# -- fields beyond those of a ChatRequest ----------------------------------------------------------------------
+
+
+def _effort_of_messages(value: Any) -> Mapping[str, Any]:
+    return {"output_config": {"effort": value}} if value in ANTHROPIC_EFFORTS else {}
+
+
+_WRITERS: Mapping[str, Mapping[str, Callable[[Any], Mapping[str, Any]]]] = {
+    "openai": {
+        "top_p": lambda value: {"top_p": value},
+        "effort": lambda value: {"reasoning_effort": value},
+        "parallel_tool_calls": lambda value: {"parallel_tool_calls": value},
+        "prompt_cache_key": lambda value: {"prompt_cache_key": value},
+    },
+    "responses": {
+        "top_p": lambda value: {"top_p": value},
+        "effort": lambda value: {"reasoning": {"effort": value}},
+        "parallel_tool_calls": lambda value: {"parallel_tool_calls": value},
+        "prompt_cache_key": lambda value: {"prompt_cache_key": value},
+    },
+    "anthropic": {"effort": _effort_of_messages},
+}
+"""How the families write fields that several dialects have."""
+
+
+def extra_fields(
+    family: str, target: Target, native: Mapping[str, Any], shared: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the fields to send in addition to the request, and the names of those that are left out.
+
+    The same fields go to every model of a fallback chain, so a field is sent only if all of them take it.
+
+    :param family: the family that speaks the client's dialect.
+    :param native: the fields as the client sent them.
+    :param shared: the fields that other families have under another name, by common name; they are part of ``native``.
+    """
+    if not native and not shared:
+        return EMPTY, ()
+    if target.families == {family}:
+        return native, ()
+    (other,) = target.families if len(target.families) == 1 else ("",)
+    writers = _WRITERS.get(other, {})
+    fields: dict[str, Any] = {}
+    left_out = list(_without_common_name(native))
+    for name, value in shared.items():
+        written = writers[name](value) if name in writers else {}
+        fields |= written
+        if not written:
+            left_out.append(_SHOWN.get(family, {}).get(name, name))
+    return fields, tuple(left_out)
+
+
+_SHOWN: Mapping[str, Mapping[str, str]] = {
+    "openai": {"effort": "reasoning_effort"},
+    "responses": {"effort": "reasoning.effort"},
+    "anthropic": {
+        "effort": "output_config.effort",
+        "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+    },
+}
+_COMMON = frozenset(
+    (
+        "top_p", "reasoning_effort", "parallel_tool_calls", "prompt_cache_key", "reasoning.effort", "output_config.effort",
+        "tool_choice.disable_parallel_tool_use",
+    )
+)  # fmt: skip
+"""Fields that ``shared`` has under a common name."""
+
+
+def _without_common_name(native: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in native.items():
+        if name in ("reasoning", "output_config", "tool_choice", "text") and isinstance(value, Mapping):
+            yield from (each for key in value if (each := f"{name}.{key}") not in _COMMON)
+        elif name not in _COMMON:
+            yield name
+
+
+def _share_of(seed: bytes) -> float:
+    """A number from 0 to below 1 that depends on the seed alone."""
+    return int.from_bytes(hashlib.blake2b(seed, digest_size=6).digest()) / 2**48
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as the value of a header."""
+    text = ", ".join(dict.fromkeys(names))
+    return text.encode("ascii", "backslashreplace").decode()[:2_000].replace("\n", " ").replace("\r", " ")

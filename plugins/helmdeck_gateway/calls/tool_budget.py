@@ -1,0 +1,205 @@
+"""Fits the tools of a request to the catalog limit of a model's budget.
+
+The steps are those of a catalog: first the least useful parts of all tools are left out, and only then whole tools. Within one
+conversation the same tools are sent again, in the client's order and with the same bytes, so that a cached prefix stays valid.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import msgspec
+
+from helmdeck_core import (
+    Catalog,
+    ChatRequest,
+    Entry,
+    EntryKind,
+    Helmdeck,
+    Ranker,
+    RankIndex,
+    Role,
+    ToolDefinition,
+    TrimRecord,
+)
+from helmdeck_gateway.memory.tool_choices import ToolChoices
+
+MAX_INDEXES: Final = 64
+"""Sets of tools whose ranking index is kept."""
+MAX_DESCRIPTION: Final = 320
+"""Characters of a shortened description of a tool; of a parameter, a quarter."""
+
+_ANNOTATIONS: Final = frozenset(("$schema", "$id", "$comment", "title", "examples", "default"))
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@attrs.frozen(kw_only=True)
+class Narrowed:
+    """The tools to send.
+
+    :ivar record: sizes in bytes, the steps, and how many tools are left out.
+    :ivar left_out: the names of the tools that are left out.
+    """
+
+    tools: tuple[ToolDefinition, ...]
+    record: TrimRecord
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The result in one line, for a header."""
+        count = len(self.tools)
+        parts = [
+            f"{count} of {count + len(self.left_out)}",
+            f"{self.record.after_bytes} of {self.record.before_bytes} bytes",
+        ]
+        return "; ".join([*parts, *self.record.dropped])
+
+
+class Narrower:
+    """Narrows the tools of requests.
+
+    :param choices: the tools that conversations have sent.
+    """
+
+    def __init__(self, deck: Helmdeck, choices: ToolChoices | None = None) -> None:
+        self._deck = deck
+        self._choices = choices or ToolChoices()
+        self._indexes: collections.OrderedDict[bytes, RankIndex | None] = collections.OrderedDict()
+
+    async def narrow(self, request: ChatRequest, caller: str = "") -> Narrowed | None:
+        """Return the tools that fit the budget of the requested model; ``None`` if all of them do."""
+        limit = self._deck.budget(request.model).budget.max_catalog_bytes
+        if limit is None or len(request.tools) < 2:
+            return None
+        before = size_of(request.tools)
+        if before <= limit:
+            return None
+        steps: list[str] = []
+        tools = request.tools
+        for step, shorten in (("tools.annotations", _without_annotations), ("tools.descriptions", _shortened)):
+            tools = tuple(shorten(tool) for tool in tools)
+            steps.append(step)
+            if size_of(tools) <= limit:
+                return Narrowed(tools=tools, record=_record(before, tools, steps, 0))
+        names = await self._chosen(request, tools, limit, caller)
+        kept = tuple(tool for tool in tools if tool.name in names)
+        left_out = tuple(tool.name for tool in tools if tool.name not in names)
+        if left_out:
+            steps.append("tools.selection")
+        return Narrowed(tools=kept, record=_record(before, kept, steps, len(left_out)), left_out=left_out)
+
+    async def _chosen(
+        self, request: ChatRequest, tools: Sequence[ToolDefinition], limit: int, caller: str
+    ) -> frozenset[str]:
+        """The names of the tools to send: those in use, the best ones for the request, and those that were sent before."""
+        known = {tool.name: len(_encode(_data(tool))) + 1 for tool in tools}
+        used = [call.name for message in request.messages for call in message.tool_calls]
+        if request.tool_choice in known:
+            used.append(request.tool_choice)
+        users = [message.text for message in request.messages if message.role is Role.USER and message.text.strip()]
+        digest = hashlib.blake2b(_encode([_data(tool) for tool in tools]), digest_size=16)
+        start = (users[0] if users else "").encode("utf-8", "replace")
+        key = hashlib.blake2b(digest.digest() + start, digest_size=16).hexdigest()
+        ranked = self._ranked(digest.digest(), tools, users[-1] if users else "")
+        before = await self._choices.find(key, caller)
+        # The best ones come before those of earlier turns, which keep their places while there is room.
+        wanted = dict.fromkeys(name for name in (*used, *ranked[:2], *before, *ranked) if name in known)
+        chosen: list[str] = []
+        left = limit - 2
+        for name in wanted:
+            if known[name] <= left or name in used:
+                chosen.append(name)
+                left -= known[name]
+        if (choice := tuple(chosen)) != before:
+            await self._choices.keep(key, caller, choice)
+        return frozenset(chosen)
+
+    def _ranked(self, key: bytes, tools: Sequence[ToolDefinition], text: str) -> Sequence[str]:
+        if key not in self._indexes:
+            self._indexes[key] = self._index(tools)
+            while len(self._indexes) > MAX_INDEXES:
+                self._indexes.popitem(last=False)
+        index = self._indexes[key]
+        return index.rank(text).ids if index else [tool.name for tool in tools]
+
+    def _index(self, tools: Sequence[ToolDefinition]) -> RankIndex | None:
+        """The index of the configured ranker; one that would block gives way to the one that it is built on."""
+        rankers = self._deck.runtime.contributed(Ranker)
+        name = self._deck.runtime.config.selection.ranker
+        while name in rankers and (rankers[name].value.is_blocking or rankers[name].value.over):
+            name = rankers[name].value.over
+        if name not in rankers:
+            return None
+        ranker = rankers[name].value
+        entries = (Entry(EntryKind.PACK, tool.name, _data(tool), "request") for tool in tools)
+        options = {**ranker.options, **self._deck.runtime.config.selection.rankers.get(name, {})}
+        return ranker.index(Catalog(entries), **options)
+
+
+def size_of(tools: Sequence[ToolDefinition]) -> int:
+    """Return the size of tools as compact JSON, in UTF-8 bytes."""
+    return len(_encode([_data(tool) for tool in tools]))
+
+
+def _data(tool: ToolDefinition) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+
+
+def _record(before: int, tools: Sequence[ToolDefinition], steps: Sequence[str], left_out: int) -> TrimRecord:
+    return TrimRecord(
+        before_bytes=before,
+        after_bytes=size_of(tools),
+        dropped=tuple(steps),
+        kept_entries=len(tools),
+        left_out=left_out,
+    )
+
+
+def _without_annotations(tool: ToolDefinition) -> ToolDefinition:
+    return attrs.evolve(tool, input_schema=_trimmed(tool.input_schema, None))
+
+
+def _shortened(tool: ToolDefinition) -> ToolDefinition:
+    schema = _trimmed(tool.input_schema, MAX_DESCRIPTION // 4)
+    return attrs.evolve(tool, description=_cut(tool.description, MAX_DESCRIPTION), input_schema=schema)
+
+
+def _trimmed(schema: Mapping[str, Any], most: int | None, depth: int = 0) -> dict[str, Any]:
+    """A schema without annotations, its descriptions cut; names of properties are not keywords."""
+    trimmed: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _ANNOTATIONS:
+            continue
+        if key == "description" and isinstance(value, str):
+            trimmed[key] = value if most is None else _cut(value, most)
+        elif key in ("properties", "$defs", "definitions", "patternProperties") and isinstance(value, Mapping):
+            trimmed[key] = {name: _deeper(each, most, depth) for name, each in value.items()}
+        elif key in ("enum", "const", "required"):
+            trimmed[key] = value
+        else:
+            trimmed[key] = _deeper(value, most, depth)
+    return trimmed
+
+
+def _deeper(value: Any, most: int | None, depth: int) -> Any:
+    if depth > 64:
+        return value
+    if isinstance(value, Mapping):
+        return _trimmed(value, most, depth + 1)
+    if isinstance(value, list):
+        return [_deeper(each, most, depth + 1) for each in value]
+    return value
+
+
+def _cut(text: str, most: int) -> str:
+    """The beginning of a text, up to the end of a sentence if there is one in its second half."""
+    if len(text) <= most:
+        return text
+    head = text[:most]
+    end = max(head.rfind(". "), head.rfind(".\n"), head.rfind("\n\n"))
+    return head[: end + 1].rstrip() if end >= most // 2 else f"{head.rstrip()}…"

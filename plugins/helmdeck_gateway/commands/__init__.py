@@ -1,0 +1,1 @@
+"""``helmdeck serve`` and ``helmdeck keys``."""

@@ -1,0 +1,194 @@
+"""``helmdeck serve``: the gateway on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from helmdeck_cli import whole_number
+from helmdeck_core import Command, EventSink, LoadedConfig, Mistake, Runtime, hookimpl
+from helmdeck_core.cli import ExitCode, UsageError, note, read_config
+from helmdeck_gateway.calls.call_record import SINK, RecordSink
+
+if TYPE_CHECKING:
+    from helmdeck_gateway.settings import GatewaySettings
+
+MISSING = "the gateway needs starlette and uvicorn; pip install 'helmdeck[serve]'"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the server."""
+    parser.epilog = (
+        "Clients use http://HOST:PORT/v1 as the base URL of OpenAI's API, and http://HOST:PORT for Anthropic's. "
+        "Options override [gateway] in helmdeck.toml. SIGHUP reloads the configuration, SIGTERM completes the requests "
+        "under way and stops."
+    )
+    parser.add_argument(
+        "--host", metavar="ADDRESS", help="the interface to listen on; default: 127.0.0.1; others need keys"
+    )
+    parser.add_argument("--port", metavar="N", type=whole_number, help="the port; default: 8930; 0: any free port")
+    parser.add_argument("--workers", metavar="N", type=whole_number, help="processes that serve requests; default: 1")
+    parser.add_argument("--no-traces", action="store_true", help="store no call traces for helmdeck explain --run")
+    parser.add_argument("--worker", metavar="PIPES", default="", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until the operator ends it."""
+    try:
+        import starlette
+        import uvicorn  # noqa: F401 (only to see whether the extra is installed)
+    except ImportError as exc:
+        raise UsageError(MISSING) from exc
+    del starlette
+    import asyncio
+    import signal
+
+    from helmdeck_gateway.http_server.config_source import ConfigSource
+    from helmdeck_gateway.http_server.server import Address
+
+    if hasattr(signal, "SIGHUP"):  # it would end the process before the server handles it
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    has_traces = not arguments.no_traces
+    source = ConfigSource(
+        lambda: with_sinks(read_config(arguments), has_traces=has_traces),
+        lambda settings: with_options(settings, arguments),
+    )
+    if arguments.worker:
+        asyncio.run(_work(source, arguments.worker))
+        return ExitCode.OK
+    deck, settings = source.open()
+    address = Address(host=settings.host, port=settings.port)
+    address.check(settings)
+    listener = address.listen()
+    announcement = f"serving {_clients_of(settings)} on {address.url(listener)}"
+    if settings.workers == 1:
+        from helmdeck_gateway.app import Gateway
+        from helmdeck_gateway.http_server.live_gateway import LiveGateway
+        from helmdeck_gateway.http_server.server import serve
+
+        live = LiveGateway(Gateway(deck, settings), source)
+        asyncio.run(serve(live, listener, lambda: note(f"{announcement}; Ctrl-C stops it")))
+        return ExitCode.OK
+    deck.close()
+    return _supervise(
+        arguments, settings, listener, f"{announcement} with {settings.workers} workers; Ctrl-C stops them"
+    )
+
+
+async def _work(source: Any, option: str) -> None:
+    """Serve as one of several workers."""
+    import socket
+
+    from helmdeck_gateway.app import Gateway
+    from helmdeck_gateway.http_server.live_gateway import LiveGateway
+    from helmdeck_gateway.http_server.server import serve
+    from helmdeck_gateway.http_server.shared_metrics import SharedMetrics
+    from helmdeck_gateway.http_server.workers import WorkerPipes
+
+    pipes = WorkerPipes.read(option)
+    deck, settings = source.open()
+    gateway = Gateway(deck, settings)
+    gateway.counters.shared = SharedMetrics(Path(pipes.folder))
+    live = LiveGateway(gateway, source, pipes.report)
+    await serve(live, socket.socket(fileno=pipes.listener), pipes.report_start, pipes.on_end_of_parent)
+
+
+def _supervise(arguments: argparse.Namespace, settings: GatewaySettings, listener: Any, announcement: str) -> int:
+    import asyncio
+
+    try:
+        from helmdeck_gateway.http_server.workers import Supervisor
+    except ImportError as exc:
+        raise UsageError("several workers need a POSIX system; start several processes behind a proxy instead") from exc
+
+    async def supervise() -> int:
+        supervisor = Supervisor(
+            worker_command(arguments),
+            listener.fileno(),
+            settings.workers,
+            drain_s=settings.drain_s,
+            on_started=lambda: note(announcement),
+        )
+        return await supervisor.run()
+
+    with listener:
+        return asyncio.run(supervise())
+
+
+def worker_command(arguments: argparse.Namespace) -> list[str]:
+    """Return the command line of a worker: that of the parent, as far as it concerns the configuration."""
+    words = [sys.executable, "-m", "helmdeck_core.cli", "serve"]
+    if arguments.config is not None:
+        words += ["--config", str(arguments.config)]
+    for name in arguments.disable_plugin:
+        words += ["--disable-plugin", name]
+    words += ["--no-plugins"] if arguments.no_plugins else []
+    words += ["--log-level", arguments.log_level] if arguments.log_level else []
+    words += ["--traceback"] if arguments.traceback else []
+    return [*words, *(["--no-traces"] if arguments.no_traces else [])]
+
+
+def with_options(settings: GatewaySettings, arguments: argparse.Namespace) -> GatewaySettings:
+    """Return settings with the options of the command line, and with the store that several workers need.
+
+    :raises UsageError: an option is out of range.
+    """
+    from helmdeck_gateway.settings import AT_MOST
+    from helmdeck_gateway.stores import default_path
+
+    if arguments.workers is not None and not 1 <= arguments.workers <= AT_MOST["workers"]:
+        raise UsageError(f"--workers must be from 1 to {AT_MOST['workers']}, found {arguments.workers}")
+    options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
+    settings = attrs.evolve(settings, **{name: value for name, value in options.items() if value is not None})
+    if settings.store is None and (settings.workers > 1 or arguments.worker):
+        settings = attrs.evolve(settings, store=f"sqlite:{default_path()}")
+    return settings
+
+
+def _clients_of(settings: GatewaySettings) -> str:
+    if settings.requires_keys:
+        return "clients with a key"
+    return "clients with the key" if settings.key is not None else "every local client"
+
+
+def with_sinks(loaded: LoadedConfig, *, has_traces: bool) -> LoadedConfig:
+    """Return a configuration with the event sinks of the gateway, for its headers and for call traces."""
+    events = loaded.config.events
+    wanted = (SINK, "traces") if has_traces else (SINK,)
+    sinks = tuple(
+        dict.fromkeys((*events.sinks, *(each for each in wanted if each not in loaded.config.plugins.disable)))
+    )
+    return attrs.evolve(loaded, config=attrs.evolve(loaded.config, events=attrs.evolve(events, sinks=sinks)))
+
+
+def check(runtime: Runtime) -> Sequence[Mistake]:
+    """Return the mistakes of ``[gateway]``."""
+    from helmdeck_gateway.http_server.config_source import gateway_mistakes
+
+    return gateway_mistakes(runtime)
+
+
+@hookimpl
+def helmdeck_event_sinks() -> Sequence[EventSink]:
+    """The sink for the requests of the gateway."""
+    return (EventSink(name=SINK, open=RecordSink, summary="call ids and models for the headers of the gateway"),)
+
+
+@hookimpl
+def helmdeck_commands() -> Sequence[Command]:
+    """The command ``serve``."""
+    return (
+        Command(
+            name="serve",
+            summary="serve the APIs of OpenAI and Anthropic to existing clients",
+            configure=configure,
+            run=run,
+            check=check,
+            order=94,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The APIs of clients: how requests are read and responses are written."""

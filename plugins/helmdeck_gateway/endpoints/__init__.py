@@ -1,0 +1,1 @@
+"""The ASGI endpoints, one module for each kind of request."""

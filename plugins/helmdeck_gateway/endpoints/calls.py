@@ -1,0 +1,368 @@
+"""The ASGI endpoints that make calls: they read the body, watch for disconnects, and write the response."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse, Limited
+from helmdeck_core.log import logger
+from helmdeck_gateway.accounts.ledger import Ledger
+from helmdeck_gateway.accounts.principals import Authoriser, Principal, headers_by_name
+from helmdeck_gateway.calls import call_record
+from helmdeck_gateway.calls.client_retries import ends_retries
+from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
+from helmdeck_gateway.calls.service import Service, Work
+from helmdeck_gateway.calls.stream_out import ClientWatch, StreamOut, raw_headers
+from helmdeck_gateway.dialects import messages as messages_dialect
+from helmdeck_gateway.dialects.parsed import Parsed
+from helmdeck_gateway.dialects.reply import DamagedCallError, Dialect, Opening, Reply, StreamWriter
+from helmdeck_gateway.http_server.counters import Counters
+from helmdeck_gateway.memory.opaque_store import OWN_PREFIX
+from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid, problem_of
+from helmdeck_gateway.settings import GatewaySettings
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+SINGLE: Final = (b"authorization", b"x-api-key", b"content-length", b"content-type", b"host")
+"""Headers that a request has once."""
+_HEADERS: Final = "helmdeck.headers"
+SIGNING: Final = frozenset(("anthropic", "responses"))
+"""Families of dialects whose clients send the signatures of reasoning back."""
+_JSON: Final = b"application/json"
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Disconnected(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+class Door:
+    """What every endpoint needs: the check of keys, the limits, and the counters."""
+
+    def __init__(self, service: Service, authoriser: Authoriser, counters: Counters, ledger: Ledger) -> None:
+        self.service = service
+        self.ledger = ledger
+        self.authoriser = authoriser
+        self.counters = counters
+
+    async def open(self, scope: Scope) -> Principal:
+        """Check a request before its body is read.
+
+        :raises Problem: it is refused.
+        """
+        settings, under_way = self.service.settings, self.counters.under_way
+        if self.counters.is_draining:
+            raise stopping("the gateway is stopping; send the request again")
+        if under_way > settings.max_requests:
+            raise Problem(
+                message=f"the gateway is processing {settings.max_requests:,} requests, its limit",
+                status=429, kind="rate_limit_error", code="too_many_requests", retry_after_s=1, is_worth_retrying=True,
+            )  # fmt: skip
+        headers = headers_of(scope)
+        if len(headers) < len(scope["headers"]) and (name := _repeated(scope)):
+            raise invalid(f"the header {name} is sent more than once")
+        return await self.authoriser.authorise(headers)
+
+
+def stopping(message: str) -> Problem:
+    """Return the error of a gateway that is about to stop; another worker, or the next process, may answer."""
+    return Problem(
+        message=message,
+        status=503,
+        kind="overloaded_error",
+        code=DRAINING,
+        retry_after_s=1,
+        is_worth_retrying=True,
+    )
+
+
+def _repeated(scope: Scope) -> str:
+    """The name of a header that must not be repeated and is, since a proxy may have read another value; else empty."""
+    names = [name for name, _ in scope["headers"]]
+    return next((name.decode() for name in SINGLE if names.count(name) > 1), "")
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """Return the headers of a request by lower-case name; without its key, if it has several."""
+    found: dict[bytes, bytes] | None = scope.get(_HEADERS)
+    if found is None:
+        found = scope[_HEADERS] = headers_by_name(scope["headers"])
+    return found
+
+
+class CallEndpoint:
+    """An endpoint in one dialect."""
+
+    def __init__(self, door: Door, dialect: Dialect, name: str) -> None:
+        self.door = door
+        self.dialect = dialect
+        self.name = name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        counters = self.door.counters
+        counters.under_way += 1
+        status = CLIENT_CLOSED
+        if request_id := request_id_of(headers_of(scope)):
+            send = echoing(send, request_id)
+        try:
+            status = await self._serve(scope, receive, ends_retries(headers_of(scope), send))
+        except Disconnected:
+            counters.disconnects += 1
+        finally:
+            counters.under_way -= 1
+            counters.count(self.name, status)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
+        work: Work | None = None
+        try:
+            principal = await self.door.open(scope)
+            body = await read_json(scope, receive, self.door.service.settings)
+            parsed = await self.parse(body, principal)
+            if self.dialect is messages_dialect:
+                parsed = messages_dialect.with_betas(parsed, headers_of(scope).get(b"anthropic-beta"))
+            narrows = headers_of(scope).get(b"x-helmdeck-narrow-tools") != b"off"
+            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal)
+            if work.request.tools and narrows:
+                await self.door.service.narrow_tools(work)
+            await self.door.service.admit(work, self.door.ledger)
+        except Disconnected:
+            raise
+        except asyncio.CancelledError:
+            return await self._refuse(send, self.stopped(), work)
+        except Exception as exc:
+            return await self._refuse(send, exc, work)
+        out = StreamOut(send, work)
+        writer = self.dialect.Writer(Opening(model=work.name), parsed) if parsed.is_stream else None
+        headers = headers_of(scope)
+        context = trace_context_of(headers)
+        TRACE_CONTEXT.set(context)  # also an empty one: a task may inherit the context of another request
+        record = work.record
+        record.request_id, record.trace_parent = request_id_of(headers), context.get("traceparent", "")
+        record.emit = self.door.service.deck.runtime.emit
+        call_record.current.set(record)
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            with ClientWatch(scope, receive, out, writer, self.door.service.settings.ping_s):
+                return await (self._whole(send, work) if writer is None else self._stream(out, writer, work))
+        except asyncio.CancelledError:
+            if out.is_disconnected and task.uncancel() == 0:
+                raise Disconnected from None
+            return await self._end_early(out, writer, work, self.stopped())
+        finally:
+            if work.booking is not None:
+                work.booking.close()
+
+    async def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
+        """Read a request of the dialect.
+
+        :raises Problem: it is invalid.
+        """
+        lookup = self.door.service.memory.opaque.lookup(principal.caller)
+        parsed = self.dialect.parse(body, lookup.find)
+        # Turns that other processes have seen are known after the first reading.
+        return self.dialect.parse(body, lookup.find) if await lookup.fetch() else parsed
+
+    async def finished(self, reply: Reply, principal: Principal) -> None:
+        """Take note of a finished response, before the client can send the next request of the conversation."""
+        if opaque := reply.response.opaque:
+            own_id = f"{OWN_PREFIX}{reply.opening.id}" if self.dialect.FAMILY in SIGNING else ""
+            call_ids = [call.id for call in reply.response.tool_calls]
+            await self.door.service.memory.opaque.keep(call_ids, own_id, opaque, principal.caller)
+
+    async def _whole(self, send: Send, work: Work) -> int:
+        try:
+            response = await self.door.service.complete(work)
+        except Exception as exc:
+            return await self._refuse(send, exc, work)
+        await work.settle()
+        reply = Reply(response=response, opening=Opening(model=work.name), model=work.shown_model(), parsed=work.parsed)
+        body = _encode(self.dialect.whole(reply))
+        try:
+            self.check_size(len(body))
+        except Problem as exc:
+            return await self._refuse(send, exc, work)
+        await self.finished(reply, work.principal)
+        await send_whole(send, 200, body, work.response_headers())
+        return 200
+
+    def check_size(self, size: int) -> None:
+        """Check the size of a response, or of its start.
+
+        :raises Problem: it is too large.
+        """
+        if size > (most := self.door.service.settings.max_response_bytes):
+            raise Problem(
+                message=f"the response is larger than {most:,} bytes, the limit of the gateway",
+                status=502, kind="api_error", code="response_too_large",
+            )  # fmt: skip
+
+    async def _refuse(self, send: Send, error: Exception, work: Work | None) -> int:
+        problem = _reported(error)
+        if work is not None:
+            await work.settle()
+        headers = {**(work.response_headers() if work is not None else {}), **problem.headers}
+        await send_whole(send, problem.status, _encode(self.dialect.error(problem)), headers)
+        return problem.status
+
+    def stopped(self) -> Problem:
+        """Return the error of a request that is cancelled because the time for requests under way is over.
+
+        :raises asyncio.CancelledError: it is cancelled for another reason.
+        """
+        task = asyncio.current_task()
+        if task is None or not self.door.counters.is_draining:
+            raise asyncio.CancelledError
+        task.uncancel()
+        return stopping("the gateway stopped before the answer was complete; send the request again")
+
+    async def _end_early(self, out: StreamOut, writer: StreamWriter | None, work: Work, problem: Problem) -> int:
+        """End a response early: a stream gets an error event."""
+        if writer is None or not out.is_open:
+            return await self._refuse(out.raw, problem, work)
+        await out.send(writer.fail(problem), is_last=True)
+        return problem.status
+
+    async def _stream(self, out: StreamOut, writer: StreamWriter, work: Work) -> int:
+        """Stream a response. The headers wait for the first delta, so that a failure before it has its own status."""
+        try:
+            async with contextlib.aclosing(self.door.service.stream(work)) as chunks:
+                async for chunk in chunks:
+                    if work.booking is not None:
+                        await work.booking.streamed(chunk)
+                    is_first = not out.is_open
+                    await out.open(writer)
+                    # One write for what arrived together, and the end with the last events.
+                    events = await self._written(writer, chunk, work, out.size)
+                    await out.send(events, is_last=isinstance(chunk, ChatResponse))
+                    if is_first:  # what else arrived may wait for the first chunks of other streams
+                        await asyncio.sleep(0)
+        except Exception as exc:
+            if not out.is_open:
+                out.is_replaced = True
+                return await self._refuse(out.raw, exc, work)
+            problem = _reported(exc)
+            await work.settle()
+            await out.send(writer.fail(problem), is_last=True)
+            return problem.status
+        return 200
+
+    async def _written(
+        self, writer: StreamWriter, chunk: Sequence[ChatDelta] | ChatResponse, work: Work, size: int
+    ) -> bytes:
+        """The events for a chunk of a stream, of which ``size`` bytes were sent."""
+        try:
+            if not isinstance(chunk, ChatResponse):
+                out = b"".join(map(writer.feed, chunk))
+                self.check_size(size + len(out))
+                return out
+            reply = Reply(response=chunk, opening=writer.opening, model=work.shown_model(), parsed=work.parsed)
+            out = writer.finish(reply)
+        except DamagedCallError as exc:
+            raise Problem(
+                message=f"the arguments of the tool call {exc} were damaged after a part of them was sent; send the request again",
+                status=502, kind="api_error", code="damaged_tool_call", is_worth_retrying=True,
+            ) from exc  # fmt: skip
+        self.check_size(size + len(out))
+        await self.finished(reply, work.principal)
+        return out
+
+
+class CountTokens(CallEndpoint):
+    """Estimates the input tokens of a request without a call."""
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
+        try:
+            principal = await self.door.open(scope)
+            body = await read_json(scope, receive, self.door.service.settings)
+            tokens = messages_dialect.estimate_tokens(await self.parse(body, principal))
+        except Disconnected:
+            raise
+        except asyncio.CancelledError:
+            return await self._refuse(send, self.stopped(), None)
+        except Exception as exc:
+            return await self._refuse(send, exc, None)
+        await send_whole(send, 200, _encode({"input_tokens": tokens}), {"x-helmdeck-estimate": "true"})
+        return 200
+
+
+def _reported(error: Exception) -> Problem:
+    problem = problem_of(error)
+    if problem.code == "internal_error":
+        logger().opt(exception=error).error("the gateway failed to process a request")
+    return problem
+
+
+# -- bodies ----------------------------------------------------------------------------------------------------
+
+
+async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> dict[str, Any]:
+    """Read the body of a request as a JSON object.
+
+    :raises Problem: it is too large or too slow, or not a JSON object.
+    :raises Disconnected: the client closed the connection.
+    """
+    until_s = asyncio.get_running_loop().time() + settings.body_s
+    try:  # most bodies have arrived with the head
+        data = await Limited(read_body(scope, receive, settings.max_request_bytes).__await__(), until_s)
+    except TimeoutError:
+        message = f"the body did not arrive within {settings.body_s:g} seconds"
+        raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
+    try:
+        body = _decode(data)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        problem = "is nested too deeply" if isinstance(exc, RecursionError) else f"is not valid JSON: {exc}"
+        raise Problem(message=f"the body {problem}", code="invalid_json") from None
+    if not isinstance(body, dict):
+        raise Problem(message="the body is not a JSON object", code="invalid_json")
+    return body
+
+
+async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """Read the body of a request.
+
+    :raises Problem: it is too large.
+    :raises Disconnected: the client closed the connection.
+    """
+    length = headers_of(scope).get(b"content-length", b"0")
+    if length.isdigit() and int(length) > most:
+        raise _too_large(most)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(
+        message=f"the body is larger than {most:,} bytes",
+        status=413,
+        kind="request_too_large",
+        code="request_too_large",
+    )
+
+
+async def send_whole(
+    send: Send, status: int, body: bytes, headers: Mapping[str, str], content_type: bytes = _JSON
+) -> None:
+    """Send a whole response."""
+    raw = [(b"content-type", content_type), (b"content-length", str(len(body)).encode()), *raw_headers(headers)]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,1 @@
+"""Serving over HTTP: sockets, worker processes, reload, metrics."""

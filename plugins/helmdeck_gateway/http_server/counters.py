@@ -1,0 +1,87 @@
+"""Counters of the gateway, in the text format of Prometheus; those of the calls come from the sink ``prometheus``."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+
+import attrs
+
+from helmdeck_gateway.accounts.key_counters import KeyCounters
+from helmdeck_gateway.http_server.shared_metrics import SharedMetrics
+
+
+@attrs.define
+class ConfigState:
+    """The configuration that is in effect.
+
+    :ivar generation: 1 for the configuration at the start; each successful reload adds 1.
+    :ivar loaded_at: when it was loaded, in seconds since the epoch.
+    :ivar reloads: successful and failed reloads.
+    :ivar error: why the last reload failed, without any value; empty if it succeeded.
+    """
+
+    generation: int = 1
+    loaded_at: float = 0.0
+    reloads: collections.Counter[str] = attrs.field(factory=collections.Counter)
+    error: str = ""
+
+
+class Counters:
+    """The load of a gateway and its requests by endpoint and status; all configurations of one process share it.
+
+    :ivar under_way: requests that are being processed.
+    :ivar is_draining: the server is stopping; new requests are refused.
+    :ivar disconnects: requests whose client left before the response was complete.
+    :ivar shared: the metrics of the other workers; ``None`` for a single process.
+    :ivar store_errors: failed operations of the store for conversations.
+    :ivar keys: the counters of single keys.
+    """
+
+    def __init__(self) -> None:
+        self._requests: collections.Counter[tuple[str, int]] = collections.Counter()
+        self.under_way = 0
+        self.is_draining = False
+        self.disconnects = 0
+        self.store_errors = 0
+        self.config = ConfigState()
+        self.keys = KeyCounters()
+        self.shared: SharedMetrics | None = None
+
+    def count(self, endpoint: str, status: int) -> None:
+        """Count a request."""
+        self._requests[endpoint, status] += 1
+
+    def render(self) -> str:
+        """Return the counters as text."""
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        yield from _head("requests_total", "counter", "Requests by endpoint and HTTP status.")
+        for (endpoint, status), count in sorted(self._requests.items()):
+            yield f'helmdeck_gateway_requests_total{{endpoint="{endpoint}",status="{status}"}} {count}'
+        left = "Requests whose client left before the response was complete."
+        yield from _single("disconnects_total", "counter", left, self.disconnects)
+        failed = "Failed operations of the store for conversations."
+        yield from _single("store_errors_total", "counter", failed, self.store_errors)
+        yield from _single("requests_under_way", "gauge", "Requests that are being processed.", self.under_way)
+        config = self.config
+        yield from _head("config_reloads_total", "counter", "Reloads of the configuration by outcome.")
+        for outcome in ("failed", "successful"):
+            yield f'helmdeck_gateway_config_reloads_total{{outcome="{outcome}"}} {config.reloads[outcome]}'
+        number = "The number of the configuration that is in effect, from 1."
+        yield from _single("config_generation", "gauge", number, config.generation)
+        when = "When the configuration that is in effect was loaded."
+        yield from _single("config_loaded_timestamp_seconds", "gauge", when, round(config.loaded_at, 3))
+        is_ok = "Whether the last reload of the configuration succeeded."
+        yield from _single("config_last_reload_successful", "gauge", is_ok, int(not config.error))
+
+
+def _head(name: str, kind: str, text: str) -> Iterator[str]:
+    yield f"# HELP helmdeck_gateway_{name} {text}"
+    yield f"# TYPE helmdeck_gateway_{name} {kind}"
+
+
+def _single(name: str, kind: str, text: str, value: float) -> Iterator[str]:
+    yield from _head(name, kind, text)
+    yield f"helmdeck_gateway_{name} {value}"

@@ -1,0 +1,1 @@
+"""What a gateway remembers of conversations."""

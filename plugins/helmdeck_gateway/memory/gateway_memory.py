@@ -1,0 +1,52 @@
+"""The store of a gateway, and everything that it remembers of conversations; both outlive a reload of the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from helmdeck_gateway.http_server.counters import Counters
+from helmdeck_gateway.memory.conversation_store import ConversationStore
+from helmdeck_gateway.memory.opaque_store import OpaqueStore
+from helmdeck_gateway.memory.tool_choices import ToolChoices
+from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.stores import GatewayStore, default_path, open_store
+from helmdeck_gateway.stores.memory import MemoryStore
+from helmdeck_gateway.stores.store import DocumentStore
+
+DAY_S: Final = 86_400
+
+
+class Memory:
+    """Stored responses, the data of turns that providers want back, and the choices of tools.
+
+    Without a configured store, they are kept in this process, and the keys of clients in the file of the data directory, as soon
+    as it exists: ``helmdeck keys create`` makes it.
+
+    :param store: a store of the application, which is not closed.
+    :ivar documents: the documents of stored responses.
+    """
+
+    def __init__(self, store: GatewayStore | None, settings: GatewaySettings, counters: Counters) -> None:
+        most = settings.max_stored_responses
+        url = settings.store_url() if store is None else None
+        self._opened: GatewayStore | None = open_store(url, max_documents=most) if url else None
+        self._store = store or self._opened
+        self._path: Path | None = default_path() if self._store is None else None
+        shared = self._store
+        documents: DocumentStore = shared if shared is not None else MemoryStore(max_documents=most)
+        self.documents = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
+        # Within one process, the rest is kept as it is, without an encoded copy.
+        self.opaque = OpaqueStore(self.documents if shared is not None else None)
+        self.choices = ToolChoices(self.documents if shared is not None else None)
+
+    def find_store(self) -> GatewayStore | None:
+        """Return the store of keys and accounts; ``None`` while there is none."""
+        if self._store is None and self._path is not None and self._path.exists():
+            self._store = self._opened = open_store(f"sqlite:{self._path}")
+        return self._store
+
+    async def aclose(self) -> None:
+        """Close what was opened."""
+        if self._opened is not None:
+            await self._opened.aclose()

@@ -1,0 +1,104 @@
+"""Stored responses: the conversations that ``previous_response_id`` continues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_core import ChatResponse, ImagePart, Message, Role, TextPart, ToolCall
+from helmdeck_gateway.memory.conversation_store import ConversationStore
+from helmdeck_gateway.problems import Problem
+from helmdeck_gateway.stores.store import StoreError
+
+KIND: Final = "response"
+
+
+@attrs.frozen
+class StoredResponse:
+    """A stored response.
+
+    :ivar messages: the conversation with the response, without instructions.
+    :ivar payload: the response as it was sent.
+    """
+
+    messages: tuple[Message, ...]
+    payload: Mapping[str, Any]
+
+
+class ResponseStore:
+    """The stored responses of all callers."""
+
+    def __init__(self, store: ConversationStore) -> None:
+        self._store = store
+
+    async def keep(self, response_id: str, caller: str, stored: StoredResponse) -> None:
+        """Store a response of a caller."""
+        value = {"messages": [_data(message) for message in stored.messages], "payload": stored.payload}
+        await self._store.keep(KIND, response_id, caller, value)
+
+    async def find(self, response_id: str, caller: str) -> StoredResponse | None:
+        """Return a response of a caller; ``None`` if it is not stored.
+
+        :raises Problem: the store does not answer.
+        """
+        try:
+            value = await self._store.read(KIND, response_id, caller)
+        except StoreError as exc:
+            raise _unavailable(exc) from exc
+        if value is None:
+            return None
+        return StoredResponse(tuple(_message(each) for each in value["messages"]), value["payload"])
+
+    async def forget(self, response_id: str, caller: str) -> bool:
+        """Delete a response of a caller; return whether it was stored.
+
+        :raises Problem: the store does not answer.
+        """
+        try:
+            return await self._store.forget(KIND, response_id, caller)
+        except StoreError as exc:
+            raise _unavailable(exc) from exc
+
+
+def _unavailable(error: StoreError) -> Problem:
+    return Problem(
+        message=f"stored responses are not available: {error}",
+        status=503,
+        kind="overloaded_error",
+        code="store_unavailable",
+        retry_after_s=1,
+        is_worth_retrying=True,
+    )
+
+
+def answer_message(response: ChatResponse) -> Message:
+    """Return a response as a message of its conversation."""
+    parts = (TextPart(response.text),) if response.text else ()
+    return Message(Role.ASSISTANT, parts, response.tool_calls, opaque=response.opaque)
+
+
+def _data(message: Message) -> dict[str, Any]:
+    """A message as plain data; fields with their default value are left out."""
+    parts: list[Any] = [
+        part.text if isinstance(part, TextPart) else [part.media_type, part.data, part.url] for part in message.parts
+    ]
+    data: dict[str, Any] = {"role": message.role.value, "parts": parts}
+    if message.tool_calls:
+        data["calls"] = [[call.id, call.name, call.arguments] for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        data["call"] = message.tool_call_id
+    if message.opaque:
+        data["opaque"] = message.opaque
+    return data
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    return Message(
+        Role(data["role"]),
+        tuple(TextPart(part) if isinstance(part, str) else ImagePart(*part) for part in data["parts"]),
+        tuple(ToolCall(*call) for call in data.get("calls", ())),
+        data.get("call"),
+        data.get("opaque", {}),
+    )

@@ -1,0 +1,6 @@
+"""What this package registers: plugin names and the modules with their hooks. Each can be blocked or replaced by name."""
+
+COMMANDS = {
+    "command_serve": "helmdeck_gateway.commands.serve",
+    "command_keys": "helmdeck_gateway.commands.keys",
+}

@@ -1,0 +1,29 @@
+# The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
+
+from helmdeck_history.deck_history import DeckHistory as DeckHistory
+from helmdeck_history.deck_history import LearnedDefault as LearnedDefault
+from helmdeck_history.deck_history import PlanGroup as PlanGroup
+from helmdeck_history.deck_history import history_of as history_of
+from helmdeck_history.rows import fact_of_row as fact_of_row
+from helmdeck_history.rows import fact_to_row as fact_to_row
+from helmdeck_history.rows import record_of_row as record_of_row
+from helmdeck_history.rows import record_to_row as record_to_row
+from helmdeck_history.store_types import EPOCH_S as EPOCH_S
+from helmdeck_history.store_types import HALF_LIFE_S as HALF_LIFE_S
+from helmdeck_history.store_types import MAX_SAME_PART as MAX_SAME_PART
+from helmdeck_history.store_types import MAX_SIMILAR as MAX_SIMILAR
+from helmdeck_history.store_types import MAX_STEPS as MAX_STEPS
+from helmdeck_history.store_types import MIN_SIMILARITY as MIN_SIMILARITY
+from helmdeck_history.store_types import TOP_MODELS as TOP_MODELS
+from helmdeck_history.store_types import TOP_TOOLS as TOP_TOOLS
+from helmdeck_history.store_types import BatchingStore as BatchingStore
+from helmdeck_history.store_types import ClosingStore as ClosingStore
+from helmdeck_history.store_types import ExportingStore as ExportingStore
+from helmdeck_history.store_types import Fact as Fact
+from helmdeck_history.store_types import FactStore as FactStore
+from helmdeck_history.store_types import ForgettingStore as ForgettingStore
+from helmdeck_history.store_types import LearningStore as LearningStore
+from helmdeck_history.store_types import PurgingStore as PurgingStore
+from helmdeck_history.store_types import Scope as Scope
+from helmdeck_history.store_types import similarity as similarity
+from helmdeck_history.store_types import weight_at as weight_at

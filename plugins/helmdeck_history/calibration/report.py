@@ -1,0 +1,162 @@
+"""The result of a calibration as a budget row, a table, plain data and a curve."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helmdeck_history.calibration.session import Outcome
+
+TIER_A_BYTES, TIER_B_BYTES = 50_000, 15_000
+"""Catalog sizes from which a model counts as tier A or B; see the tiers of the budget table."""
+
+WIDTH, HEIGHT, MARGIN = 640, 300, 48
+
+
+def budget_row(outcome: Outcome, route: str, day: datetime.date) -> dict[str, Any]:
+    """Return the fields of the model's budget that were measured."""
+    claimed = outcome.claimed
+    row: dict[str, Any] = {
+        "tier": "C" if claimed is None or claimed < TIER_B_BYTES else "B" if claimed < TIER_A_BYTES else "A",
+        "max_catalog_bytes": claimed or outcome.counts[0].size // 2 if outcome.counts else None,
+    }
+    row = {key: value for key, value in row.items() if value is not None}
+    probes = outcome.probes
+    if json_probe := probes.get("strict_json"):
+        row["wants_strict_json"] = json_probe["constrained"] >= json_probe["plain"] and not json_probe["is_downgraded"]
+    if (first := probes.get("first_token", {}).get("max_s")) is not None:
+        row["first_token_timeout_s"] = max(5.0, round(3 * first + 1, 1))
+    row["evidence"] = evidence(outcome, route, day)
+    return row
+
+
+def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
+    """Return the source of the row: counts, bound, date and route."""
+    at = next((each for each in outcome.counts if each.size == outcome.claimed), None)
+    what = (
+        f"{at.successes} of {at.trials} plans right at {at.size:,} bytes (at least {at.bound:.0%}, one-sided 95 %)"
+        if at is not None
+        else f"no size passed, the smallest was {outcome.counts[0].size:,} bytes"
+        if outcome.counts
+        else "no trial"
+    )
+    end = f", stopped by {outcome.stopped}" if outcome.stopped else ""
+    return f"calibrated {day.isoformat()} by {route}: {what}; {outcome.calls} calls{end}"
+
+
+def as_toml(model: str, row: Mapping[str, Any]) -> str:
+    """Return the row as a table of ``helmdeck.toml``."""
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in row.items()]
+    return "\n".join([f"[budgets.{json.dumps(model)}]", *lines]) + "\n"
+
+
+def to_dict(outcome: Outcome, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outcome as plain data."""
+    return {
+        "model": outcome.model,
+        "is_complete": not outcome.stopped,
+        "stopped": outcome.stopped or None,
+        "claimed_bytes": outcome.claimed,
+        "calls": outcome.calls,
+        "cost_usd": outcome.cost_usd,
+        "median_latency_s": outcome.median_latency_s,
+        "sizes": [
+            {
+                "bytes": each.size, "trials": each.trials, "successes": each.successes,
+                "lower_bound": round(each.bound, 3), "causes": dict(each.causes),
+            }
+            for each in outcome.counts
+        ],
+        "probes": {name: dict(result) for name, result in outcome.probes.items()},
+        "budget": dict(row),
+    }  # fmt: skip
+
+
+def size_rows(outcome: Outcome) -> list[tuple[str, ...]]:
+    """Return one row per size: bytes, successes of trials, rate, lower bound, causes, whether it is claimed."""
+    return [
+        (
+            f"{each.size:,}",
+            f"{each.successes} of {each.trials}",
+            f"{each.successes / each.trials:.0%}",
+            f"{each.bound:.0%}",
+            ", ".join(f"{cause} {count}" for cause, count in each.causes.items()),
+            "claimed" if each.size == outcome.claimed else "",
+        )
+        for each in outcome.counts
+    ]
+
+
+def probe_rows(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
+    """Return one row per probe: name, then a text per outcome."""
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome.probes)
+    return [
+        (name.replace("_", " "), *(_probe_text(name, each.probes.get(name)) for each in outcomes)) for name in names
+    ]
+
+
+def _probe_text(name: str, result: Mapping[str, Any] | None) -> str:
+    if result is None:
+        return "not run"
+    match name:
+        case "first_token" if result["median_s"] is None:
+            return f"none of {result['trials']} streams"
+        case "first_token":
+            return f"median {result['median_s']:.2f} s, longest {result['max_s']:.2f} s"
+        case "output_length":
+            return f"{result['lines']:,} of {result['of']:,} lines complete"
+        case "strict_json":
+            form = "constrained, downgraded" if result["is_downgraded"] else "constrained"
+            return (
+                f"{result['constrained']} of {result['trials']} {form}, {result['plain']} of {result['trials']} plain"
+            )
+        case _ if {"passed", "trials"} <= result.keys():
+            return f"{result['passed']} of {result['trials']}"
+        case _:
+            return json.dumps(dict(result), ensure_ascii=False)
+
+
+def curve(outcomes: Sequence[Outcome]) -> str:
+    """Return an SVG: success rate by catalog size, with the lower bound of each, one line per outcome."""
+    sizes = sorted({each.size for outcome in outcomes for each in outcome.counts})
+    if not sizes:
+        return ""
+    step = (WIDTH - 2 * MARGIN) / max(1, len(sizes) - 1)
+    x = {size: MARGIN + place * step for place, size in enumerate(sizes)}
+
+    def y(rate: float) -> float:
+        return HEIGHT - MARGIN - rate * (HEIGHT - 2 * MARGIN)
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="11">',
+        f'<text x="{MARGIN}" y="20" font-size="13">Right plans by catalog size (KB); bars: lower bound, one-sided 95 %</text>',
+    ]
+    for rate in (0.0, 0.5, 0.8, 1.0):
+        lines.append(f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y(rate):.1f}" y2="{y(rate):.1f}" stroke="#ddd"/>')
+        lines.append(f'<text x="{MARGIN - 6}" y="{y(rate) + 4:.1f}" text-anchor="end">{rate:.0%}</text>')
+    lines += [
+        f'<text x="{x[size]:.1f}" y="{HEIGHT - MARGIN + 16}" text-anchor="middle">{size / 1024:.3g}</text>'
+        for size in sizes
+    ]
+    for number, outcome in enumerate(outcomes):
+        colour = ("#1f6feb", "#d1242f", "#2da44e", "#8250df")[number % 4]
+        points = [(x[each.size], y(each.successes / each.trials), y(each.bound), each) for each in outcome.counts]
+        lines.append(
+            f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="'
+            + " ".join(f"{px:.1f},{py:.1f}" for px, py, _, _ in points)
+            + '"/>'
+        )
+        for px, py, bound, each in points:
+            lines.append(f'<line x1="{px:.1f}" x2="{px:.1f}" y1="{py:.1f}" y2="{bound:.1f}" stroke="{colour}"/>')
+            radius = 6 if each.size == outcome.claimed else 3
+            title = html.escape(f"{outcome.model}: {each.successes} of {each.trials} at {each.size:,} bytes")
+            lines.append(
+                f'<circle cx="{px:.1f}" cy="{py:.1f}" r="{radius}" fill="{colour}"><title>{title}</title></circle>'
+            )
+        lines.append(
+            f'<text x="{WIDTH - MARGIN}" y="{36 + 14 * number}" text-anchor="end" fill="{colour}">{html.escape(outcome.model)}</text>'
+        )
+    return "\n".join([*lines, "</svg>", ""])

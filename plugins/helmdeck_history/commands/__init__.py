@@ -1,0 +1,1 @@
+"""``helmdeck history`` and ``helmdeck calibrate``."""

@@ -1,0 +1,302 @@
+"""The built-in history: records in the background, and learns from what the store computes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from helmdeck_core import (
+    CallFailed,
+    HistorySetup,
+    HistoryStore,
+    Learned,
+    PackError,
+    PlanRecord,
+)
+from helmdeck_history import projections
+from helmdeck_history.access import Access, Note, run_record, sha_of
+from helmdeck_history.deck_history import DeckHistory, LearnedDefault, PlanGroup
+from helmdeck_history.learnable import usable_defaults
+from helmdeck_history.rows import fact_of_row, fact_to_row, record_of_row, record_to_row
+from helmdeck_history.store_types import (
+    ExportingStore,
+    Fact,
+    FactStore,
+    ForgettingStore,
+    LearningStore,
+    PurgingStore,
+    Scope,
+)
+from helmdeck_history.writer import Writer
+
+RECENT_VALUES = 300
+"""The newest values of learnable inputs that defaults are computed from."""
+
+MIN_USES = 3
+MIN_SHARE = 0.6
+"""Uses of a value, and its share of all uses of the inputs of its name, from which on it is a default."""
+
+SETTLE_S = 0.25
+"""Seconds that a plan waits for the record of the caller's previous plan."""
+
+DEFAULTS_S = 30.0
+"""Seconds for which the defaults of a caller are kept in memory; recording changes them at once."""
+
+MAX_CALLERS = 1_000
+
+
+class LearningHistory(DeckHistory):
+    """The history of one deck."""
+
+    is_enabled = True
+
+    def __init__(self, setup: HistorySetup) -> None:
+        self._access = Access(setup)
+        self._writer: Writer[Note | Fact] = Writer(self._access.write, self._access.dropped)
+        self._defaults: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        self._waiting: set[str] = set()
+        self._lock = threading.Lock()
+
+    # -- plans -------------------------------------------------------------------------------------------------
+
+    def learned(self, caller: str, request: str) -> Learned:
+        """Return what the history contributes to a request."""
+        self._settle(caller)
+        return self._access.try_use(caller, lambda store: self._learned(store, caller, request)) or Learned()
+
+    def _learned(self, store: HistoryStore, caller: str, request: str) -> Learned:
+        sha, sketch, now = sha_of(request), self._access.sketch(request), time.time()
+        if _learns(type(store)):
+            weights = cast(LearningStore, store).weights(caller, sha, sketch, now)
+        else:
+            weights = projections.weights(store.plans(caller), sha, sketch, now)
+        # One use gives half of the gain, and more uses approach all of it; with time, the weight of a use decreases.
+        planned = {tool: round(weight / (weight + 1), 4) for tool, weight in weights.items()}
+        return Learned(planned, self._applied(store, caller))
+
+    def _applied(self, store: HistoryStore, caller: str) -> Mapping[str, Any]:
+        kept = self._defaults.get(caller)
+        if kept is not None and time.monotonic() < kept[0]:
+            return kept[1]
+        applied = {each.input: each.value for each in self._computed_defaults(store, caller) if each.is_applied}
+        if len(self._defaults) >= MAX_CALLERS:
+            self._defaults.clear()
+        self._defaults[caller] = (time.monotonic() + DEFAULTS_S, applied)
+        return applied
+
+    def remember(self, record: PlanRecord, request: str = "", arguments: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Record something in the background."""
+        self._waiting.add(record.caller)
+        self._defaults.pop(record.caller, None)
+        self._writer.put(Note(record, request, tuple(arguments)))
+
+    @contextlib.contextmanager
+    def recording(self, caller: str, name: str, arguments: Mapping[str, Any]) -> Iterator[None]:
+        """Record the run of a listed pack; the packs that plan record what they do themselves."""
+        start = (time.time(), time.perf_counter())
+        cause: str | None = None
+        try:
+            yield
+        except PackError as exc:
+            cause = exc.code.value
+            raise
+        except CallFailed as exc:
+            cause = exc.failure_class.value
+            raise
+        except BaseException as exc:
+            cause = type(exc).__name__
+            raise
+        finally:
+            if self._is_listed(name):
+                self.remember(run_record(caller, name, arguments, start, cause), arguments=(arguments,))
+
+    def _is_listed(self, name: str) -> bool:
+        try:
+            return self._access.setup.catalog().get(name) is not None
+        except Exception:  # a catalog that cannot be loaded fails the call, not the record
+            return False
+
+    def _settle(self, caller: str) -> None:
+        """Wait for the records of a caller, so that a plan learns from the previous one."""
+        if caller in self._waiting:
+            self._writer.flush(SETTLE_S)
+            self._waiting.discard(caller)
+
+    # -- projections -------------------------------------------------------------------------------------------
+
+    def records(self, caller: str = "local", *, limit: int = 100) -> tuple[PlanRecord, ...]:
+        """Return a caller's plans, routes and runs, failed attempts included; the newest first."""
+        self.flush()
+        return tuple(self._access.use(lambda store: store.plans(caller, limit)))
+
+    def plans(self, caller: str = "local", *, limit: int = 25) -> tuple[PlanGroup, ...]:
+        """Return a caller's plans, grouped by request."""
+        self.flush()
+
+        def read(store: HistoryStore) -> tuple[PlanGroup, ...]:
+            if isinstance(store, LearningStore):
+                return store.groups(caller, limit)
+            return projections.groups(store.plans(caller), limit)
+
+        return self._access.use(read)
+
+    def similar(self, request: str, caller: str = "local", *, limit: int = 10) -> tuple[PlanGroup, ...]:
+        """Return the groups of a caller's plans for similar requests, the most similar first."""
+        self.flush()
+
+        def read(store: HistoryStore) -> tuple[PlanGroup, ...]:
+            sha, sketch = sha_of(request), self._access.sketch(request)
+            if isinstance(store, LearningStore):
+                return store.similar(caller, sha, sketch, limit)
+            return projections.similar(store.plans(caller), sha, sketch, limit)
+
+        return self._access.use(read)
+
+    def defaults(self, caller: str = "local") -> tuple[LearnedDefault, ...]:
+        """Return a caller's recent values of learnable inputs, the most frequent first."""
+        self.flush()
+        return self._access.use(lambda store: self._computed_defaults(store, caller))
+
+    def _computed_defaults(self, store: HistoryStore, caller: str) -> tuple[LearnedDefault, ...]:
+        if isinstance(store, LearningStore):
+            rows = store.values(caller, RECENT_VALUES)
+        else:
+            rows = projections.values(store.plans(caller), RECENT_VALUES)
+        totals: Counter[str] = Counter()
+        uses: Counter[tuple[str, str]] = Counter()
+        values: dict[tuple[str, str], Any] = {}
+        for _, name, value, count in rows:
+            totals[name] += count
+            uses[name, repr(value)] += count
+            values[name, repr(value)] = value
+        frequent = {
+            name: values[name, shown]
+            for (name, shown), count in uses.items()
+            if count >= MIN_USES and count >= MIN_SHARE * totals[name]
+        }
+        applied = usable_defaults(self._access.setup.catalog(), frequent) if frequent else {}
+        per_input: Counter[tuple[str, str]] = Counter()
+        for tool, name, _, count in rows:
+            per_input[tool, name] += count
+        return tuple(
+            LearnedDefault(
+                tool=tool,
+                input=name,
+                value=value,
+                uses=count,
+                total=per_input[tool, name],
+                is_applied=name in applied and repr(applied[name]) == repr(value),
+            )
+            for tool, name, value, count in rows
+        )
+
+    # -- deletion, export and import ---------------------------------------------------------------------------
+
+    def forget(
+        self,
+        caller: str = "local",
+        *,
+        request: str | None = None,
+        tool: str | None = None,
+        before: float | None = None,
+        fact: str | None = None,
+    ) -> int:
+        """Delete a caller's records that meet all conditions, or everything without a condition."""
+        self.flush()
+        scope = Scope(intent_sha=None if request is None else sha_of(request), tool=tool, before=before)
+
+        def delete(store: HistoryStore) -> int:
+            if not isinstance(store, ForgettingStore):
+                raise NotImplementedError("this store cannot delete records on request")
+            if fact is not None:
+                return store.forget_facts(caller, [fact]) if isinstance(store, FactStore) else 0
+            count = store.forget(caller, scope)
+            if scope == Scope() and isinstance(store, FactStore):
+                count += store.forget_facts(caller)
+            return count
+
+        try:
+            return self._access.use(delete)
+        finally:
+            self._defaults.pop(caller, None)
+
+    def export(self, caller: str = "local") -> tuple[Mapping[str, Any], ...]:
+        """Return a caller's records and facts as plain data."""
+        self.flush()
+
+        def read(store: HistoryStore) -> tuple[Mapping[str, Any], ...]:
+            records = store.export(caller) if isinstance(store, ExportingStore) else store.plans(caller, 2**31)[::-1]
+            facts = store.facts(caller) if isinstance(store, FactStore) else ()
+            return (*map(record_to_row, records), *map(fact_to_row, facts))
+
+        return self._access.use(read)
+
+    def load(self, rows: Iterable[Mapping[str, Any]], caller: str | None = None) -> int:
+        """Store exported rows, for another caller if one is given."""
+        items: list[Note | Fact] = []
+        for number, row in enumerate(rows, 1):
+            try:
+                row = row if caller is None else _row_for(caller, row)
+                items.append(fact_of_row(row) if row.get("kind") == "fact" else Note(record_of_row(row)))
+            except (ValueError, TypeError) as exc:
+                raise ValueError(f"row {number}: {exc}") from None
+        self._defaults.clear()
+        self._access.use(lambda _: self._access.add(items))
+        return len(items)
+
+    # -- facts -------------------------------------------------------------------------------------------------
+
+    def add_fact(self, fact: Fact) -> bool:
+        """Store a fact; return whether the store keeps facts.
+
+        :raises PluginError: the store failed.
+        """
+
+        def add(store: HistoryStore) -> bool:
+            if isinstance(store, FactStore):
+                store.add_facts((fact,))
+            return isinstance(store, FactStore)
+
+        return self._access.use(add)
+
+    def facts(self, caller: str = "local") -> tuple[Fact, ...]:
+        """Return a caller's facts, the newest first."""
+        return self._access.use(lambda store: store.facts(caller) if isinstance(store, FactStore) else ())
+
+    # -- maintenance -------------------------------------------------------------------------------------------
+
+    def purge(self) -> int:
+        """Delete what has expired, of all callers."""
+        return self._access.use(lambda store: store.purge() if isinstance(store, PurgingStore) else 0)
+
+    def flush(self, timeout_s: float = 5.0) -> bool:
+        """Wait until all records are written; return whether they are."""
+        return self._writer.flush(timeout_s)
+
+    def close(self) -> None:
+        """Write what waits, and close the store."""
+        self._writer.close()
+        self._access.close()
+
+
+@functools.cache  # every plan asks, and a check against a protocol takes as long as a query
+def _learns(store: type) -> bool:
+    return issubclass(store, LearningStore)
+
+
+def _row_for(caller: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row for a caller; for another one than its own, it gets an id that is the same each time."""
+    if row.get("caller") == caller:
+        return row
+    return {**row, "caller": caller, "id": uuid.uuid5(uuid.NAMESPACE_OID, f"{caller}\n{row.get('id')}").hex}
+
+
+def open_history(setup: HistorySetup) -> DeckHistory:
+    """Return the history of a deck."""
+    return LearningHistory(setup) if setup.is_enabled else DeckHistory()

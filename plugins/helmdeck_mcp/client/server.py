@@ -1,0 +1,255 @@
+"""One server: connects, lists its tools, calls them, and connects again after a failure with growing intervals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pydantic
+from mcp import Client, MCPError, types
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+from helmdeck_core import Catalog, Secrets, quoted
+from helmdeck_mcp.client.entries import catalog_of, clean_text
+from helmdeck_mcp.client.failures import ToolError, tool_error
+from helmdeck_mcp.client.http import TOO_LARGE_TEXTS, http_streams
+from helmdeck_mcp.client.messages import RAW_KEY, TOO_LARGE
+from helmdeck_mcp.client.options import MissingSecretError, ServerOptions, resolved, secrets_of
+from helmdeck_mcp.client.results import failure_of, output_of
+from helmdeck_mcp.client.stdio import process_streams
+
+CONNECT_TIMEOUT_S = 120.0
+"""Seconds until an attempt to connect ends and another one starts; a program that is installed at its first start is slow."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 60.0
+"""Interval before the next connection; it doubles with every failure in a row."""
+
+STEADY_S = 10.0
+"""A connection of this many seconds ends the row of failures."""
+
+RELIST_PAUSE_S = 0.5
+"""Seconds between two lists of tools, for a server that reports changes all the time."""
+
+MAX_PAGES = 100
+MAX_SHOWN_CHARS = 500
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # it would write what servers send to standard error
+
+
+class Server:
+    """Everything here runs in the event loop of the source.
+
+    :ivar catalog: the entries at present.
+    :ivar problem: why there are none, or not all; empty if there is no problem.
+    :ivar is_settled: set when the first attempt to connect has ended.
+    """
+
+    def __init__(self, name: str, options: ServerOptions, publish: Callable[[], None], warn: Callable[[str], None]):
+        self.name = name
+        self.catalog = Catalog()
+        self.problem = ""
+        self.is_settled = asyncio.Event()
+        self._options = options
+        self._publish = publish
+        self._warn = warn
+        self._names: dict[str, str] = {}
+        self._client: Client | None = None
+        self._is_connected = asyncio.Event()
+        self._event = asyncio.Event()
+        self._is_lost = self._was_connected = False
+        self._last_words = ""
+
+    async def keep_connected(self) -> None:
+        """Connect, and connect again whenever the connection ends; until it is cancelled."""
+        failures, clock = 0, asyncio.get_running_loop().time
+        while True:
+            start_s = clock()
+            self._was_connected = False
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT_S) as deadline, self._connected() as client:
+                    await self._list(client)
+                    deadline.reschedule(None)
+                    await self._serve(client)
+            except Exception as exc:
+                self._failed(exc)
+            finally:
+                self._disconnected()
+                self.is_settled.set()
+            failures = 1 if self._was_connected and clock() - start_s > STEADY_S else failures + 1
+            # Servers that fail together, such as after a restart of the network, do not return together.
+            pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)) * random.uniform(0.8, 1.2)  # noqa: S311
+            await asyncio.sleep(pause_s)
+
+    def _disconnected(self) -> None:
+        self._client = None
+        self._is_connected.clear()
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
+        options, self._last_words, self._is_lost = self._options, "", False
+        limit = options.max_result_bytes
+        if options.url is not None:
+            streams: Any = http_streams(options.url, resolved(options.headers), limit)
+        else:
+            env = resolved(options.env)
+            streams = process_streams(options.command or "", options.args, env, options.cwd, limit, self._process_ended)
+        client = Client(
+            streams, mode=options.protocol, cache=None, message_handler=self._on_message,
+            client_info=types.Implementation(name="helmdeck", version="1"),
+        )  # fmt: skip
+        async with client:
+            yield client
+
+    def _process_ended(self, last_words: str) -> None:
+        self._last_words = last_words
+        self._lose()
+
+    def _lose(self) -> None:
+        self._disconnected()  # at once, so that the next call waits for the next connection
+        self._is_lost = True
+        self._event.set()
+
+    async def _on_message(self, message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._event.set()
+
+    async def _serve(self, client: Client) -> None:
+        """List the tools again whenever they change, until the connection ends."""
+        if self._is_lost:
+            raise ConnectionError("the connection ended")
+        self._client, self._was_connected = client, True
+        self._is_connected.set()
+        self.is_settled.set()
+        listener = asyncio.create_task(self._listen(client))
+        try:
+            while True:
+                await self._event.wait()
+                if self._is_lost:
+                    raise ConnectionError("the connection ended")
+                self._event.clear()
+                await self._list(client)
+                await asyncio.sleep(RELIST_PAUSE_S)
+        finally:
+            listener.cancel()
+            await asyncio.gather(listener, return_exceptions=True)
+
+    async def _listen(self, client: Client) -> None:
+        """Wait for changes in the newer protocol, where they are a subscription."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self._event.set()
+                        pause_s = FIRST_PAUSE_S
+            except (ListenNotSupportedError, MCPError):
+                return  # the older protocol, which sends messages, or a server without subscriptions
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await asyncio.sleep(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+            self._event.set()  # a change may have been missed
+
+    async def _list(self, client: Client) -> None:
+        tools: list[Mapping[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            async with asyncio.timeout(self._options.call_timeout_s):
+                page = await client.list_tools(cursor=cursor)
+            tools += [(tool.meta or {}).get(RAW_KEY) or {} for tool in page.tools]
+            if page.next_cursor is None or page.next_cursor == cursor or len(tools) > self._options.max_tools:
+                break
+            cursor = page.next_cursor
+        catalog, self._names, problems = catalog_of(self.name, tools, self._options.max_tools)
+        self._set(catalog, "; ".join(problems))
+
+    def _set(self, catalog: Catalog, problem: str) -> None:
+        has_changed = catalog.version != self.catalog.version
+        if problem and problem != self.problem:
+            self._warn(f"{self.name}: {problem}")
+        self.catalog, self.problem = catalog, problem
+        if has_changed:
+            self._publish()
+
+    def _failed(self, exc: Exception) -> None:
+        """Keep the entries of a server that worked for the first restart; without it, they are gone."""
+        problem = self.describe(exc)
+        if last_words := self.quote(self._last_words.strip()[-MAX_SHOWN_CHARS:]):
+            problem = f"{problem}; its last output: {last_words}"
+        self._set(self.catalog if self._was_connected else Catalog(), problem)
+
+    def describe(self, exc: BaseException) -> str:
+        """Return a cleaned and redacted description of an exception."""
+        while isinstance(exc, BaseExceptionGroup):
+            exc = exc.exceptions[0]
+        options = self._options
+        match exc:
+            case FileNotFoundError() if options.command is not None:
+                return self.quote(f"the program {options.command!r} or its working directory does not exist")
+            case MissingSecretError():
+                return str(exc)
+            case TimeoutError():
+                return "it does not answer"
+            case MCPError():
+                return self.quote(exc.message) or "an error without a message"
+        text = str(exc) or type(exc).__name__
+        return self.quote(f"cannot connect to {options.url}: {text}" if options.url else text)
+
+    def quote(self, text: str) -> str:
+        """Return a text of the server on one line, bounded, without control characters and secrets."""
+        return quoted(clean_text(text, 4 * MAX_SHOWN_CHARS), Secrets(secrets_of(self._options)), MAX_SHOWN_CHARS)
+
+    # -- calls -------------------------------------------------------------------------------------------------
+
+    async def call(
+        self, entry_id: str, arguments: Mapping[str, Any], progress: Callable[[str], None]
+    ) -> dict[str, Any] | ToolError:
+        """Call a tool; return its output, or its failure."""
+        if self._client is None:  # it may be on its way
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._is_connected.wait(), self._options.start_timeout_s)
+        client, tool = self._client, self._names.get(entry_id)
+        if client is None or tool is None:
+            return tool_error(entry_id, "server_down", self.problem or "the server does not have this tool any more")
+        deadline = asyncio.timeout(self._options.call_timeout_s)
+        try:
+            async with deadline:
+                result = await client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
+        except MCPError as exc:
+            return self._protocol_failure(entry_id, exc)
+        except (pydantic.ValidationError, ValueError):
+            return tool_error(entry_id, "invalid_result", "the answer does not have the form of a tool result")
+        except Exception as exc:
+            if isinstance(exc, TimeoutError) and deadline.expired():
+                limit_s = self._options.call_timeout_s
+                return tool_error(entry_id, "timeout", f"the tool did not answer within {limit_s:g} s")
+            self._lose()
+            return tool_error(entry_id, "connection_lost", self.describe(exc))
+        return failure_of(entry_id, result, self.quote) or output_of(result)
+
+    def _protocol_failure(self, entry_id: str, exc: MCPError) -> ToolError:
+        detail = self.quote(exc.message) or "an error without a message"
+        if exc.code == TOO_LARGE or (self._options.url and any(text in exc.message for text in TOO_LARGE_TEXTS)):
+            limit = self._options.max_result_bytes
+            return tool_error(entry_id, "result_too_large", f"the answer has more than {limit:,} bytes")
+        if exc.code == types.INVALID_PARAMS:
+            return tool_error(entry_id, "invalid_arguments", detail)
+        if exc.code == types.REQUEST_TIMEOUT:
+            return tool_error(entry_id, "timeout", detail)
+        if exc.code == types.CONNECTION_CLOSED or "Session terminated" in detail:
+            self._lose()
+            return tool_error(entry_id, "connection_lost", detail)
+        if any(word in detail.casefold() for word in ("sampling not supported", "elicitation not supported")):
+            return tool_error(entry_id, "needs_input", detail)
+        return tool_error(entry_id, "protocol_error", f"{detail} (code {exc.code})")
+
+    def _reporter(self, progress: Callable[[str], None]) -> Any:
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            share = f"{done:g} of {total:g}" if total else f"{done:g}"
+            progress(": ".join(filter(None, (share, self.quote(message or "")))))
+
+        return report

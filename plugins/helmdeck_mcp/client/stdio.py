@@ -1,0 +1,161 @@
+"""The connection to a server that is a process: messages of bounded size, and nothing of it reaches the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+
+from helmdeck_mcp.client.messages import TOO_LARGE, LongLine, Thinner, read_lines, request_id_of, tolerant
+
+EXIT_GRACE_S = 1.0
+"""Seconds until a process must have ended after its input is closed, and again after SIGTERM."""
+
+MAX_STDERR_BYTES = 2_000
+"""The last bytes of the error output, for the message when a process ends."""
+
+Streams = tuple[Any, Any]
+
+
+@asynccontextmanager
+async def process_streams(
+    command: str,
+    args: tuple[str, ...],
+    env: Mapping[str, str],
+    cwd: str | None,
+    limit: int,
+    at_end: Callable[[str], None],
+) -> AsyncIterator[Streams]:
+    """Start a server, and yield the streams of its messages; at the end the process and its children are gone.
+
+    :param limit: bytes of a message; a larger one is answered with an error.
+    :param at_end: called with the last lines of its error output when it ends by itself.
+    :raises OSError: it cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        command,
+        *args,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**get_default_environment(), **env},
+        cwd=cwd,
+        start_new_session=True,  # an interrupt at the terminal is for Helmdeck alone
+    )
+    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
+    errors = bytearray()
+    tasks = [
+        asyncio.create_task(_read_errors(process, errors)),
+        asyncio.create_task(_read(process, received, limit, lambda: at_end(errors.decode("utf-8", "replace")))),
+        asyncio.create_task(_write(process, sent)),
+    ]
+    try:
+        yield incoming, outgoing
+    finally:
+        incoming.close()
+        outgoing.close()
+        await _finish(asyncio.create_task(_end(process, tasks)))
+        received.close()
+        sent.close()
+
+
+async def _finish(task: asyncio.Task[None]) -> None:
+    """Wait for a task also while this one is cancelled."""
+    is_cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            is_cancelled = True
+    if is_cancelled:
+        raise asyncio.CancelledError
+
+
+async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    for sign in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if sign is not None:
+            _signal(process, sign)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), EXIT_GRACE_S)
+            break
+    _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # its children, which may still have its pipes
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    transport = getattr(
+        process, "_transport", None
+    )  # a child that survived would keep it open, and nothing else closes it
+    if transport is not None:
+        transport.close()
+
+
+def _signal(process: asyncio.subprocess.Process, sign: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, sign)
+        elif process.returncode is None:
+            process.terminate()
+
+
+async def _read_errors(process: asyncio.subprocess.Process, buffer: bytearray) -> None:
+    assert process.stderr is not None
+    while chunk := await process.stderr.read(65_536):
+        buffer += chunk
+        del buffer[:-MAX_STDERR_BYTES]
+
+
+async def _read(process: asyncio.subprocess.Process, received: Any, limit: int, at_end: Callable[[], None]) -> None:
+    assert process.stdout is not None
+    thinner = Thinner()
+    try:
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for line in read_lines(process.stdout, limit):
+                message = _message(line, limit)
+                if message is not None and thinner.keeps(message):
+                    await received.send(message)
+        while await process.stdout.read(65_536):  # the rest, so that the process can end
+            pass
+    finally:
+        await received.aclose()
+        at_end()
+
+
+def _message(line: bytes | LongLine, limit: int) -> SessionMessage | None:
+    """The message of a line; ``None`` for a line that is none, such as a log line of the server."""
+    if isinstance(line, LongLine):
+        return _error(line.request_id, TOO_LARGE, f"the answer has more than {limit:,} bytes")
+    try:
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return _error(request_id_of(line), types.PARSE_ERROR, "the answer is not a valid message")
+    return tolerant(SessionMessage(message))  # type: ignore[no-any-return]
+
+
+def _error(request_id: int | None, code: int, problem: str) -> SessionMessage | None:
+    """The answer in place of one that cannot be read; without it, the request would wait for its timeout."""
+    if request_id is None:
+        return None
+    return SessionMessage(
+        types.JSONRPCError(jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=problem))
+    )
+
+
+async def _write(process: asyncio.subprocess.Process, sent: Any) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):  # the reader sees the end of the process
+        async for message in sent:
+            line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            process.stdin.write(f"{line}\n".encode())
+            await process.stdin.drain()

@@ -1,0 +1,1 @@
+"""``helmdeck mcp``."""

@@ -1,0 +1,212 @@
+"""Turns a request into steps: one for each part, a gap for a part that no entry covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
+from helmdeck_language import LANGUAGES, STATEMENT_WORDS, Token, detect, knows, scan, separate
+from helmdeck_planner.embedded.arguments import Earlier, Sources, fill
+from helmdeck_planner.embedded.choice import choose
+from helmdeck_planner.embedded.enumerations import one_value_each
+from helmdeck_planner.embedded.parts import Part, split_parts
+from helmdeck_planner.embedded.pipelines import covering_pipeline
+from helmdeck_planner.embedded.profiles import Profile, Profiles
+from helmdeck_planner.embedded.wording import Wording
+from helmdeck_selection import LexicalIndex
+
+_MAX_QUOTE_CHARS: Final = 100
+# Requests are short: what follows is not planned.
+_MAX_PARTS: Final = 50
+_MIN_WORDS: Final = 2
+MODEL_ADVICE: Final = (
+    "use a language model (--model PROVIDER/MODEL): local/lexical knows English, German, French and Spanish, "
+    "and hardly any word of this request"
+)
+
+
+@attrs.frozen
+class Pick:
+    """A part with its entry, if any."""
+
+    part: Part
+    profile: Profile | None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Tool names that an executed step of this pick can have."""
+        if self.profile is None:
+            return (UNKNOWN_TOOL,)
+        entry = self.profile.entry
+        return (entry.id, PIPELINE_RUN) if entry.kind is EntryKind.PIPELINE else (entry.id,)
+
+
+@attrs.frozen
+class Understood:
+    """A request after its parts were matched with the catalog.
+
+    :ivar picks: the requested parts in order, each with its entry; excluded parts are left out.
+    :ivar pipeline: the pipeline that covers all parts.
+    :ivar is_foreign: the request is in a language that the planner does not know.
+    :ivar is_not_of_catalog: the catalog does not use that language either.
+    """
+
+    request: str
+    parts: tuple[Part, ...]
+    picks: tuple[Pick, ...]
+    document: str
+    wording: Wording
+    pipeline: Entry | None
+    is_foreign: bool
+    is_not_of_catalog: bool = False
+
+
+def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
+    """Split a request into parts and choose an entry for each."""
+    separated = separate(request, lexical.read(request))
+    tokens = scan(separated.request)
+    language = detect(token.word for token in tokens if token.is_word)
+    wording = Wording(language, profiles.vocabulary, lexical.verbs)
+    parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
+    picks: tuple[Pick, ...] = ()
+    every: list[Part] = []
+    for part in parts:
+        if part.is_excluded:
+            every.append(part)
+            continue
+        profile = choose(part, wording, lexical, profiles)
+        single = [part] if profile is None else one_value_each(part, profile, wording)
+        every += single
+        picks += tuple(Pick(each, profile) for each in single)
+    parts = every
+    picks = _without_background(picks)
+    is_foreign = _is_foreign(tokens, wording)
+    is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
+    if is_not_of_catalog:
+        # What matches is a number or a name: a coincidence.
+        picks = tuple(attrs.evolve(pick, profile=None) for pick in picks)
+    pipeline = covering_pipeline([pick.part for pick in picks], [pick.profile for pick in picks], wording, profiles)
+    return Understood(
+        request=separated.request,
+        parts=tuple(parts),
+        picks=picks,
+        document=separated.document,
+        wording=wording,
+        pipeline=pipeline,
+        is_foreign=is_foreign and all(pick.profile is None for pick in picks),
+        is_not_of_catalog=is_not_of_catalog,
+    )
+
+
+def _without_background(picks: tuple[Pick, ...]) -> tuple[Pick, ...]:
+    """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
+    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part))
+    return asking or picks
+
+
+def _is_statement(part: Part) -> bool:
+    words = [token.word for token in part.tokens if token.is_word]
+    return not words or not STATEMENT_WORDS.isdisjoint(words) or len(part.tokens) == 1
+
+
+def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether hardly a word of a request belongs to a known language or to the catalog."""
+    words = [token.word for token in tokens if token.is_word]
+    if not words:
+        return False
+    if any(not _is_latin(word) for word in words):
+        return sum(not _is_latin(word) for word in words) * 2 >= len(words)
+    known = sum(any(knows(language, [word]) for language in LANGUAGES) or wording.is_known(word) for word in words)
+    return len(words) >= _MIN_WORDS and known * 3 < len(words)
+
+
+def _is_latin(word: str) -> bool:
+    return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
+
+
+def steps_of(
+    understood: Understood, defaults: Mapping[str, Any], done: Sequence[CompletedStep]
+) -> list[dict[str, Any]]:
+    """Return the steps that are not done yet, without their numbers."""
+    if understood.pipeline is not None:
+        executed = {step.tool for step in done}
+        if PIPELINE_RUN in executed or understood.pipeline.id in executed:
+            return []
+        if not executed:
+            return [_pipeline_step(understood, defaults)]
+    every = _all_steps(understood, defaults)
+    left = [(pick, step) for pick, step in zip(understood.picks, every, strict=True)]
+    for completed in done:
+        executed_pick = next((row for row in left if completed.tool in row[0].tools), None)
+        if executed_pick is not None:
+            left.remove(executed_pick)
+    return [step for _, step in left]
+
+
+def _sources(understood: Understood, defaults: Mapping[str, Any], earlier: Iterable[Earlier] = ()) -> Sources:
+    return Sources(understood.request, understood.wording, understood.document, defaults, tuple(earlier))
+
+
+def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = []
+    earlier: list[Earlier] = []
+    by_part = {id(pick.part): pick for pick in understood.picks}
+    for part in understood.parts:
+        pick = by_part.get(id(part))
+        args: dict[str, Any] = {}
+        if pick is not None:
+            if pick.profile is not None:
+                args = fill(part, pick.profile, _sources(understood, defaults, earlier))
+            steps.append(_step(pick, args, is_foreign=understood.is_not_of_catalog))
+        earlier.append(Earlier(part, args))
+    return steps
+
+
+def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, Any]:
+    quote = quoted(pick.part.text)
+    if pick.profile is None:
+        why = f"{quote} is in a language that the catalog does not use" if is_foreign else ""
+        return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} {why or f'nothing in the catalog fits {quote}'}"}
+    entry = pick.profile.entry
+    if entry.kind is EntryKind.PIPELINE:
+        return {
+            "tool": PIPELINE_RUN,
+            "args": {"id": entry.id, "inputs": args},
+            "rationale": f"the pipeline fits {quote}",
+        }
+    return {"tool": entry.id, "args": args, "rationale": f"fits {quote}"}
+
+
+def whole_inputs(understood: Understood, profile: Profile, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of one entry from all requested parts; the first part that states a value decides."""
+    inputs: dict[str, Any] = {}
+    for pick in understood.picks:
+        for name, value in fill(pick.part, profile, _sources(understood, defaults)).items():
+            inputs.setdefault(name, value)
+    return inputs
+
+
+def _pipeline_step(understood: Understood, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    pipeline = understood.pipeline
+    assert pipeline is not None
+    profile = next((pick.profile for pick in understood.picks if pick.profile and pick.profile.entry is pipeline), None)
+    inputs = whole_inputs(understood, profile or _profile_of(pipeline), defaults)
+    quote = quoted("; ".join(pick.part.text for pick in understood.picks))
+    return {
+        "tool": PIPELINE_RUN,
+        "args": {"id": pipeline.id, "inputs": inputs},
+        "rationale": f"the pipeline fits {quote}",
+    }
+
+
+def _profile_of(entry: Entry) -> Profile:
+    return Profiles([entry])[0]
+
+
+def quoted(text: str) -> str:
+    """Quote a part of a request for display: one line, bounded length, valid UTF-8."""
+    line = " ".join(text.split()).encode("utf-8", "replace").decode()
+    return f"'{line if len(line) <= _MAX_QUOTE_CHARS else line[: _MAX_QUOTE_CHARS - 1] + '…'}'"

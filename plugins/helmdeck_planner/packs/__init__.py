@@ -1,0 +1,1 @@
+"""The packs ``helmdeck.plan`` and ``helmdeck.route``, which plan with a model."""

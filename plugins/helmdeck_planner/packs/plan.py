@@ -1,0 +1,241 @@
+"""The pack ``helmdeck.plan``: a request in plain words becomes a validated plan over the catalog."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from helmdeck_core import (
+    GAP,
+    PIPELINE_RUN,
+    UNKNOWN_TOOL,
+    Answer,
+    CallFailed,
+    Complexity,
+    Pack,
+    PackContext,
+    Plan,
+    PlanOutcome,
+    PlanRequest,
+    Question,
+    RecordedStep,
+    Step,
+    args_sha,
+    hookimpl,
+)
+from helmdeck_planner.packs.arguments import check_nesting
+from helmdeck_planner.packs.constraints import plan_forms
+from helmdeck_planner.packs.questions import (
+    INPUT_SCHEMA,
+    check_request,
+    learned_for,
+    make_question,
+    own_values,
+    record_of,
+)
+from helmdeck_planner.packs.validation import Checked, StepChecker
+
+NAME = "helmdeck.plan"
+SINGLE_PICK = "single_pick"
+
+
+CONSTRAINT = functools.partial(plan_forms, single_pick=SINGLE_PICK)
+
+
+class StepAnswer(msgspec.Struct):
+    """One step as a model writes it; ``order`` is ignored, because steps are renumbered.
+
+    Arguments are a string of JSON where a provider cannot constrain them in another way.
+    """
+
+    tool: str | None = None
+    args: dict[str, Any] | str | None = None
+    rationale: str | None = None
+
+    def __post_init__(self) -> None:
+        check_nesting(self.args)
+
+
+class PlanAnswer(msgspec.Struct):
+    """A plan as a model writes it, for any prompt variant; only ``steps`` is required.
+
+    The embedded planner gives ``advice``; prompts do not ask for it.
+    """
+
+    steps: list[StepAnswer]
+    reasoning: str | None = None
+    more_steps_likely: bool | None = None
+    advice: str | None = None
+
+
+ANSWER_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "steps": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "order": {"type": "integer"},
+                    "tool": {"type": "string"},
+                    "args": {"type": "object"},
+                    "rationale": {"type": "string"},
+                },
+                "required": ["order", "tool", "args", "rationale"],
+            },
+        },
+        "complexity": {"type": "string", "enum": [each.value for each in Complexity]},
+        "reasoning": {"type": "string"},
+        "more_steps_likely": {"type": "boolean"},
+    },
+    "required": ["steps", "complexity", "reasoning"],
+}
+
+
+@hookimpl
+def helmdeck_packs() -> Sequence[Pack]:
+    """Contribute the pack; it is not listed, because a plan must never name it."""
+    return (
+        Pack(
+            name=NAME,
+            version="1",
+            description="Turns a request into an ordered, validated plan of packs and pipelines.",
+            run=make_plan,
+            input_schema=INPUT_SCHEMA,
+            input_type=PlanRequest,
+            constraint=CONSTRAINT,
+            is_listed=False,
+        ),
+    )
+
+
+async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
+    """Ask a model for a plan and check every step against the whole catalog.
+
+    :raises PackError: ``invalid_input`` for a blank request.
+    :raises CallFailed: the model gave nothing usable.
+    """
+    check_request(request, NAME)
+    question = make_question(
+        request,
+        caller=NAME,
+        task="plan",
+        type=PlanAnswer,
+        schema=ANSWER_SCHEMA,
+        constraint=CONSTRAINT,
+        learned=await learned_for(context, request.intent),
+    )
+    start = (time.time(), time.perf_counter())
+    try:
+        plan = finish(await context.ask(question), StepChecker(context.catalog), question)
+    except CallFailed as exc:
+        cause = exc.failure_class.value
+        failed = record_of(context, question, start, model=exc.model, outcome="failed", cause=cause)
+        context.history.remember(failed, request.intent)
+        raise
+    record = record_of(
+        context,
+        question,
+        start,
+        model=plan.model,
+        outcome=plan.outcome.value,
+        complexity=plan.complexity.value,
+        steps=tuple(RecordedStep(step.order, _entry_id(step), args_sha(step.args)) for step in plan.steps),
+    )
+    context.history.remember(record, request.intent, [own_values(question, _inputs(step)) for step in plan.steps])
+    return plan
+
+
+def _entry_id(step: Step) -> str:
+    """The entry that a step runs: of a step that runs a pipeline, the pipeline."""
+    return str(step.args.get("id") or step.tool) if step.tool == PIPELINE_RUN else step.tool
+
+
+def _inputs(step: Step) -> Mapping[str, Any]:
+    """The arguments of the entry that a step runs."""
+    inputs = step.args.get("inputs") if step.tool == PIPELINE_RUN else step.args
+    return inputs if isinstance(inputs, Mapping) else {}
+
+
+def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[Any]) -> Plan:
+    """Make a plan of a model's answer: check every step, and derive all that can be derived."""
+    wanted = answer.value.steps
+    is_single = answer.variant == SINGLE_PICK
+    # A model that returns several steps where one was requested has more to do, whatever it claims.
+    more = is_single and (bool(answer.value.more_steps_likely) or len(wanted) > 1)
+    checked = [checker.check(step.tool, step.args, step.rationale) for step in (wanted[:1] if is_single else wanted)]
+    steps = tuple(_numbered(each, order) for order, each in enumerate(checked, 1))
+    shown = answer.selection
+    unseen = dict.fromkeys(
+        each.entry_id for each in checked if each.entry_id and not (shown and shown.shows(each.entry_id))
+    )
+    return Plan(
+        steps=steps,
+        complexity=derive_complexity(steps),
+        outcome=derive_outcome(steps, bool(question.done)),
+        rewritten_prompt=render_steps(steps),
+        reasoning=answer.value.reasoning or "",
+        prompt_variant_used=answer.variant,
+        # A loop over single steps would otherwise never end at a gap.
+        more_steps_likely=more and bool(steps) and not steps[0].is_gap,
+        unseen_tools=tuple(unseen),
+        advice=answer.value.advice or "",
+        **answer.facts,
+    )
+
+
+def derive_complexity(steps: Sequence[Step]) -> Complexity:
+    """Return the kind of a plan with these steps."""
+    if len(steps) > 1:
+        return Complexity.PACK_CHAIN
+    return Complexity.PIPELINE_DIRECT if steps and steps[0].tool == PIPELINE_RUN else Complexity.SINGLE_ACTION
+
+
+def derive_outcome(steps: Sequence[Step], has_done_steps: bool) -> PlanOutcome:
+    """Return whether the steps can be executed."""
+    if not steps:
+        return PlanOutcome.COMPLETE if has_done_steps else PlanOutcome.NO_STEPS
+    gaps = sum(step.is_gap for step in steps)
+    if gaps == len(steps):
+        return PlanOutcome.GAP
+    return PlanOutcome.PARTIAL if gaps else PlanOutcome.PLANNED
+
+
+def render_steps(steps: Sequence[Step]) -> str:
+    """Return the steps as numbered lines."""
+    return "\n".join(f"{step.order}. {_line(step)}" for step in steps)
+
+
+def _line(step: Step) -> str:
+    if step.is_gap:
+        return step.rationale
+    args = f" with {msgspec.json.encode(step.brief_args()).decode()}" if step.args else ""
+    # A rationale may contain line breaks.
+    why = " ".join(step.rationale.split())
+    return f"{step.tool}{args}" + (f": {why}" if why else "")
+
+
+def _numbered(checked: Checked, order: int) -> Step:
+    if checked.tool == UNKNOWN_TOOL:
+        rationale = " ".join(checked.rationale.split())
+        return Step(
+            order=order,
+            tool=UNKNOWN_TOOL,
+            args=checked.args,
+            rationale=rationale if rationale.lower().startswith(GAP) else f"{GAP} {rationale}",
+            corrected_from=checked.corrected_from,
+            suggestions=checked.suggestions,
+        )
+    return Step(
+        order=order,
+        tool=checked.tool,
+        args=checked.args,
+        rationale=checked.rationale,
+        problems=checked.problems,
+        missing=checked.missing,
+        corrected_from=checked.corrected_from,
+    )

@@ -1,0 +1,119 @@
+"""The settings of an HTTP provider that can be wrong."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import attrs
+
+from helmdeck_core import (
+    ConfigError,
+    Hidden,
+    InvalidRequest,
+    Mistake,
+    ProviderSettings,
+    ProxySettings,
+    read_options,
+    shown_url,
+)
+
+T = TypeVar("T")
+
+
+def checked_base_url(settings: ProviderSettings) -> str:
+    """Return the base URL without a slash at its end.
+
+    :raises InvalidRequest: there is none, or it is not a plain HTTP address.
+    """
+    url = settings.base_url
+    if not url:
+        raise refused_setting(settings, "base_url", "there is none")
+    if problem := url_problem(url) or _extra_parts(urlsplit(url)):
+        raise refused_setting(settings, "base_url", f"{problem}, found {shown_url(url)!r}")
+    return url.rstrip("/")
+
+
+def url_problem(url: str) -> str:
+    """Return why a string is not an HTTP URL; empty for a valid one."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            return "not a URL that starts with http:// or https://"
+        if not parts.hostname or parts.port == 0 or any(char.isspace() for char in parts.netloc + parts.path):
+            return "not a URL with a host"
+    except ValueError:  # brackets or an invalid port; the message could quote part of a password
+        return "not a URL"
+    return ""
+
+
+def _extra_parts(parts: SplitResult) -> str:
+    if "@" in parts.netloc:
+        return "holds a name or a password; give headers or api_key instead"
+    if parts.query or parts.fragment:
+        return "holds a query or a fragment, which nothing can be appended to"
+    return ""
+
+
+def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
+    """Return the deployment's headers with their names in lower case.
+
+    :raises InvalidRequest: one of them cannot be sent; its value is not repeated.
+    """
+    for name, value in settings.headers.items():
+        if not (name.isascii() and name.isprintable()) or " " in name:  # it may be a value in the wrong place
+            raise refused_setting(settings, "headers", "a name has characters that no name of a header can carry")
+        if not (value.isascii() and value.isprintable()):
+            raise refused_setting(settings, "headers", f"{name!r} has characters that no header can carry")
+    return Hidden({name.lower(): value for name, value in settings.headers.items()})
+
+
+def proxy_at(url: str) -> ProxySettings:
+    """The proxy at a URL, which may hold a user name and a password."""
+    parts = urlsplit(url)
+    credentials, _, place = parts.netloc.rpartition("@")
+    user, _, password = credentials.partition(":")
+    basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+    headers = {"proxy-authorization": f"Basic {basic}"} if credentials else {}
+    return ProxySettings(parts._replace(netloc=place).geturl(), headers)
+
+
+def provider_options(settings: ProviderSettings, cls: type[T]) -> T:
+    """Convert the options of a provider into an attrs class; see ``helmdeck_core.read_options``.
+
+    :raises InvalidRequest: with every mistake, without the wrong values.
+    """
+    return checked_options(settings.options, cls, "providers", settings.name, "options")
+
+
+def checked_options(options: Mapping[str, Any], cls: type[T], *where: str) -> T:
+    """Convert options into an attrs class, for a provider that is opened during a call.
+
+    :raises InvalidRequest: with every mistake, without the wrong values.
+    """
+    try:
+        return read_options(options, cls, *where)
+    except ConfigError as exc:
+        mistakes = tuple(attrs.evolve(mistake, found="") for mistake in exc.mistakes)
+    # Raised here, so that the error with the wrong values is not its context.
+    raise InvalidRequest(
+        f"{mistakes[0].where} cannot be used",
+        provider=where[1] if where[0] == "providers" else "",
+        sub_cause="misconfigured",
+        detail="; ".join(map(str, mistakes)),
+        mistakes=mistakes,
+    )
+
+
+def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:
+    """The complaint about one setting; it repeats no value."""
+    where = f"providers.{settings.name}.{option}"
+    return InvalidRequest(
+        f"{where} cannot be used",
+        provider=settings.name,
+        sub_cause="misconfigured",
+        detail=problem,
+        mistakes=(Mistake(where, problem),),
+    )

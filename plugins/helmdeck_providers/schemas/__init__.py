@@ -1,0 +1,1 @@
+"""JSON Schemas in the dialects of servers: what each server supports, and how a schema is adapted."""

@@ -1,0 +1,33 @@
+"""OpenAI's chat completions as a wire format: paths, headers and the model list."""
+
+from __future__ import annotations
+
+from helmdeck_providers.http.wire_format import WireFormat
+from helmdeck_providers.wire_formats.error_codes import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_providers.wire_formats.openai_chat.request import Options, render
+from helmdeck_providers.wire_formats.openai_chat.response import ChatAnswer
+from helmdeck_providers.wire_formats.openai_shared import key_headers, read_models
+
+NAME = "openai"
+"""Name of the stop-reason table."""
+
+_DEFAULTS = Options()
+
+
+def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
+    """Return the wire format with the options of one server."""
+    return WireFormat(
+        name=NAME,
+        error_rules=ERROR_RULES,
+        quota_headers=QUOTA_HEADERS,
+        headers=lambda key: key_headers(key, options.key_header),
+        path=options.request_path,
+        render=lambda request: render(request, options),
+        answer=lambda _, context: ChatAnswer(
+            context,
+            returned_fields=options.returned_fields,
+            is_final_without_reason=options.is_final_without_reason,
+        ),
+        models_path=options.versioned(options.models_path),
+        models=read_models,
+    )

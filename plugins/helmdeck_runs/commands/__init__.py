@@ -1,0 +1,1 @@
+"""``helmdeck agent``, ``helmdeck pipeline`` and ``helmdeck worker``."""

@@ -1,0 +1,1 @@
+"""What packs are written with: packs of typed functions and of programs."""

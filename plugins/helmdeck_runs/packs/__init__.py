@@ -1,0 +1,1 @@
+"""The built-in packs: files, HTTP requests, texts and pictures."""

@@ -1,0 +1,27 @@
+"""The default ranker: BM25 on the full metadata of a catalog, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helmdeck_core import Catalog, Ranker, RankIndex, hookimpl
+from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
+
+
+def _index(catalog: Catalog, *, cache: bool = True, **weights: float) -> RankIndex:
+    from helmdeck_selection.lexical.ranker import CatalogIndex
+
+    return CatalogIndex(catalog, cache=cache, **weights)
+
+
+@hookimpl
+def helmdeck_rankers() -> Sequence[Ranker]:
+    """The lexical ranker."""
+    return (
+        Ranker(
+            name="lexical",
+            index=_index,
+            summary="BM25 on full metadata, clause by clause",
+            options={**LEXICAL_WEIGHTS, "cache": True},
+        ),
+    )

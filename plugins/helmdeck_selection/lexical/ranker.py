@@ -1,0 +1,63 @@
+"""The index of the ranker ``lexical``: the word index, and what values, parameters and the language of a request say."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+import attrs
+
+from helmdeck_core import Catalog, RankIndex, Ranking
+from helmdeck_language import CatalogLanguages
+from helmdeck_selection.lexical.companions import Companions
+from helmdeck_selection.lexical.value_hints import value_terms
+from helmdeck_selection.lexical.word_index import LexicalIndex
+
+UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
+"""The label of a ranking whose request is in a language that the catalog does not use."""
+
+
+class CatalogIndex(RankIndex):
+    """The index of one catalog. Thread-safe.
+
+    :param cache: whether the word index of a large catalog is kept on disk.
+    :param weights: those of ``LexicalIndex``.
+    """
+
+    def __init__(self, catalog: Catalog, *, cache: bool = True, **weights: float) -> None:
+        self._index = LexicalIndex(catalog, stored=cache, **weights)
+        self._entries = catalog.entries
+        self._companions = Companions(catalog.entries, self._index.containing)
+
+    @cached_property
+    def _languages(self) -> CatalogLanguages:
+        return CatalogLanguages.of(self._entries)
+
+    def rank(self, request: str) -> Ranking:
+        """Rank the catalog for a request.
+
+        A ranking for a request in a language that the catalog does not use is not reliable: what matches are names, numbers
+        and coincidences.
+        """
+        reading = self._index.read(request)
+        asking = "\n".join(reading.asking) or request
+        if terms := value_terms(asking):
+            reading = attrs.evolve(reading, weights={**terms, **reading.weights})
+        ranking = self.with_look_ups(self._index.rank_reading(reading), asking)
+        if not self._languages.lack(asking):
+            return ranking
+        return attrs.evolve(
+            ranking,
+            clause_best=(),
+            clause_confidence=(),
+            notes=(*ranking.notes, UNKNOWN_LANGUAGE),
+            is_reliable=False,
+        )
+
+    def with_look_ups(self, ranking: Ranking, request: str) -> Ranking:
+        """Return a ranking in which the look-ups of the best entries are close behind them.
+
+        :param ranking: of this catalog; a ranker that is built on this one calls this with its own.
+        :param request: without documents.
+        """
+        return self._companions.add(ranking, request)

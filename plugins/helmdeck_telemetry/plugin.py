@@ -1,0 +1,8 @@
+"""What this package registers: plugin names and the modules with their hooks. Each can be blocked or replaced by name."""
+
+PLUGINS = {
+    "log": "helmdeck_telemetry.log",  # events as log lines
+    "prometheus": "helmdeck_telemetry.prometheus",  # events as metrics
+    "otel": "helmdeck_telemetry.otel",  # events as OpenTelemetry spans
+    "traces": "helmdeck_telemetry.traces",  # stored traces of recent calls
+}

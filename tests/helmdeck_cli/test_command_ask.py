@@ -1,0 +1,103 @@
+"""``helmdeck ask``: text as it arrives, JSON of a schema or of fields, documents and images, and its mistakes."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from helmdeck_core.cli import ExitCode
+from helmdeck_testing import OPENAI_CHAT, FailingServer
+from tests.cli_support import Cli, leave_the_machine
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
+INVOICE = '{"name": "Ada", "age": 36, "tags": ["x"]}'
+FIELDS = "name, age int: in years, tags str[]"
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path)
+    monkeypatch.setattr(sys, "stdin", None)
+    return Cli(capsys)
+
+
+@pytest.fixture
+def ask(cli, monkeypatch):
+    """Run ``helmdeck ask`` against a server with a given answer; return the result and the bodies of the requests."""
+    servers = []
+
+    def run(*words, text="Paris.", stdin=None):
+        server = FailingServer(OPENAI_CHAT, text=text)
+        servers.append(server)
+        monkeypatch.setenv("HELMDECK_PROVIDERS__VLLM__BASE_URL", server.base_url)
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        return cli("ask", "-m", "vllm/m", *words), [request.body for request in server.requests]
+
+    yield run
+    for server in servers:
+        server.close()
+
+
+def test_text_is_printed(ask):
+    done, (body,) = ask("What is the capital of France?", "-s", "Be brief.")
+    assert (done.code, done.out, done.err) == (ExitCode.OK, "Paris.\n", "")
+    assert body["stream"] is True
+    assert [message["content"] for message in body["messages"]] == ["Be brief.", "What is the capital of France?"]
+
+
+def test_fields_and_schema_give_json(ask, tmp_path):
+    done, (body,) = ask("read it", "--fields", FIELDS, text=INVOICE)
+    assert done.code == ExitCode.OK and json.loads(done.out) == json.loads(INVOICE)
+    assert "in years" in body["messages"][0]["content"]
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}')
+    done, _ = ask("read it", "--schema", str(path), text=INVOICE)
+    assert json.loads(done.out)["age"] == 36
+
+
+def test_json_has_the_facts_of_the_call(ask):
+    done, _ = ask("hello", "--json")
+    assert done.data["value"] == "Paris." and done.data["model"] == "vllm/m" and done.data["attempts"] == 1
+    assert done.data["usage"]["output_tokens"] > 0
+
+
+def test_standard_input_is_a_document_before_the_question(ask):
+    _, (body,) = ask("summarise this", stdin="A long report.\n")
+    assert body["messages"][0]["content"] == "A long report.\n\nsummarise this"
+    _, (body,) = ask(stdin="Only a question?")
+    assert body["messages"][0]["content"] == "Only a question?"
+
+
+def test_image_is_sent(ask, tmp_path):
+    path = tmp_path / "scan.png"
+    path.write_bytes(PNG)
+    _, (body,) = ask("what is this?", "-a", str(path))
+    text, image = body["messages"][0]["content"]
+    assert text["text"] == "what is this?" and image["image_url"]["url"].startswith("data:image/png;base64,")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--fields", "age years"), "--fields: expected NAME TYPE or NAME: DESCRIPTION, found 'age years'"),
+        (("--fields", "a, a"), "the field 'a' is repeated"),
+        (("--fields", " "), "--fields: no field"),
+        (("--schema", "missing.json"), "missing.json: the file cannot be read"),
+        (("-a", "missing.png"), "--image: missing.png: the file cannot be read (No such file or directory)"),
+        (("-a", __file__), "not a PNG, JPEG, GIF or WebP image"),
+        (("--fields", "a", "--schema", "x"), "not allowed with"),
+    ],
+)
+def test_mistake_is_reported_before_a_request(ask, words, error):
+    done, bodies = ask("x", *words)
+    assert done.code == ExitCode.USAGE and error in done.err and "Traceback" not in done.err
+    assert bodies == []
+
+
+def test_failure_ends_with_the_exit_code_of_its_cause(ask, cli):
+    done = cli("ask", "-m", "local/lexical", "hello")
+    assert done.code != ExitCode.OK and "local/lexical" in done.err and done.out == ""

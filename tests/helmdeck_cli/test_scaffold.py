@@ -1,0 +1,169 @@
+"""``helmdeck plugins new``: every kind of distribution is complete, installs, and passes its own tests unchanged."""
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+from helmdeck_cli.scaffold.render import KINDS, render
+from helmdeck_core.cli import ExitCode, main
+from tests.case_support import each_case
+from tests.cli_support import ROOT, environment
+
+NAME = "tide-tables"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a new distribution of every kind."""
+    parent = tmp_path_factory.mktemp("new")
+    for kind in KINDS:
+        # Two installed plugins of one name would be a conflict.
+        assert main(["plugins", "new", kind, f"tides-{kind}", "--folder", str(parent)]) == ExitCode.OK
+    return parent
+
+
+@pytest.fixture(scope="module")
+def site(folder, tmp_path_factory):
+    """The distributions as ``pip install`` installs them, without a network."""
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
+    options = ["--no-deps", "--no-build-isolation", "--target", str(target)]
+    done = subprocess.run([*pip, *options, *map(str, sorted(folder.iterdir()))], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def python(*words, folder, site):
+    """Run Python in another process, which finds the checkout and the installed distributions."""
+    command = [sys.executable, *map(str, words)]
+    env = environment(site, COLUMNS="100")
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+@each_case("kind", KINDS)
+def test_distribution_is_complete_and_contains_no_placeholder(kind):
+    files = render(kind, NAME)
+    module = f"helmdeck_{kind.replace('-', '_')}_tide_tables"
+    assert {
+        ".github/workflows/tests.yml", ".gitignore", "README.md", "pyproject.toml", f"src/{module}/__init__.py",
+        f"src/{module}/py.typed",
+    } <= files.keys()  # fmt: skip
+    assert [path for path in files if re.fullmatch(r"tests/test_\w+\.py", path)]
+    for path, text in files.items():
+        assert "[[" not in text.replace(f"[providers.{NAME}]", "").replace("[[tool", ""), path
+        if path.endswith(".py"):
+            ast.parse(text)
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    assert project["entry-points"]["helmdeck"] == {NAME: module}
+    assert files["README.md"].startswith(f"# {project['name']}\n")
+
+
+def test_new_distributions_install_and_pass_their_tests_and_contracts_unchanged(folder, site):
+    ignore = ["-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error"]
+    done = python(
+        "-m", "pytest", "-q", "-p", "helmdeck_testing", *ignore, "--rootdir", folder, folder, folder=folder, site=site
+    )
+    assert done.returncode == 0, done.stdout[-4_000:] + done.stderr[-1_000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 25 * len(KINDS)
+
+
+@pytest.mark.parametrize("name", ["a", NAME, "a-name-of-24-characters2"])
+def test_new_code_passes_the_linter_and_the_formatter_of_its_own_settings(name, tmp_path):
+    for kind in KINDS:
+        assert main(["plugins", "new", kind, name, "--folder", str(tmp_path)]) == ExitCode.OK
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--no-cache", "."], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout
+
+
+@each_case("kind", KINDS)
+def test_new_code_uses_public_names_only(kind):
+    files = render(kind, NAME)
+    for path, text in files.items():
+        if path.endswith(".py"):
+            modules = {node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+            public = {
+                "helmdeck_core",
+                "helmdeck_core.cli",
+                "helmdeck_cli",
+                "helmdeck_runs",
+                "helmdeck_providers",
+                "helmdeck_testing",
+            }
+            assert {module for module in modules if module.startswith("helmdeck")} <= public, path
+
+
+@pytest.mark.parametrize(
+    "name", ["Tides", "tide_tables", "-x", "../x", "a--b", "9a", "", "é", "a b", "lexical", "a" * 25]
+)
+def test_unusable_name_is_a_usage_error_and_nothing_is_created(name, tmp_path, capsys):
+    assert main(["plugins", "new", "--folder", str(tmp_path), "pack", "--", name]) == ExitCode.USAGE
+    assert "name" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_kind_and_missing_folder_are_usage_errors(tmp_path, capsys):
+    assert main(["plugins", "new", "packs", NAME, "--folder", str(tmp_path)]) == ExitCode.USAGE
+    assert main(["plugins", "new", "pack", NAME, "--folder", str(tmp_path / "missing")]) == ExitCode.USAGE
+    assert "no such directory" in capsys.readouterr().err
+
+
+def test_existing_folder_is_never_changed(tmp_path, capsys):
+    (tmp_path / f"helmdeck-pack-{NAME}").mkdir()
+    (tmp_path / f"helmdeck-pack-{NAME}" / "README.md").write_text("mine")
+    assert main(["plugins", "new", "pack", NAME, "--folder", str(tmp_path)]) == ExitCode.USAGE
+    assert "exists already" in capsys.readouterr().err
+    assert (tmp_path / f"helmdeck-pack-{NAME}" / "README.md").read_text() == "mine"
+
+
+def test_files_are_listed_as_json(tmp_path, capsys):
+    assert main(["--json", "plugins", "new", "sink", NAME, "--folder", str(tmp_path)]) == ExitCode.OK
+    listed = json.loads(capsys.readouterr().out)
+    folder = Path(listed["folder"])
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert found == set(listed["files"])
+
+
+@pytest.fixture
+def tutorial():
+    """The commands of the tutorial's section about a new pack."""
+    section = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").partition("## 8. ")[2].partition("\n## ")[0]
+    return [line[2:] for line in section.splitlines() if line.startswith("$ ")]
+
+
+def test_commands_of_the_tutorial_lead_from_nothing_to_a_planned_and_executed_step(tutorial, tmp_path):
+    assert len(tutorial) < 10
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    packages = Path(pytest.__file__).parents[1]
+    env = environment(
+        packages, COLUMNS="100", HELMDECK_DATA_DIR=str(tmp_path / "data"), PIP_DISABLE_PIP_VERSION_CHECK="1"
+    )
+    programs = {
+        "helmdeck": [python, "-m", "helmdeck_core.cli"],
+        "pip": [python, "-m", "pip"],
+        "python": [python],
+    }
+    offline = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    output = []
+    for line in tutorial:
+        program, *words = shlex.split(line)
+        more = offline if program == "pip" else ["-p", "no:cacheprovider"] if program == "python" else []
+        command = [*programs[program], *words, *more]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        output.append(done.stdout)
+    plan, run = output[-2:]
+    assert "1. tides.count" in plan
+    assert '{"text": "High tide is at noon."}' in plan
+    assert json.loads(run) == {"words": 5, "sentences": 1, "characters": 21}

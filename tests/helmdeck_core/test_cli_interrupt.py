@@ -1,0 +1,93 @@
+"""Ctrl-C during a call: one word, no traceback, and everything is closed."""
+
+import os
+import signal
+import socket
+import threading
+
+import pytest
+
+from helmdeck_core.cli import ExitCode
+from tests.cli_support import PLUGIN, Cli, environment, leave_the_machine, start
+
+
+@pytest.fixture
+def stub(installed_plugin, monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path, autoload=True)
+    return installed_plugin("stub", {"stub": "stub_plugin"}, {"stub_plugin": PLUGIN})
+
+
+@pytest.mark.parametrize("words", [("plan", "--model", "stub/interrupt", "hello"), ("run", "stub.stop")])
+def test_interrupt_during_a_call_ends_with_exit_code_130(capsys, stub, words):
+    done = Cli(capsys)(*words)
+    assert (done.code, done.out, done.err) == (ExitCode.INTERRUPTED, "", "helmdeck: interrupted\n")
+
+
+def test_interrupt_is_reported_as_json(capsys, stub):
+    done = Cli(capsys)("run", "stub.stop", "--json")
+    assert done.data["error"] == {"kind": "KeyboardInterrupt", "message": "interrupted", "exit_code": 130}
+
+
+@pytest.mark.parametrize("command", ["plan", "route"])
+def test_sigint_while_waiting_for_a_response_cancels_the_call(tmp_path, stub, command):
+    closed = tmp_path / "closed"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        port = str(server.getsockname()[1])
+        env = environment(stub, STUB_PORT=port, STUB_CLOSED=str(closed))
+        process = start(command, "--model", "stub/wait", "hello", folder=tmp_path, env=env)
+        try:
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(60)
+                assert connection.recv(16) == b"asked"  # the command now waits for the answer
+                process.send_signal(signal.SIGINT)
+                assert connection.recv(16) == b""  # the call was cancelled: its connection is closed
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert closed.exists(), "the provider was not closed"
+
+
+def test_sigint_cancels_a_call_over_http(tmp_path, stub):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        (tmp_path / "helmdeck.toml").write_text(f'[providers.here]\nkind = "vllm"\nbase_url = "{url}"\n')
+        process = start("plan", "--model", "here/any", "hello", folder=tmp_path, env=environment(NO_PROXY="127.0.0.1"))
+        try:
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(60)
+                assert connection.recv(4).startswith(b"POST")
+                process.send_signal(signal.SIGINT)
+                while connection.recv(65_536):
+                    pass  # the rest of the request, then the end of the connection
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+
+
+def test_sigint_while_reading_a_document_ends_with_exit_code_130(tmp_path, stub):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start("plan", "--document", "pipe", "hello", folder=tmp_path, env=environment(stub))
+
+    def open_the_other_end():
+        # A command that ends without having opened the pipe would leave the test waiting at its own end.
+        process.wait()
+        os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+
+    threading.Thread(target=open_the_other_end, daemon=True).start()
+    try:
+        with pipe.open("wb"):  # opens only when the command has opened its end
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")

@@ -1,0 +1,173 @@
+"""Every client dialect over every provider family, whole and streamed: nothing is lost on the way."""
+
+import contextlib
+
+import pytest
+
+from helmdeck_core import ToolCall
+from helmdeck_testing import SERVER_FORMATS, ScriptedAnswer
+from tests.helmdeck_gateway.gateway_support import DIALECTS, KINDS, FormatServer, running_gateway, upstream
+
+CALLS = (
+    ToolCall("call_1", "look_up", '{"word":"tide","most":3}'),
+    ToolCall("call_2", "look_up", '{"word":"moon"}'),
+)
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with contextlib.ExitStack() as stack:
+        running = {name: FormatServer(server_format) for name, server_format in SERVER_FORMATS.items()}
+        for server in running.values():
+            stack.callback(server.close)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(servers):
+    providers = {f"to-{name}": upstream(server, KINDS[name]) for name, server in servers.items()}
+    config = {"providers": providers, "agent": {"continuation_max_attempts": 0}}
+    with running_gateway(config=config) as running:
+        yield running
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def stream(request):
+    return request.param
+
+
+def ask(gateway, name, family, stream, **fields):
+    dialect = DIALECTS[name]
+    body = {"model": f"to-{family}/m", "stream": stream, **dialect.body("say #7"), **fields}
+    if not stream:
+        body.pop("stream_options", None)
+    answer = gateway.send(dialect.path, body)
+    assert answer.status == 200, answer
+    return dialect.streamed(answer.events) if stream else dialect.whole(answer.body)
+
+
+@pytest.mark.parametrize("family", SERVER_FORMATS)
+@pytest.mark.parametrize("name", DIALECTS)
+def test_text_reasoning_usage_and_clean_end_survive(gateway, servers, name, family, stream):
+    servers[family].answer = ScriptedAnswer(text="The tide is high today.", reasoning="Let me think about it.")
+    read = ask(gateway, name, family, stream)
+    assert read.text == "The tide is high today."
+    assert read.reasoning == "Let me think about it."
+    assert (read.finish, read.tokens) == (DIALECTS[name].ends[0], (5, 2))
+
+
+@pytest.mark.parametrize("family", SERVER_FORMATS)
+@pytest.mark.parametrize("name", DIALECTS)
+def test_tool_calls_keep_their_ids_order_and_arguments(gateway, servers, name, family, stream):
+    servers[family].answer = ScriptedAnswer(stop="tool_calls", tool_calls=CALLS)
+    read = ask(gateway, name, family, stream, tools=DIALECTS[name].tools)
+    assert read.calls == [
+        ("call_1", "look_up", {"word": "tide", "most": 3}),
+        ("call_2", "look_up", {"word": "moon"}),
+    ]
+    assert read.finish == DIALECTS[name].ends[1]
+
+
+@pytest.mark.parametrize("family", SERVER_FORMATS)
+@pytest.mark.parametrize("name", DIALECTS)
+def test_truncated_answer_is_never_a_clean_end(gateway, servers, name, family, stream):
+    servers[family].answer = ScriptedAnswer(text="The tide is", stop="length", output_tokens=500)
+    read = ask(gateway, name, family, stream)
+    assert (read.text, read.finish) == ("The tide is", DIALECTS[name].ends[2])
+
+
+CONVERSATIONS = {
+    "chat": {
+        "messages": [
+            {"role": "user", "content": "look it up"},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [
+                    {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+                    for c in CALLS
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": "high"},
+            {"role": "tool", "tool_call_id": "call_2", "content": "full"},
+        ]
+    },
+    "messages": {
+        "messages": [
+            {"role": "user", "content": "look it up"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "tool_use", "id": "call_1", "name": "look_up", "input": {"word": "tide", "most": 3}},
+                    {"type": "tool_use", "id": "call_2", "name": "look_up", "input": {"word": "moon"}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "call_1", "content": "high"},
+                    {"type": "tool_result", "tool_use_id": "call_2", "content": [{"type": "text", "text": "full"}]},
+                ],
+            },
+        ]
+    },
+    "responses": {
+        "input": [
+            {"role": "user", "content": "look it up"},
+            *({"type": "function_call", "call_id": c.id, "name": c.name, "arguments": c.arguments} for c in CALLS),
+            {"type": "function_call_output", "call_id": "call_1", "output": "high"},
+            {"type": "function_call_output", "call_id": "call_2", "output": "full"},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("family", SERVER_FORMATS)
+@pytest.mark.parametrize("name", DIALECTS)
+def test_conversation_with_tool_results_is_the_same_request_from_every_dialect(gateway, servers, name, family):
+    server = servers[family]
+    server.answer = ScriptedAnswer(text="done")
+    server.requests.clear()
+    tools = DIALECTS[name].tools
+    ask(gateway, name, family, False, **CONVERSATIONS[name], tools=tools, max_tokens=500, max_output_tokens=500)
+    ask(gateway, "chat", family, False, **CONVERSATIONS["chat"], tools=DIALECTS["chat"].tools, max_tokens=500)
+    one, other = (dict(request.body) for request in server.requests)
+    for field in ("max_output_tokens", "max_tokens"):  # an extra field of the other dialect
+        one.pop(field, None), other.pop(field, None)
+    assert one == other
+    assert '"high"' in str(server.requests[0].body).replace("'", '"')
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_reasoning_that_a_provider_wants_back_returns_with_the_tool_result(gateway, servers, name):
+    server = servers["anthropic"]
+    server.answer = ScriptedAnswer(reasoning="Look it up.", stop="tool_calls", tool_calls=CALLS)
+    ask(gateway, name, "anthropic", False, tools=DIALECTS[name].tools)
+    server.requests.clear()
+    ask(gateway, name, "anthropic", False, **CONVERSATIONS[name])
+    turn = next(message for message in server.requests[0].body["messages"] if message["role"] == "assistant")
+    assert turn["content"][0] == {"type": "thinking", "thinking": "Look it up.", "signature": "c2ln"}
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "fields", "sent", "dropped"),
+    [
+        ("chat", "anthropic", {"seed": 3, "reasoning_effort": "low"}, {"output_config": {"effort": "low"}}, "seed"),
+        ("chat", "openai-responses", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}, None),
+        ("messages", "openai-chat", {"output_config": {"effort": "high"}, "top_k": 4}, {"reasoning_effort": "high"}, "top_k"),
+        ("messages", "anthropic", {"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}, None),
+        ("messages", "gemini", {"thinking": {"type": "adaptive"}}, {}, "thinking"),
+        ("responses", "openai-chat", {"reasoning": {"effort": "low", "summary": "auto"}}, {"reasoning_effort": "low"}, "reasoning.summary"),
+        ("responses", "ollama", {"top_p": 0.1, "tools": [{"type": "web_search"}]}, {}, "tools.web_search, top_p"),
+    ],
+)  # fmt: skip
+def test_fields_are_translated_or_dropped_by_name(gateway, servers, name, family, fields, sent, dropped):
+    server, dialect = servers[family], DIALECTS[name]
+    server.answer = ScriptedAnswer(text="hello")
+    server.requests.clear()
+    body = {"model": f"to-{family}/m", **dialect.body("hi"), **fields}
+    body.pop("stream_options", None)
+    answer = gateway.send(dialect.path, body)
+    assert answer.status == 200
+    assert {key: server.requests[0].body.get(key) for key in sent} == sent
+    assert answer.headers.get("x-helmdeck-dropped") == dropped

@@ -1,0 +1,163 @@
+"""The exceptions of the HTTP libraries, and what the provider kit makes of those of transports: every one has its class."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import sys
+
+import aiohttp
+import httpcore2
+import httpx
+import httpx2
+import pytest
+
+from helmdeck_core import (
+    ConnectFailed,
+    ConnectionBroken,
+    ConnectTimeout,
+    InvalidRequest,
+    InvalidUrl,
+    ProviderUnavailable,
+    TlsFailed,
+    TransportError,
+    TransportSettings,
+)
+from helmdeck_providers import HttpConnection
+from helmdeck_providers.transports import aiohttp_session, httpx_client, httpx_pool
+from helmdeck_providers.transports.aiohttp import open_aiohttp
+from helmdeck_testing import provider_settings
+from tests.case_support import each_case
+
+AIOHTTP = {
+    aiohttp.ClientConnectorError: ConnectFailed,
+    aiohttp.ClientConnectorDNSError: ConnectFailed,
+    aiohttp.ClientConnectorCertificateError: TlsFailed,
+    aiohttp.ClientConnectorSSLError: TlsFailed,
+    aiohttp.ClientHttpProxyError: ConnectFailed,
+    aiohttp.ClientOSError: ConnectionBroken,
+    aiohttp.ClientPayloadError: ConnectionBroken,
+    aiohttp.ClientProxyConnectionError: ConnectFailed,
+    aiohttp.ClientResponseError: ConnectionBroken,
+    aiohttp.ConnectionTimeoutError: ConnectTimeout,
+    aiohttp.InvalidURL: InvalidUrl,
+    aiohttp.NonHttpUrlClientError: InvalidUrl,
+    aiohttp.ServerDisconnectedError: ConnectionBroken,
+    aiohttp.ServerTimeoutError: ConnectionBroken,
+    OSError: ConnectionBroken,
+}
+HTTPCORE = {
+    httpcore2.ProxyError: ConnectFailed,
+    httpcore2.LocalProtocolError: InvalidUrl,
+    httpcore2.RemoteProtocolError: ConnectionBroken,
+    httpcore2.UnsupportedProtocol: InvalidUrl,
+    httpcore2.ReadError: ConnectionBroken,
+    httpcore2.WriteError: ConnectionBroken,
+}
+
+
+def clients(library):
+    return {
+        library.ConnectError: ConnectFailed,
+        library.ConnectTimeout: ConnectTimeout,
+        library.PoolTimeout: ConnectionBroken,
+        library.ProxyError: ConnectFailed,
+        library.ReadError: ConnectionBroken,
+        library.RemoteProtocolError: ConnectionBroken,
+        library.LocalProtocolError: InvalidUrl,
+        library.UnsupportedProtocol: InvalidUrl,
+        library.InvalidURL: InvalidUrl,
+        library.StreamConsumed: ConnectionBroken,
+    }
+
+
+TABLES = [
+    (aiohttp_session, AIOHTTP),
+    (httpx_pool, HTTPCORE),
+    (httpx_client, clients(httpx2)),
+    (httpx_client, clients(httpx)),
+]
+
+
+@each_case(("module", "kind", "expected"), [(module, *row) for module, table in TABLES for row in table.items()])
+def test_every_exception_of_a_library_has_its_class(module, kind, expected):
+    class Raised(kind):
+        """One of which only the class counts."""
+
+        def __init__(self):
+            pass
+
+        def __str__(self):
+            return "said"
+
+    found = module._error(Raised())
+    assert type(found) is expected
+    assert found.detail in ("said", "the body ended before it was complete")
+
+
+@pytest.mark.parametrize("module", [aiohttp_session, httpx_pool, httpx_client])
+def test_other_exceptions_are_not_translated(module):
+    assert module._error(ValueError("x")) is None
+
+
+class Failing:
+    """A transport that fails."""
+
+    def __init__(self, error):
+        self.error = error
+
+    async def send(self, method, url, headers, body):
+        raise self.error
+
+    async def aclose(self):
+        pass
+
+
+@each_case(
+    ("error", "expected", "sub_cause", "detail"),
+    [
+        (ConnectFailed("Connection refused"), ProviderUnavailable, "unreachable", "Connection refused"),
+        (TlsFailed("TLS: expired"), ProviderUnavailable, "unreachable", "TLS: expired"),
+        (ConnectTimeout(), ProviderUnavailable, "unreachable", "no connection within 10 s; see providers.test."),
+        (
+            ConnectionBroken("it broke"),
+            ProviderUnavailable,
+            "disconnected",
+            "ConnectionBroken at http://host: it broke",
+        ),
+        (TransportError("odd"), ProviderUnavailable, "disconnected", "odd"),
+        (InvalidUrl("bad"), InvalidRequest, "", "bad"),
+        (ConnectionBroken("key sk-secret-1"), ProviderUnavailable, "disconnected", "key [redacted]"),
+    ],
+)
+def test_every_error_of_a_transport_becomes_a_failure_without_secrets(error, expected, sub_cause, detail):
+    connection = HttpConnection(
+        provider_settings("test", base_url="http://host/v1", open_transport=lambda settings: Failing(error))
+    )
+    with pytest.raises(expected) as caught:
+        asyncio.run(connection.post("/x", b"{}", secrets=["sk-secret-1"]))
+    assert caught.value.sub_cause == sub_cause
+    assert detail in caught.value.detail
+    assert caught.value.__context__ is None
+
+
+def test_provider_without_a_transport_is_an_error():
+    connection = HttpConnection(provider_settings("test", base_url="http://host/v1", open_transport=None))
+    with pytest.raises(InvalidRequest, match="no HTTP transport"):
+        asyncio.run(connection.get("/models"))
+
+
+@pytest.mark.parametrize("missing", ["aiohttp", "certifi", "yarl"])
+def test_transport_whose_library_is_missing_says_what_to_install(monkeypatch, missing):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.partition(".")[0] == missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=missing)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.delitem(sys.modules, "helmdeck_providers.transports.aiohttp_session")
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InvalidRequest) as caught:
+        open_aiohttp(TransportSettings(base_url="http://host"))
+    assert caught.value.detail == f"the package {missing!r} is missing: pip install 'helmdeck[aiohttp]'"
