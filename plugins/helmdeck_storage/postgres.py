@@ -157,6 +157,10 @@ class _Session:
         cursor = self._cursor.execute(translated(statement), parameters)
         return cursor.fetchall() if cursor.description else []
 
+    def row(self, statement: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        row: tuple[Any, ...] | None = self._cursor.execute(translated(statement), parameters).fetchone()
+        return row
+
     def change(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         if not parameters:  # then a percent sign is one, such as in a function
             return self._cursor.execute(statement.encode()).rowcount

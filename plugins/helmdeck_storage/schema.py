@@ -17,6 +17,10 @@ class Session(Protocol):
         """Execute a statement; return its rows."""
         ...
 
+    def row(self, statement: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """Execute a statement; return its first row."""
+        ...
+
     def change(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         """Execute a statement; return the number of changed rows."""
         ...

@@ -215,6 +215,10 @@ class _Session:
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(statement, parameters).fetchall()
 
+    def row(self, statement: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        row: tuple[Any, ...] | None = self._connection.execute(statement, parameters).fetchone()
+        return row
+
     def change(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         return self._connection.execute(statement, parameters).rowcount
 

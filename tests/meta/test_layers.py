@@ -31,17 +31,18 @@ CLI_NAMES = set(
 
 ARROWS = {
     "helmdeck_language": set(),
+    "helmdeck_storage": set(),
     "helmdeck_reading": set(),
     "helmdeck_recovery": set(),
     "helmdeck_providers": set(),
     "helmdeck_selection": {"helmdeck_language", "helmdeck_providers"},
     "helmdeck_planner": {"helmdeck_language", "helmdeck_reading", "helmdeck_selection"},
-    "helmdeck_cli": {"helmdeck_providers", "helmdeck_selection"},
-    "helmdeck_history": {"helmdeck_cli"},
-    "helmdeck_telemetry": set(),
-    "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers"},
+    "helmdeck_cli": {"helmdeck_providers", "helmdeck_selection", "helmdeck_storage"},
+    "helmdeck_history": {"helmdeck_cli", "helmdeck_storage"},
+    "helmdeck_telemetry": {"helmdeck_storage"},
+    "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history"},
-    "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers"},
+    "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_testing": {"helmdeck_history", "helmdeck_providers"},
 }
 """What each package imports besides the core; a new arrow is a decision, and is drawn in ``docs/explanation.md``."""
