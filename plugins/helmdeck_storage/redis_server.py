@@ -16,6 +16,7 @@ from redis.retry import Retry
 from helmdeck_storage.errors import failure, newer_schema
 
 TIMEOUT_S: Final = 5.0
+MAX_CONNECTIONS: Final = 32
 _LOST: Final = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 
@@ -36,6 +37,8 @@ class _Server:
         self._url = url
         self._plain_url = urlunsplit(parts._replace(query=urlencode(query)))
         self._options: dict[str, Any] = {
+            "max_connections": MAX_CONNECTIONS,
+            "timeout": TIMEOUT_S,  # seconds to wait for a connection while all of them are in use
             "socket_timeout": TIMEOUT_S,
             "socket_connect_timeout": TIMEOUT_S,
             "health_check_interval": 30,
@@ -61,7 +64,10 @@ class RedisServer(_Server):
     def __init__(self, url: str, name: str, prefix: str) -> None:
         super().__init__(url, name, prefix)
         retry = Retry(NoBackoff(), 1)
-        self.client: Any = redis.Redis.from_url(self._plain_url, decode_responses=True, retry=retry, **self._options)
+        pool = redis.BlockingConnectionPool.from_url(
+            self._plain_url, decode_responses=True, retry=retry, **self._options
+        )
+        self.client: Any = redis.Redis.from_pool(pool)
 
     def check_version(self, version: int) -> None:
         """Store the version of the keys, unless there is one.
@@ -91,7 +97,8 @@ class AsyncRedisServer(_Server):
     def __init__(self, url: str, name: str, prefix: str) -> None:
         super().__init__(url, name, prefix)
         retry = AsyncRetry(NoBackoff(), 1)
-        self.client: Any = redis.asyncio.Redis.from_url(self._plain_url, retry=retry, **self._options)
+        pool = redis.asyncio.BlockingConnectionPool.from_url(self._plain_url, retry=retry, **self._options)
+        self.client: Any = redis.asyncio.Redis.from_pool(pool)
 
     async def aclose(self) -> None:
         """Close all connections; a later use opens others. Idempotent."""

@@ -1,6 +1,7 @@
 """Pools, drivers, and errors that contain no secret."""
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ import pytest
 from helmdeck_storage import (
     AsyncPostgresDatabase,
     AsyncRedisServer,
+    NewerSchemaError,
     PostgresDatabase,
     PurgeSchedule,
     RedisServer,
@@ -149,6 +151,31 @@ def test_async_redis_survives_the_end_of_its_connections():
             return found
 
         assert asyncio.run(run()) == b"\xff"
+
+
+def test_requests_beyond_the_connections_to_redis_wait():
+    with redis_prefix() as url:
+
+        async def run():
+            server = AsyncRedisServer(url, "ledger", "p")
+            try:
+                with server.errors():
+                    await asyncio.gather(*(server.client.incr(f"{server.prefix}:x") for _ in range(500)))
+                    return await server.client.get(f"{server.prefix}:x")
+            finally:
+                await server.aclose()
+
+        assert asyncio.run(run()) == b"500"
+
+
+def test_keys_of_a_newer_release_are_refused():
+    with redis_prefix() as url:
+        with contextlib.closing(RedisServer(url, "ledger", "p")) as server:
+            server.check_version(2)
+        with contextlib.closing(RedisServer(url, "ledger", "p")) as server, pytest.raises(
+            NewerSchemaError, match=r"version 2, and this release knows versions up to 1; .*another prefix"
+        ):
+            server.check_version(1)
 
 
 def test_first_write_and_every_fiftieth_after_it_purge():
