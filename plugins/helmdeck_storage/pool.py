@@ -73,15 +73,17 @@ class ConnectionPool(Generic[C]):
         connections = self._own()
         if connections.free is not None and not connections.free.acquire(timeout=WAIT_S):
             raise StorageError(f"all {self._limit} connections to the store are in use")
-        with contextlib.suppress(IndexError):
+        try:
             return connections.idle.pop(), False
+        except IndexError:
+            pass
         try:
             return self._connect(), True
         except BaseException:
             self._freed(connections)
             raise
 
-    def give_back(self, connection: C) -> None:
+    def put(self, connection: C) -> None:
         """Keep a connection for later, unless there are enough idle ones."""
         connections = self._own()
         if len(connections.idle) < self._max_idle:

@@ -25,6 +25,7 @@ MAX_CONNECTIONS: Final = 4
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 Connection = psycopg.Connection[Any]
+Cursor = psycopg.Cursor[Any]
 
 
 class PostgresDatabase(Database):
@@ -53,11 +54,11 @@ class PostgresDatabase(Database):
             with self._lock:
                 if not self._is_prepared:
                     self._prepare()
-        connection = self._begun()
+        connection, cursor = self._begun()
         try:
-            with connection.cursor() as cursor:
-                yield _Session(cursor)
-            connection.execute("COMMIT")
+            yield _Session(cursor)
+            cursor.execute("COMMIT")
+            cursor.close()
         except BaseException as exc:
             self._undo(connection)
             if isinstance(exc, psycopg.DataError):
@@ -65,7 +66,7 @@ class PostgresDatabase(Database):
             if isinstance(exc, psycopg.Error):
                 raise self._failure(exc) from None
             raise
-        self._pool.give_back(connection)
+        self._pool.put(connection)
 
     def close(self) -> None:
         """Close the idle connections; a later use opens others."""
@@ -79,15 +80,16 @@ class PostgresDatabase(Database):
             connection.execute("SET synchronous_commit = off")
         return connection
 
-    def _begun(self) -> Connection:
-        """Return a connection in a transaction. One that was lost while it was idle is replaced."""
+    def _begun(self) -> tuple[Connection, Cursor]:
+        """Return a connection in a transaction, and its cursor. One that was lost while it was idle is replaced."""
         while True:
             try:
                 connection, is_new = self._pool.take()
             except (psycopg.Error, OSError) as exc:
                 raise self._failure(exc) from None
             try:
-                connection.execute("BEGIN")
+                cursor = connection.cursor()
+                cursor.execute("BEGIN")
             except BaseException as exc:
                 self._pool.discard(connection)
                 if not isinstance(exc, psycopg.Error):
@@ -95,7 +97,7 @@ class PostgresDatabase(Database):
                 if is_new or not isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
                     raise self._failure(exc) from None
             else:
-                return connection
+                return connection, cursor
 
     def _undo(self, connection: Connection) -> None:
         try:
@@ -103,25 +105,25 @@ class PostgresDatabase(Database):
         except psycopg.Error:
             self._pool.discard(connection)
         else:
-            self._pool.give_back(connection)
+            self._pool.put(connection)
 
     # -- the tables --------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
         """Create or upgrade the tables."""
-        connection = self._begun()
+        connection, cursor = self._begun()
         try:
-            with connection.cursor() as cursor:
-                session = _Session(cursor)
-                if self._version(session) != self._schema.version:
-                    self._upgrade(session)
-            connection.execute("COMMIT")
+            session = _Session(cursor)
+            if self._version(session) != self._schema.version:
+                self._upgrade(session)
+            cursor.execute("COMMIT")
+            cursor.close()
         except BaseException as exc:
             self._undo(connection)
             if isinstance(exc, psycopg.Error):
                 raise self._failure(exc) from None
             raise
-        self._pool.give_back(connection)
+        self._pool.put(connection)
         self._is_prepared = True
 
     def _version(self, session: Session) -> int:
@@ -134,7 +136,7 @@ class PostgresDatabase(Database):
 
     def _upgrade(self, session: Session) -> None:
         schema = self._schema
-        # Held to the end of the transaction, so that one process creates the tables.
+        # Locked until the end of the transaction, so that one process creates the tables.
         session.rows("SELECT pg_advisory_xact_lock(?)", (crc32(f"helmdeck {schema.name}".encode()),))
         version = stored_version(session, schema)  # another process may have been faster
         if version != schema.version:
@@ -150,7 +152,7 @@ class _Session:
 
     __slots__ = ("_cursor",)
 
-    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
+    def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -38,7 +38,7 @@ def test_idle_connections_are_reused_and_surplus_ones_closed():
     taken = [pool.take() for _ in range(3)]
     assert [is_new for _, is_new in taken] == [True, True, True]
     for connection, _ in taken:
-        pool.give_back(connection)
+        pool.put(connection)
     assert [connection.is_closed for connection, _ in taken] == [False, False, True]
     assert pool.take() == (taken[1][0], False)
     pool.close()
@@ -53,7 +53,7 @@ def test_limit_holds_until_a_connection_is_given_back(monkeypatch):
         pool.take()
     pool.discard(first)
     assert pool.take()[1]
-    pool.give_back(second)
+    pool.put(second)
     assert pool.take() == (second, False)
 
 
@@ -71,7 +71,7 @@ def test_callers_beyond_the_limit_wait(monkeypatch):
     connection, _ = pool.take()
     thread = threading.Thread(target=lambda: found.append(pool.take()))
     thread.start()
-    pool.give_back(connection)
+    pool.put(connection)
     thread.join()
     assert found == [(connection, False)]
 
@@ -85,7 +85,7 @@ def opened(url):
 async def opened_async(url):
     if url.startswith("redis"):
         server = AsyncRedisServer(url, "ledger", "p")
-        with server.errors():
+        async with server.errors():
             await server.client.get("x")
     else:
         await AsyncPostgresDatabase(url, LEDGER).rows("SELECT 1")
@@ -145,7 +145,7 @@ def test_async_redis_survives_the_end_of_its_connections():
                 for each in client.client_list():
                     if each["name"] == name:
                         client.client_kill_filter(_id=each["id"])
-            with server.errors():
+            async with server.errors():
                 found = await server.client.get(f"{server.prefix}:x")
             await server.aclose()
             return found
@@ -154,14 +154,17 @@ def test_async_redis_survives_the_end_of_its_connections():
 
 
 def test_requests_beyond_the_connections_to_redis_wait():
+    async def increment(server):
+        async with server.errors():
+            await server.client.incr(f"{server.prefix}:x")
+
     with redis_prefix() as url:
 
         async def run():
             server = AsyncRedisServer(url, "ledger", "p")
             try:
-                with server.errors():
-                    await asyncio.gather(*(server.client.incr(f"{server.prefix}:x") for _ in range(500)))
-                    return await server.client.get(f"{server.prefix}:x")
+                await asyncio.gather(*(increment(server) for _ in range(500)))
+                return await server.client.get(f"{server.prefix}:x")
             finally:
                 await server.aclose()
 
@@ -172,8 +175,11 @@ def test_keys_of_a_newer_release_are_refused():
     with redis_prefix() as url:
         with contextlib.closing(RedisServer(url, "ledger", "p")) as server:
             server.check_version(2)
-        with contextlib.closing(RedisServer(url, "ledger", "p")) as server, pytest.raises(
-            NewerSchemaError, match=r"version 2, and this release knows versions up to 1; .*another prefix"
+        with (
+            contextlib.closing(RedisServer(url, "ledger", "p")) as server,
+            pytest.raises(
+                NewerSchemaError, match=r"version 2, and this release knows versions up to 1; .*another prefix"
+            ),
         ):
             server.check_version(1)
 

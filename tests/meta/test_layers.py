@@ -35,7 +35,7 @@ ARROWS = {
     "helmdeck_reading": set(),
     "helmdeck_recovery": set(),
     "helmdeck_providers": set(),
-    "helmdeck_selection": {"helmdeck_language", "helmdeck_providers"},
+    "helmdeck_selection": {"helmdeck_language", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_planner": {"helmdeck_language", "helmdeck_reading", "helmdeck_selection"},
     "helmdeck_cli": {"helmdeck_providers", "helmdeck_selection", "helmdeck_storage"},
     "helmdeck_history": {"helmdeck_cli", "helmdeck_storage"},

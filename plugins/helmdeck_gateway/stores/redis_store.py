@@ -56,40 +56,39 @@ class RedisStore:
         name = document_id(kind, key, owner)
         place = self._documents(kind)
         arguments = (checked(data), math.ceil(ttl_s * 1_000), self._max_documents, f"{place}:", name)
-        with self._server.errors():
+        async with self._server.errors():
             await self._put(keys=(f"{place}:{name}", place), args=arguments)
 
     async def get(self, kind: str, key: str, owner: str) -> bytes | None:
         """Implement ``DocumentStore.get``."""
         name = f"{self._documents(kind)}:{document_id(kind, key, owner)}"
-        with self._server.errors():
+        async with self._server.errors():
             data: bytes | None = await self._client.get(name)
         return data
 
     async def delete(self, kind: str, key: str, owner: str) -> bool:
         """Implement ``DocumentStore.delete``."""
         place, name = self._documents(kind), document_id(kind, key, owner)
-        with self._server.errors():
-            async with self._client.pipeline(transaction=True) as pipe:
-                pipe.delete(f"{place}:{name}").zrem(place, name)
-                counts: Sequence[int] = await pipe.execute()
+        async with self._server.errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.delete(f"{place}:{name}").zrem(place, name)
+            counts: Sequence[int] = await pipe.execute()
         return counts[0] > 0
 
     async def save_key(self, record: KeyRecord) -> bool:
         """Implement ``KeyStore.save_key``."""
         arguments = (record.name, record.version, record.digest, record.to_json())
-        with self._server.errors():
+        async with self._server.errors():
             return bool(await self._save_key(keys=self._keys, args=arguments))
 
     async def find_key(self, digest: str) -> KeyRecord | None:
         """Implement ``KeyStore.find_key``."""
-        with self._server.errors():
+        async with self._server.errors():
             text: bytes | None = await self._find_key(keys=self._keys, args=(digest,))
         return KeyRecord.from_json(text) if text is not None else None
 
     async def list_keys(self) -> Sequence[KeyRecord]:
         """Implement ``KeyStore.list_keys``."""
-        with self._server.errors():
+        async with self._server.errors():
             texts = await self._client.hvals(self._keys[0])
         return sorted((KeyRecord.from_json(text) for text in texts), key=lambda record: record.name)
 
@@ -125,7 +124,7 @@ class RedisStore:
         # The braces keep the keys of an account on one node of a cluster.
         keys = [f"{self._prefix}:{{{account}}}:{name}" for name in names]
         arguments = ["" if value is None else value for value in values]
-        with self._server.errors():
+        async with self._server.errors():
             return await script(keys=keys, args=arguments)
 
     @property
