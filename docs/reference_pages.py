@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 import mcp_page
+import packages_page
 import testing_page
 from continuation_page import continuation
 
@@ -685,6 +686,19 @@ def _global_options() -> list[str]:
     return [*options.WITH_VALUE, *options.SWITCHES]
 
 
+def packages() -> str:
+    """Return the page of the packages."""
+    return page(
+        "Packages",
+        (
+            "What each package does, and what it imports besides `helmdeck_core`; only public names are imported, which "
+            "`__init__.pyi` of a package lists. Tests are in the folder of the same name: `pytest tests/helmdeck_mcp`."
+        ),
+        "![The packages and their imports](packages.svg)",
+        table(("package", "what it does", "imports", "plugins"), packages_page.rows()),
+    )
+
+
 REFERENCE: Mapping[str, Callable[[], str]] = {
     "budgets.md": budgets,
     "built-ins.md": built_ins,
@@ -695,6 +709,8 @@ REFERENCE: Mapping[str, Callable[[], str]] = {
     "failures.md": failures,
     "ladder.md": ladder,
     "mcp-server.md": lambda: page("MCP server", *mcp_page.parts(table)),
+    "packages.md": packages,
+    "packages.svg": packages_page.picture,
     "public-api.md": public_api,
     "testing.md": testing,
 }
