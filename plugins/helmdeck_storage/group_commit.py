@@ -61,6 +61,7 @@ class GroupCommit:
             thread, self._thread = self._thread, None
             if thread is not None:
                 self._queue.put(None)
+                self._queue = queue.SimpleQueue()  # that of the next thread, which may start before this one ends
         if thread is not None:
             thread.join()
         self._database.close()

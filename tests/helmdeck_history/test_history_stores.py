@@ -4,22 +4,19 @@ import multiprocessing
 import os
 import random
 import signal
-import sqlite3
-import stat
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import PlanRecord, PluginError, RecordedStep
+from helmdeck_core import PluginError, RecordedStep
 from helmdeck_history import Scope, projections, record_to_row
 from helmdeck_history.stores.databases import open_postgres, open_sqlite
 from helmdeck_history.stores.redis_store import RedisStore
-from helmdeck_storage import NewerSchemaError
 from helmdeck_testing import HistoryStoreContract
 from helmdeck_testing.history_contract import make_record
-from tests.databases_support import REDIS_URL, emptied, postgres_schema, redis_prefix
+from tests.databases_support import emptied, postgres_schema, redis_prefix
 
 FORK = multiprocessing.get_context("fork")
 
@@ -161,21 +158,6 @@ def test_groups_follow_from_the_records_in_every_store(request, tmp_path, open_s
     store.close()
 
 
-def test_file_of_version_2_gets_its_digests(tmp_path):
-    store = open_sqlite(tmp_path / "h.db", 30.0)
-    store.add(make_record("ada", "x", sketch=(1, 2, 3)))
-    with store.database.session(writes=True) as session:
-        for (name,) in session.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
-            session.rows(f"DROP TRIGGER {name}")
-        for table in ("history_part_digest", "history_intent_digest"):
-            session.rows(f"DROP TABLE {table}")
-        session.rows("PRAGMA user_version = 2")
-    store.close()
-    again = open_sqlite(tmp_path / "h.db", 30.0)
-    assert list(again.weights("ada", "y" * 16, (1, 2, 3), time.time())) == ["x"]
-    again.close()
-
-
 # -- processes --------------------------------------------------------------------------------------------------
 
 
@@ -229,124 +211,7 @@ def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
     store.close()
 
 
-@STORES
-def test_store_that_was_open_before_a_fork_works_in_both_processes(request, tmp_path, open_store, fixture):
-    url = request.getfixturevalue(fixture) if fixture else tmp_path / "history.db"
-    store = open_store(url, 30.0)
-    store.add(make_record("parent"))
-
-    process = FORK.Process(target=lambda: store.add(make_record("child")))
-    process.start()
-    process.join(30)
-    assert process.exitcode == 0
-    store.add(make_record("parent"))
-    assert (len(store.plans("parent")), len(store.plans("child"))) == (2, 1)
-    store.close()
-
-
-def test_postgres_store_survives_the_end_of_its_connections(postgres, empty_postgres):
-    store = open_postgres(f"{empty_postgres}&application_name=helmdeck-ended", 30.0)
-    store.add(make_record())
-    ended = (
-        postgres[1]
-        .execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'helmdeck-ended'")
-        .fetchall()
-    )
-    assert ended
-    store.add(make_record())
-    assert len(store.plans("ada")) == 2
-    store.close()
-
-
-def test_redis_store_survives_the_end_of_its_connections(redis_url):
-    import redis
-
-    store = RedisStore(f"{redis_url}&client_name=helmdeck-ended", 30.0)
-    store.add(make_record())
-    client = redis.Redis.from_url(REDIS_URL)
-    ended = [each["id"] for each in client.client_list() if each["name"] == "helmdeck-ended"]
-    assert ended
-    for each in ended:
-        client.client_kill_filter(_id=each)
-    client.script_flush()
-    store.add(make_record())
-    assert len(store.plans("ada")) == 2
-    store.close()
-    client.close()
-
-
-# -- files and schemas ------------------------------------------------------------------------------------------
-
-
-def test_only_the_owner_can_read_the_files(tmp_path):
-    store = open_sqlite(tmp_path / "deep" / "history.db", 30.0)
-    store.add(make_record())
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "deep").iterdir()}
-    assert modes == {0o600}
-    assert stat.S_IMODE((tmp_path / "deep").stat().st_mode) == 0o700
-    store.close()
-
-
-OLD_SCHEMA = """
-CREATE TABLE plan_history (
-    caller TEXT NOT NULL, intent_sha TEXT NOT NULL, outcome TEXT NOT NULL, cause TEXT, complexity TEXT,
-    model TEXT NOT NULL, duration_s REAL NOT NULL, time REAL NOT NULL, steps TEXT NOT NULL
-);
-CREATE INDEX plan_history_by_caller ON plan_history (caller, time);
-CREATE INDEX plan_history_by_time ON plan_history (time);
-PRAGMA user_version = 1;
-"""
-
-
-def test_file_of_version_1_is_upgraded_with_its_records(tmp_path):
-    path, now = tmp_path / "history.db", time.time()
-    with sqlite3.connect(path) as connection:
-        connection.executescript(OLD_SCHEMA)
-        row = ("ada", "a" * 16, "planned", None, "single-action", "m", 1.0, now, '[[1,"blog.draft","f"]]')
-        connection.execute("INSERT INTO plan_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    connection.close()
-    store = open_sqlite(path, 30.0)
-    (record,) = store.plans("ada")
-    expected = PlanRecord(
-        caller="ada", intent_sha="a" * 16, outcome="planned", complexity="single-action", model="m", duration_s=1.0,
-        time=now, steps=(RecordedStep(1, "blog.draft", "f"),), id=record.id,
-    )  # fmt: skip
-    assert record == expected
-    assert list(store.weights("ada", "a" * 16, (), now)) == ["blog.draft"]
-    store.close()
-    again = open_sqlite(path, 30.0)
-    assert again.plans("ada") == (record,)
-    again.close()
-
-
-def test_newer_schema_is_an_error_that_names_both_versions(tmp_path):
-    path = tmp_path / "history.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 9")
-    connection.close()
-    with pytest.raises(NewerSchemaError, match="version 9, and this release knows versions up to 3"):
-        open_sqlite(path, 30.0)
-
-
-def test_newer_schema_in_postgres_is_an_error(postgres, empty_postgres):
-    open_postgres(empty_postgres, 30.0).close()
-    table = f"{postgres[2]}.history_schema"
-    postgres[1].execute(f"UPDATE {table} SET version = 9")
-    try:
-        with pytest.raises(NewerSchemaError, match="version 9"):
-            open_postgres(empty_postgres, 30.0)
-    finally:
-        postgres[1].execute(f"UPDATE {table} SET version = 2")
-
-
-def test_newer_version_in_redis_is_an_error(redis_url):
-    import redis
-
-    client = redis.Redis.from_url(REDIS_URL)
-    client.set(f"{redis_url.rpartition('=')[2]}:version", 9)
-    client.close()
-    with pytest.raises(NewerSchemaError, match="versions up to 1"):
-        RedisStore(redis_url, 30.0)
+# -- rows ------------------------------------------------------------------------------------------
 
 
 def test_rows_are_plain_data_that_json_can_represent():

@@ -76,6 +76,23 @@ def test_close_finishes_what_was_submitted_and_a_later_operation_opens_it_again(
     assert commits.submit(entries).result() == ["0", "1", "2"]
 
 
+def test_operations_that_are_submitted_while_it_is_closed_are_executed(database, commits):
+    database.begin.set()
+    futures = []
+
+    def submit(number):
+        futures.extend(commits.submit(add(f"{number}-{each}")) for each in range(50))
+
+    threads = [threading.Thread(target=submit, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        commits.close()
+    commits.close()
+    assert len(futures) == 200 and all(each.done() for each in futures)
+    assert len(commits.submit(entries).result()) == 200
+
+
 def test_cancelled_operation_is_not_executed(database, commits):
     first, second = commits.submit(add("first")), commits.submit(add("second"))
     assert second.cancel()
