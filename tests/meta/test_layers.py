@@ -145,6 +145,14 @@ def test_packages_use_only_what_other_packages_export():
                 assert parts[1] in importlib.import_module(parts[0]).__all__, f"{name} is not exported"
 
 
+DRIVERS = {"sqlite3", "psycopg", "psycopg_pool", "redis", "sqlalchemy"}
+
+
+def test_only_storage_imports_the_drivers_of_databases():
+    found = {package_of(base, path) for base, path in FILES if DRIVERS & {parts[0] for parts in imports(path)}}
+    assert found == {"helmdeck_storage"}
+
+
 WIRE_FORMATS = sorted((ROOT / "plugins" / "helmdeck_providers" / "wire_formats").glob("*/__init__.py"))
 
 
