@@ -129,7 +129,9 @@ class PostgresDatabase(Database):
     def _version(self, session: Session) -> int:
         """Return the version without a lock."""
         table = self._schema.version_table
-        if session.rows("SELECT to_regclass(?)::text", (table,)) == [(None,)]:
+        # Only the first schema of the search path counts: the tables are created there.
+        known = "SELECT to_regclass(quote_ident(current_schema()) || '.' || ?)::text"
+        if session.row(known, (table,)) == (None,):
             return 0
         rows = session.rows(f"SELECT version FROM {table}")  # noqa: S608 - a name of ours
         return int(rows[0][0]) if rows else 0

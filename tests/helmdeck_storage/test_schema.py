@@ -100,6 +100,15 @@ def test_tables_from_before_versions_were_stored_are_adopted(tmp_path):
         assert stored(database) == [("hello", "unknown", 5)], "it has version 1 since then"
 
 
+def test_tables_are_in_the_first_schema_of_the_search_path():
+    with postgres_schema() as (url, _, first), postgres_schema() as (_, _, second):
+        with contextlib.closing(PostgresDatabase(url, FIRST)) as database:
+            add_note(database, "hello")
+        both = url.replace(first, f"{second}%2C{first}")
+        with contextlib.closing(PostgresDatabase(both, FIRST)) as database:
+            assert stored(database) == []
+
+
 def test_two_schemas_share_a_file_if_only_one_of_them_uses_its_version(tmp_path):
     path = tmp_path / "shared.db"
     other = Schema(name="other", version=7, tables=("CREATE TABLE other (n INTEGER)",), has_own_file=False)
