@@ -30,7 +30,7 @@ class AsyncPostgresDatabase:
         self._opening = asyncio.Lock()
 
     async def rows(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
-        """Execute one statement, which commits by itself; return its rows. On a lost connection, it is executed once more.
+        """Execute one statement, which commits by itself; return its rows. After a lost connection, it is executed again.
 
         :raises StorageError: the database cannot be used.
         """

@@ -85,7 +85,9 @@ class RedisServer:
 
 
 class AsyncRedisServer:
-    """The same for the event loop that uses it first. Commands beyond ``MAX_CONNECTIONS`` at the same time wait.
+    """Keys in a Redis database, for the event loop that uses it first; otherwise as ``RedisServer``.
+
+    Commands beyond ``MAX_CONNECTIONS`` at the same time wait.
 
     :ivar client: the driver's client, which returns bytes; use it within ``errors()``.
     :ivar prefix: the prefix of all keys.

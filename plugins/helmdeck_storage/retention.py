@@ -6,6 +6,7 @@ import itertools
 from typing import Final
 
 DAY_S: Final = 86_400.0
+"""Seconds of a day."""
 
 PURGE_EVERY: Final = 50
 """Writes of a process between two deletions."""
