@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import multiprocessing
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from helmdeck_storage import (
 )
 from helmdeck_storage import pool as pool_module
 from helmdeck_storage.contract import LEDGER
+from helmdeck_storage.errors import failure
 from helmdeck_storage.pool import ConnectionPool
 from tests.databases_support import postgres_schema, redis_prefix
 
@@ -74,6 +76,31 @@ def test_callers_beyond_the_limit_wait(monkeypatch):
     pool.put(connection)
     thread.join()
     assert found == [(connection, False)]
+
+
+def test_forked_process_uses_and_closes_no_connection_of_its_parent():
+    pool = ConnectionPool(Connection)
+    inherited, _ = pool.take()
+    pool.put(inherited)
+
+    def use():
+        connection, is_new = pool.take()
+        pool.put(connection)
+        pool.close()
+        assert is_new and connection.is_closed and not inherited.is_closed
+
+    process = multiprocessing.get_context("fork").Process(target=use)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert pool.take() == (inherited, False)
+
+
+def test_message_of_a_driver_is_shown_without_the_password():
+    exc = RuntimeError("cannot reach redis://ada:Pa55w0rd@host, user ada, password Pa55w0rd")
+    shown = str(failure("the store", exc, "redis://ada:Pa55w0rd@host"))
+    assert shown.startswith("the store failed: RuntimeError: cannot reach redis://")
+    assert "Pa55" not in shown
 
 
 def opened(url):
