@@ -239,7 +239,7 @@ def render(text: str) -> str:
 
 
 def _python() -> Path:
-    """This interpreter as ``python``: scripts of an environment start it as ``python3``, and output shows the name."""
+    """The interpreter by the name ``python``: scripts of an environment start it as ``python3``, and output shows the name."""
     executable = Path(sys.executable)
     python = executable.with_name("python")
     return python if python.exists() else executable
