@@ -75,7 +75,8 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmarks of pytest; arguments after ``--`` go to pytest, such as ``--benchmark-save=before``."""
-    python(session, "pytest", "benchmarks", *session.posargs)
+    # With the project's way to share tests among processors, pytest-benchmark would measure nothing.
+    python(session, "pytest", "benchmarks", "--dist", "no", *session.posargs)
 
 
 @nox.session
