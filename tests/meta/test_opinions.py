@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def place(path):
-    """The path of a module within the core."""
-    return path.relative_to(CORE).as_posix()
+    """The path of a module within the core or the guards."""
+    return path.relative_to(next(core for core in CORES if path.is_relative_to(core))).as_posix()
 
 
-CORE = ROOT / "helmdeck_core"
-MODULES = sorted(CORE.rglob("*.py"))
+CORES = (ROOT / "helmdeck_core", ROOT / "helmdeck_core")
+MODULES = [path for core in CORES for path in sorted(core.rglob("*.py"))]
 CONTRIBUTED = make_deck().runtime.contributions
 
 
