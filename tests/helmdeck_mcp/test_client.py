@@ -279,11 +279,12 @@ def test_a_server_that_cannot_be_restarted_loses_its_entries(deck_of, tmp_path):
 
 
 def test_a_closed_deck_leaves_no_process(deck_of):
+    before = set(threading.enumerate())
     deck = deck_of(s=raw("env"))
     deck.run("s__env", {"name": "PATH"})
     deck.close()
     assert deck.open_sources == {}
-    assert not [each for each in threading.enumerate() if each.name == "helmdeck mcp"]
+    assert not [each for each in set(threading.enumerate()) - before if each.name == "helmdeck mcp"]
     assert deck.run("s__env", {"name": "NO_SUCH"}) == {"text": ""}, "the next use starts the server again"
 
 

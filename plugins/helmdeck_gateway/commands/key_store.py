@@ -25,7 +25,8 @@ def with_store(
     """
     from helmdeck_gateway.accounts.keys import KeyUnknown
     from helmdeck_gateway.settings import GatewaySettings
-    from helmdeck_gateway.stores import StoreError, default_path, open_store
+    from helmdeck_gateway.stores import default_path, open_store
+    from helmdeck_storage import StorageError
 
     url = GatewaySettings.read(read_config(arguments).config.gateway).store_url()
     if url is None and is_read and not default_path().exists():
@@ -40,7 +41,7 @@ def with_store(
 
     try:
         return asyncio.run(run())
-    except StoreError as exc:
+    except StorageError as exc:
         raise UsageError(f"{exc}; [gateway] store names the store") from exc
     except KeyUnknown as exc:
         raise _unknown(arguments.name, str(exc)) from None
