@@ -25,7 +25,7 @@ from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.packs import PackOutput
 from helmdeck_core.domain.plans import Plan, PlanRequest, Route
 from helmdeck_core.domain.questions import Answer
-from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.packs.runner import Runner

@@ -25,7 +25,7 @@ from helmdeck_core.domain.decode import Decoder
 from helmdeck_core.domain.event_sinks import EventSink, EventSinkWarning
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, ModelId, Tier, TierDefaults
-from helmdeck_core.domain.prices import PriceSource
+from helmdeck_core.domain.price_sources import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallReader
@@ -37,9 +37,9 @@ from helmdeck_core.hooks.calls import Contribution, attributed, describe_error
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.resolve.budgets import BudgetResolver
+from helmdeck_core.resolve.call_costs import Pricer
 from helmdeck_core.resolve.checks import checked
 from helmdeck_core.resolve.event_sinks import ActiveSink, active_sinks
-from helmdeck_core.resolve.prices import Pricer
 from helmdeck_core.resolve.readers import continuation_merger, open_decoder, tool_call_reader
 from helmdeck_core.resolve.stop_reasons import StopReasons
 from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
