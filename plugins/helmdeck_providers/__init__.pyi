@@ -19,12 +19,12 @@ from helmdeck_providers.http.connection import HttpConnection as HttpConnection
 from helmdeck_providers.http.connection import HttpResponse as HttpResponse
 from helmdeck_providers.http.connection import HttpStream as HttpStream
 from helmdeck_providers.http.delta_batches import together as together
+from helmdeck_providers.http.error_rules import MILLISECONDS_HEADER as MILLISECONDS_HEADER
+from helmdeck_providers.http.error_rules import Cause as Cause
+from helmdeck_providers.http.error_rules import ErrorFields as ErrorFields
+from helmdeck_providers.http.error_rules import ErrorRules as ErrorRules
 from helmdeck_providers.http.error_rules import combined_rules as combined_rules
-from helmdeck_providers.http.failures import MILLISECONDS_HEADER as MILLISECONDS_HEADER
-from helmdeck_providers.http.failures import Cause as Cause
 from helmdeck_providers.http.failures import ErrorFacts as ErrorFacts
-from helmdeck_providers.http.failures import ErrorFields as ErrorFields
-from helmdeck_providers.http.failures import ErrorRules as ErrorRules
 from helmdeck_providers.http.failures import cause_of as cause_of
 from helmdeck_providers.http.failures import failure_of as failure_of
 from helmdeck_providers.http.failures import read_error as read_error

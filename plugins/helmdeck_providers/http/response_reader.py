@@ -35,7 +35,8 @@ from helmdeck_core import (
     quoted,
 )
 from helmdeck_providers.http.bodies import NOT_JSON, arguments, decode_json, quota
-from helmdeck_providers.http.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
+from helmdeck_providers.http.error_rules import ErrorRules
+from helmdeck_providers.http.failures import ErrorFacts, failure_of, read_error, request_id
 from helmdeck_providers.http.partial_tool_call import PartialToolCall
 from helmdeck_providers.http.stop_reason_context import in_context
 

@@ -30,8 +30,7 @@ from helmdeck_providers.http.background import Background, cancel, poll_until_do
 from helmdeck_providers.http.bodies import NOT_JSON, decode_body, decode_json, plain_text
 from helmdeck_providers.http.connection import HttpConnection, HttpResponse, HttpStream
 from helmdeck_providers.http.delta_batches import together
-from helmdeck_providers.http.error_rules import combined_rules
-from helmdeck_providers.http.failures import ErrorRules
+from helmdeck_providers.http.error_rules import ErrorRules, combined_rules
 from helmdeck_providers.http.rendering import Rendered
 from helmdeck_providers.http.response_reader import END_MARK, ReaderContext, ResponseReader
 from helmdeck_providers.http.sse import MAX_LINES, EventDecoder, LineDecoder, ServerEvent, may_be_events

@@ -17,7 +17,7 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from helmdeck_providers.http.failures import Cause, ErrorFields, ErrorRules
+from helmdeck_providers.http.error_rules import Cause, ErrorFields, ErrorRules
 
 QUOTA_HEADERS = (
     "anthropic-ratelimit-",
