@@ -18,7 +18,6 @@ from helmdeck_providers.http.compression import decompressed as decompressed
 from helmdeck_providers.http.connection import HttpConnection as HttpConnection
 from helmdeck_providers.http.connection import HttpResponse as HttpResponse
 from helmdeck_providers.http.connection import HttpStream as HttpStream
-from helmdeck_providers.http.delta_batches import together as together
 from helmdeck_providers.http.error_rules import MILLISECONDS_HEADER as MILLISECONDS_HEADER
 from helmdeck_providers.http.error_rules import Cause as Cause
 from helmdeck_providers.http.error_rules import ErrorFields as ErrorFields
@@ -31,6 +30,8 @@ from helmdeck_providers.http.failures import read_error as read_error
 from helmdeck_providers.http.failures import request_id as request_id
 from helmdeck_providers.http.failures import retry_after_s as retry_after_s
 from helmdeck_providers.http.partial_tool_call import PartialToolCall as PartialToolCall
+from helmdeck_providers.http.provider import HttpProvider as HttpProvider
+from helmdeck_providers.http.provider import together as together
 from helmdeck_providers.http.rendering import JSON_STRING_NOTE as JSON_STRING_NOTE
 from helmdeck_providers.http.rendering import Rendered as Rendered
 from helmdeck_providers.http.rendering import arguments_of as arguments_of
@@ -58,7 +59,6 @@ from helmdeck_providers.http.stop_reason_context import ends_early as ends_early
 from helmdeck_providers.http.stop_reason_context import in_context as in_context
 from helmdeck_providers.http.stop_reason_context import looks_truncated as looks_truncated
 from helmdeck_providers.http.wire_format import EventFeed as EventFeed
-from helmdeck_providers.http.wire_format import HttpProvider as HttpProvider
 from helmdeck_providers.http.wire_format import WireFormat as WireFormat
 from helmdeck_providers.schemas.adapt import AdaptedSchema as AdaptedSchema
 from helmdeck_providers.schemas.adapt import UnsupportedSchema as UnsupportedSchema
