@@ -15,6 +15,7 @@ from helmdeck_providers.http.compression import DecodingError as DecodingError
 from helmdeck_providers.http.compression import decompressed as decompressed
 from helmdeck_providers.http.connection import HttpConnection as HttpConnection
 from helmdeck_providers.http.connection import HttpResponse as HttpResponse
+from helmdeck_providers.http.connection import HttpStream as HttpStream
 from helmdeck_providers.http.error_rules import Cause as Cause
 from helmdeck_providers.http.error_rules import ErrorFields as ErrorFields
 from helmdeck_providers.http.error_rules import ErrorRules as ErrorRules
@@ -46,6 +47,7 @@ from helmdeck_providers.http.settings import checked_options as checked_options
 from helmdeck_providers.http.settings import provider_options as provider_options
 from helmdeck_providers.http.settings import refused_setting as refused_setting
 from helmdeck_providers.http.sse import EventDecoder as EventDecoder
+from helmdeck_providers.http.sse import ServerEvent as ServerEvent
 from helmdeck_providers.http.stop_reason_context import in_context as in_context
 from helmdeck_providers.http.wire_format import EventFeed as EventFeed
 from helmdeck_providers.http.wire_format import WireFormat as WireFormat

@@ -1,4 +1,4 @@
-"""Decodes response bodies, including damaged JSON and HTML pages, and reads their fields."""
+"""Decodes response bodies, including damaged JSON and HTML pages, and reads the fields of decoded JSON (``string``, ``count`` ...)."""
 
 from __future__ import annotations
 

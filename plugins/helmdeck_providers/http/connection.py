@@ -1,7 +1,8 @@
 """HTTP connections to one provider: sends JSON, reads a response whole or in chunks, and turns every failure into a class.
 
 The transport is only the wire; the limits of time and size, decompression, redaction and error mapping are here. Nothing is
-retried and no redirect is followed: the first is decided elsewhere, the second could carry the key to another host.
+retried and no redirect is followed: the first is decided elsewhere, the second could carry the key to another host. Defaults of the
+limits, such as the connect timeout, are fields of ``ProviderSettings`` (``helmdeck_core.domain.chat``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Servers that are compatible with OpenAI's chat completions, as data."""
+"""Presets: servers with OpenAI's chat completions, such as Groq, Mistral and vLLM, and how they differ, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that are compatible with OpenAI's Responses API, as data."""
+"""Presets: servers with OpenAI's Responses API, and how they differ, as data."""
 
 from __future__ import annotations
 
