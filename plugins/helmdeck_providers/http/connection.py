@@ -2,7 +2,7 @@
 
 The transport is only the wire; the limits of time and size, decompression, redaction and error mapping are here. Nothing is
 retried and no redirect is followed: the first is decided elsewhere, the second could carry the key to another host. Defaults of the
-limits, such as the connect timeout, are fields of ``ProviderSettings`` (``helmdeck_core.domain.chat``).
+limits, such as the connect timeout, are fields of ``ProviderSettings`` (``helmdeck_core.domain.providers``).
 """
 
 from __future__ import annotations
