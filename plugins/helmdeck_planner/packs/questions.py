@@ -1,4 +1,4 @@
-"""What the planning packs share: their input, the question that they ask a model, and the record of what came of it."""
+"""What the planning packs share: their input, the question that they ask a model, and its record in the history."""
 
 from __future__ import annotations
 
