@@ -42,7 +42,9 @@ class Dispatcher:
             runtime=runtime,
             client=client,
             completer=Completer(runtime, client, clock),
-            circuit_breaker=CircuitBreaker(config.cool_down_after, config.cool_down_s),
+            circuit_breaker=CircuitBreaker(
+                config.cool_down_after, config.cool_down_s, runtime.weights["cooldown.provider_models"]
+            ),
             recovery=RecoverySettings(
                 rules=runtime.contributed(RecoveryRule),
                 waits=waits,
