@@ -10,8 +10,6 @@ import subprocess
 import sys
 import threading
 
-import pytest
-
 from helmdeck_core.deck.portal import Portal
 from helmdeck_testing import completion
 from tests.cli_support import environment
