@@ -34,7 +34,7 @@ from helmdeck_testing.byte_server import turns
 from tests.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, Adapter, ask, request
 from tests.cli_support import Cli, leave_the_machine
 from tests.helmdeck_providers.http_support import Server, Step, chunked, http, saying, until
-from tests.secret_parts_support import plain, signatures, windows
+from tests.helmdeck_providers.secret_parts_support import plain, signatures, windows
 
 pytestmark = pytest.mark.usefixtures("transport")
 
