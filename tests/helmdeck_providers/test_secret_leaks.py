@@ -120,6 +120,12 @@ def answers(server_format, secrets, streams):
         yield "a caller who goes away in the stream", [chunked(begun, ends=False, **kind), Step.STALL]
 
 
+OF_THE_TRANSPORT = {
+    "a redirect to a path", "a reason", "a status line", "a line that is no header", "a length", "a way to transfer",
+    "a chunk", "what is compressed", "nothing", "a reset", "half a head", "half a body", "silence",
+}  # fmt: skip
+"""What no adapter gets to read: looked at with one adapter of text and one of binary frames, and with several keys."""
+
 GONE = ("a caller who goes away", "a caller who goes away in the body", "a caller who goes away in the stream")
 
 
@@ -221,7 +227,10 @@ def test_no_secret_is_shown_for_any_server_behaviour(transport, name, written, s
     secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
     secrets = Secrets([*secrets, SECOND_KEY, SECOND_TENANT]) if name == "routes" else secrets
     table = [(streams, *case) for streams in ways for case in answers(adapter.server_format, secrets, streams)]
-    table = table[::2] if name in PLACES else table  # they differ in where the key goes, and in nothing that is read
+    if name in PLACES:
+        table = table[::2]  # they differ in where the key goes, and in nothing that is read
+    elif name not in ("chat", "bedrock", "routes"):
+        table = [case for case in table if case[1] not in OF_THE_TRANSPORT]
     listener, found, turn = EventRecorder(), [], asyncio.Semaphore(16)
 
     def look(label, texts):
