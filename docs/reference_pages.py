@@ -144,8 +144,8 @@ def configuration() -> str:
 
 def keys(cls: Any, above: str = "") -> Iterator[tuple[str, str, str, str]]:
     """Yield key, type, default and description of every key, tables with free names as ``NAME``."""
-    from helmdeck_core.domain.chat import ProviderSettings
     from helmdeck_core.domain.models import Budget
+    from helmdeck_core.domain.providers import ProviderSettings
 
     hints = typing.get_type_hints(cls)
     _, texts = documented(cls)
@@ -471,7 +471,7 @@ def _entry(name: str, value: Any, descriptions: Mapping[str, str]) -> str:
 
 
 def testing() -> str:
-    """Return the page of the test kit."""
+    """Return the page of `helmdeck_testing`."""
     return page("Testing", *testing_page.parts(_entry, table, descriptions_of_names, public_names))
 
 

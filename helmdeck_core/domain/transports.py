@@ -1,7 +1,7 @@
 """HTTP transports: they send a request and return the response.
 
 Timeouts of a whole request, size limits, decompression, redaction and the classes of failures belong to the caller of a
-transport, such as the provider kit. A transport follows no redirect, keeps no cookie, reads no credentials from the
+transport, such as ``helmdeck_providers``. A transport follows no redirect, keeps no cookie, reads no credentials from the
 environment, decompresses nothing, and never reuses a connection that holds bytes that no request asked for.
 """
 
@@ -14,6 +14,9 @@ import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.redaction import hidden_texts, shown_url
+
+CONNECT_TIMEOUT_S = 10.0
+"""Default of ``connect_timeout_s`` of a provider and of a transport, in seconds."""
 
 
 class TransportError(Exception):
@@ -74,7 +77,7 @@ class TransportSettings:
     """
 
     base_url: str = attrs.field(repr=lambda url: repr(shown_url(url)))
-    connect_timeout_s: float = 10.0
+    connect_timeout_s: float = CONNECT_TIMEOUT_S
     keepalive_s: float = 30.0
     proxy: ProxySettings | None = None
     client: object | None = attrs.field(default=None, repr=lambda client: type(client).__name__)
