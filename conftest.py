@@ -24,7 +24,7 @@ from tests import registration_support  # noqa: E402
 registration_support.install()
 
 any_duration = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=50)
+settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=30)
 settings.register_profile("explore", any_duration, max_examples=1_000)
 settings.load_profile("repeatable")
 

@@ -1,14 +1,15 @@
-"""Default recovery actions per failure cause, as data.
+"""Recovery actions per failure cause, as data: what is retried, in which order, and which causes count against a model.
 
 A retry helps with some causes only: a rate limit passes, a refusal does not, and a model that returned nothing for a
-large prompt will do so again. A cause that is not listed is raised as an error.
+large prompt will do so again. A cause that is not listed is raised as an error. The types are in
+``helmdeck_core.domain.recovery_actions``, the machine in ``helmdeck_core.calls.recovery_policy``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, hookimpl
+from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, Weight, hookimpl
 
 RETRIES = 2
 """Retries for a busy or unavailable provider where no fallback is left. With one, a wait would only cost time: it is not
@@ -91,3 +92,9 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
         RecoveryRule(name=name, actions=actions, counts_against_provider=name in PROVIDER_FAULTS, order=number)
         for number, (name, actions) in enumerate(ACTIONS.items())
     ]
+
+
+@hookimpl
+def helmdeck_weights() -> Sequence[Weight]:
+    """How many models of a provider are in cooldown before the provider is: one broken model says nothing about its router."""
+    return [Weight(name="cooldown.provider_models", value=2)]

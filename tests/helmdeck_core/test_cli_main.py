@@ -251,13 +251,6 @@ def test_start_up_imports_only_the_libraries_that_it_needs(tmp_path):
     assert done.stderr.strip() == b""
 
 
-def test_package_runs_with_python_m(tmp_path):
-    process = start("catalog", "show", "--ids", folder=tmp_path, env=environment(HELMDECK_PLUGIN_AUTOLOAD="0"))
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, b"")
-    assert b"helmdeck.memory_store" in out
-
-
 @pytest.mark.parametrize("words", [["catalog", "show", "--json"], ["hooks"]])
 def test_broken_pipe_prints_no_error(tmp_path, words):
     reading, writing = os.pipe()
@@ -268,7 +261,7 @@ def test_broken_pipe_prints_no_error(tmp_path, words):
     assert (process.returncode, err) == (ExitCode.BROKEN_PIPE, b"")
 
 
-def test_ascii_terminal_does_not_break_output(tmp_path):
+def test_package_runs_with_python_m_and_an_ascii_terminal_does_not_break_output(tmp_path):
     (tmp_path / "c.json").write_text(json.dumps({"packs": [{"name": "漢字", "description": "é \ud83d\ude00"}]}))
     env = environment(HELMDECK_PLUGIN_AUTOLOAD="0", PYTHONIOENCODING="ascii")
     for more in ([], ["--json"]):

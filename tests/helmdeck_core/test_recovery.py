@@ -35,7 +35,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.calls.circuit_breaker import CircuitBreaker
+from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.errors.attempts import MAX_LISTED_ATTEMPTS, MAX_SUMMARY_BYTES, summary
 from helmdeck_testing import (
     EventRecorder,
@@ -471,7 +471,7 @@ def test_model_is_called_again_after_its_cooldown():
 
 
 def test_one_call_at_a_time_tests_a_model_after_its_cooldown():
-    breaker = CircuitBreaker(1, 8.0)
+    breaker = CircuitBreaker(1, 8.0, 2)
     breaker.record_failure("a/one", 0.0)
     assert breaker.open_circuits(7.9) == {"a/one"} and not breaker.open_circuits(8.0)
     breaker.record_attempt("a/one", 8.0)
@@ -481,7 +481,7 @@ def test_one_call_at_a_time_tests_a_model_after_its_cooldown():
 
 
 def test_one_failing_model_does_not_exclude_the_others_of_its_provider():
-    breaker = CircuitBreaker(1, 8.0)
+    breaker = CircuitBreaker(1, 8.0, 2)
     breaker.record_failure("router/bad", 0.0)
     assert breaker.open_circuits(1.0) == {"router/bad"}
     breaker.record_failure("router/worse", 0.0)

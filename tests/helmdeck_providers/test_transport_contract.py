@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 
 import httpx
 import httpx2
@@ -15,6 +16,8 @@ from helmdeck_providers.transports import httpx as httpx_transport
 from helmdeck_testing.byte_server import ServedConnection
 
 TransportContract = helmdeck_testing.TransportContract
+TLS = ssl.create_default_context()
+"""For all clients: reading the certificates of the system takes most of the time of making one."""
 
 
 class BuiltIn(TransportContract):
@@ -111,7 +114,7 @@ class OfHttpx(TransportContract):
     async def opened(self, url, proxy=None, **settings):
         through = proxy and self.library.Proxy(proxy.url, headers=dict(proxy.headers))
         limits = self.library.Limits(max_connections=None)
-        async with self.library.AsyncClient(limits=limits, proxy=through, trust_env=False) as client:
+        async with self.library.AsyncClient(limits=limits, proxy=through, trust_env=False, verify=TLS) as client:
             assert self.spec.accepts(client)
             transport = self.spec.open(TransportSettings(base_url=url, client=client, **settings))
             yield transport

@@ -109,7 +109,7 @@ def found(text, **options):
 
 @pytest.mark.parametrize("form", JSON_FORMS)
 @given(name=NAMES, args=ARGUMENTS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_calls_written_as_json_are_read(form, name, args):
     text = JSON_FORMS[form](name, args)
     assert found(text) == [(name, args)]
@@ -118,7 +118,7 @@ def test_calls_written_as_json_are_read(form, name, args):
 
 @pytest.mark.parametrize("form", TEXT_FORMS)
 @given(name=NAMES, args=PLAIN)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_calls_written_argument_by_argument_are_read(form, name, args):
     write, wrap, ambiguous = TEXT_FORMS[form]
     assume(not any(re.search(ambiguous, value) for value in args.values()))
@@ -128,7 +128,7 @@ def test_calls_written_argument_by_argument_are_read(form, name, args):
 
 @pytest.mark.parametrize("form", [*JSON_FORMS, *TEXT_FORMS])
 @given(args=PLAIN, data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_truncation_yields_the_whole_call_or_none(form, args, data):
     if form in JSON_FORMS:
         text = JSON_FORMS[form]("tool", args)
@@ -145,7 +145,7 @@ def test_truncation_yields_the_whole_call_or_none(form, args, data):
 
 
 @given(args=PLAIN)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_calls_inside_reasoning_are_ignored(args):
     assume("think>" not in "".join(args.values()))
     for write in JSON_FORMS.values():

@@ -158,9 +158,10 @@ def test_denied_step_denies_its_pipeline():
 
 # -- outputs ---------------------------------------------------------------------------------------------------
 
+LONG = st.builds(lambda text, times: text * times, st.text(max_size=12), st.integers(0, 50))
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-1000, 1000) | st.text(max_size=600),
-    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=200), inner, max_size=20),
+    st.none() | st.booleans() | st.integers(-1000, 1000) | LONG,
+    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(LONG, inner, max_size=20),
     max_leaves=40,
 )
 

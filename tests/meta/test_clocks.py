@@ -11,6 +11,8 @@ CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "proce
 
 def clocks_read(source):
     """The lines that use a clock of ``time``, or sleep."""
+    if not any(name in source for name in CLOCKS):
+        return []
     return sorted(node.lineno for node in ast.walk(ast.parse(source)) if CLOCKS & used_of_time(node))
 
 
@@ -18,7 +20,7 @@ def used_of_time(node):
     """The names that a part of a program uses of ``time``."""
     if isinstance(node, ast.ImportFrom) and node.module == "time":
         return {each.name for each in node.names}
-    if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "time":
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "time":
         return {node.attr}
     return set()
 

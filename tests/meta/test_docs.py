@@ -5,7 +5,6 @@ import importlib
 import json
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 import types
@@ -41,7 +40,6 @@ from helmdeck_core.cli.runner import split
 from helmdeck_core.config.types import PluginsConfig
 from helmdeck_testing import Chunks, make_deck, provider_settings
 from tests.case_support import each_case
-from tests.cli_support import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -286,26 +284,6 @@ def test_ranker_scores_every_entry_once_for_any_text(deck_with, request_text):
     assert sorted(score.index for score in ranking.scores) == list(range(len(deck.catalog)))
     assert [(-score.score, score.id) for score in ranking.scores] == sorted((-s.score, s.id) for s in ranking.scores)
     assert len(deck.select(request_text, model="x/y").text.encode()) <= 10_000
-
-
-def test_tests_on_the_pages_pass():
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "docs/examples/test_ticket.py",
-        "docs/examples/test_chain.py",
-        "docs/examples/test_acme_stream.py",
-        "docs/examples/test_sources.py",
-    ]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment(EXAMPLES), capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(re.search(r"\b(\d+) passed\b", done.stdout)[1]) > 70
 
 
 def test_budget_row_and_output_limit_apply_and_name_their_plugin(deck_with):

@@ -5,6 +5,7 @@ the last tests show that they find what they are for.
 """
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +16,7 @@ from tests.case_support import each_case
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def place(path):
-    """The path of a module within the core or the guards."""
-    return path.relative_to(next(core for core in CORES if path.is_relative_to(core))).as_posix()
-
-
-CORES = (ROOT / "helmdeck_core", ROOT / "helmdeck_core")
-MODULES = [path for core in CORES for path in sorted(core.rglob("*.py"))]
+CORE = ROOT / "helmdeck_core"
 CONTRIBUTED = make_deck().runtime.contributions
 
 
@@ -37,6 +32,7 @@ EXAMPLES = {"cli/overview.py", "cli/config.py"}
 """Modules that show examples of commands and of a configuration file; these name a model that exists."""
 
 
+@functools.cache
 def vendor_names():
     """Words of provider names and the first word of every part of a model id."""
     provider_words = (word for spec in values("helmdeck_providers") for word in spec.name.split("-"))
@@ -45,6 +41,7 @@ def vendor_names():
     return {word for word in (*provider_words, *model_words) if len(word) > 2} - ENGLISH - DEFAULTS
 
 
+@functools.cache
 def model_marks():
     """Reasoning tags and marks of tool calls, without the bracket that closes them."""
     pairs = (*values("helmdeck_reasoning_tags"), *values("helmdeck_tool_call_formats"))
@@ -61,6 +58,7 @@ STRUCTURE = {"body", "schema", "details", "input_schema", "extra_fields", "id", 
 """Last words of trim steps that are fields of the catalog format, or words of English, and not metadata."""
 
 
+@functools.cache
 def trim_fields():
     names = {step.name.rpartition(".")[2].removesuffix("[]") for step in values("helmdeck_trim_steps")}
     return {name for name in names if name.islower()} - STRUCTURE
@@ -193,7 +191,7 @@ SETTINGS = {"config/types.py": "defaults of settings", "domain/ranking.py": "the
 MACHINE = {
     "calls/models.py": "likeness of names in a suggestion",
     "suggestions.py": "likeness of names in a suggestion",
-    "calls/recovery.py": "defaults of [recovery], and the middle of the jitter",
+    "calls/recovery_policy.py": "defaults of [recovery], and the middle of the jitter",
 }
 """Modules with fractions that weigh nothing, and what these are."""
 
@@ -218,11 +216,11 @@ def fractions(tree):
 # -- the core -------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def parsed():
-    """Each module of the core: its place, its source and its tree."""
-    for path in MODULES:
-        source = path.read_text(encoding="utf-8")
-        yield place(path), source, ast.parse(source)
+    """Each module of the core: its path in the core, its source and its tree."""
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(CORE.rglob("*.py"))}
+    return [(path.relative_to(CORE).as_posix(), source, ast.parse(source)) for path, source in sources.items()]
 
 
 def test_core_names_no_vendor_model_mark_or_trim_field():

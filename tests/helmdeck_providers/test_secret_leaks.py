@@ -34,7 +34,7 @@ from helmdeck_testing.byte_server import turns
 from tests.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, Adapter, ask, request
 from tests.cli_support import Cli, leave_the_machine
 from tests.helmdeck_providers.http_support import Server, Step, chunked, http, saying, until
-from tests.secret_parts_support import plain, signatures, windows
+from tests.helmdeck_providers.secret_parts_support import plain, signatures, windows
 
 pytestmark = pytest.mark.usefixtures("transport")
 
@@ -119,6 +119,12 @@ def answers(server_format, secrets, streams):
         )
         yield "a caller who goes away in the stream", [chunked(begun, ends=False, **kind), Step.STALL]
 
+
+OF_THE_TRANSPORT = {
+    "a redirect to a path", "a reason", "a status line", "a line that is no header", "a length", "a way to transfer",
+    "a chunk", "what is compressed", "nothing", "a reset", "half a head", "half a body", "silence",
+}  # fmt: skip
+"""What no adapter gets to read: looked at with one adapter of text and one of binary frames, and with several keys."""
 
 GONE = ("a caller who goes away", "a caller who goes away in the body", "a caller who goes away in the stream")
 
@@ -215,13 +221,16 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("transport", "name"), RUNS, indirect=["transport"])
-def test_no_secret_is_shown_for_any_server_behaviour(name, written, spans, tmp_path):
+def test_no_secret_is_shown_for_any_server_behaviour(transport, name, written, spans, tmp_path):
     adapter, ways = {**ADAPTERS, **PLACES, "routes": ROUTES}[name], (False,) if name in PLACES else (False, True)
-    is_first = name == "chat"  # what does not depend on the adapter takes a while, and is looked at once
+    is_first = (transport, name) == ("httpx", "chat")  # what does not depend on the adapter is looked at once
     secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
     secrets = Secrets([*secrets, SECOND_KEY, SECOND_TENANT]) if name == "routes" else secrets
     table = [(streams, *case) for streams in ways for case in answers(adapter.server_format, secrets, streams)]
-    table = table[::2] if name in PLACES else table  # they differ in where the key goes, and in nothing that is read
+    if name in PLACES:
+        table = table[::2]  # they differ in where the key goes, and in nothing that is read
+    elif name not in ("chat", "bedrock", "routes"):
+        table = [case for case in table if case[1] not in OF_THE_TRANSPORT]
     listener, found, turn = EventRecorder(), [], asyncio.Semaphore(16)
 
     def look(label, texts):

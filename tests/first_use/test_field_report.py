@@ -7,7 +7,7 @@ import pytest
 from helmdeck_core import ChatRequest, CompletedStep, LikelyTimeout, Message, PlanOutcome, Role, TextPart
 from helmdeck_testing import make_deck, weak_model_server
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ANNOUNCEMENT = (ROOT / "docs" / "examples" / "announcement.txt").read_text(encoding="utf-8")
 WISHES = "remember this, draft a blog post about it, and make an illustration"
 WANTED = ["helmdeck.memory_store", "blog.draft", "image.generate"]

@@ -1,4 +1,8 @@
-"""Opens the circuit of a model, or of a provider, that fails repeatedly. In memory, for one deck."""
+"""Cooldowns of models: a circuit breaker for each model, or provider, that fails repeatedly. In memory, for one deck.
+
+Its numbers are ``cool_down_after`` and ``cool_down_s`` of ``[recovery]``, and a weight of ``helmdeck_recovery.rules``. Cooldowns of the keys and servers of one provider are
+in ``helmdeck_providers.routing.key_cooldowns``.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,6 @@ import attrs
 
 from helmdeck_core.domain.models import ModelId
 
-MODELS_OF_A_PROVIDER = 2
-"""Open circuits of models that open that of their provider: one broken model does not make its router unhealthy."""
 MAX_MODELS = 1_000
 """Models that are counted; model ids come from callers."""
 
@@ -26,10 +28,12 @@ class CircuitBreaker:
 
     :param max_failures: consecutive failures that open a circuit; 0 disables the breaker.
     :param cooldown_s: seconds for which a circuit stays open; then one call tests the model.
+    :param provider_models: open circuits of models that open that of their provider; 0 is never.
     """
 
-    def __init__(self, max_failures: int, cooldown_s: float) -> None:
+    def __init__(self, max_failures: int, cooldown_s: float, provider_models: float) -> None:
         self._max_failures = max_failures
+        self._provider_models = provider_models
         self.cooldown_s = cooldown_s
         self._circuits: dict[str, _Circuit] = {}
         self._lock = threading.Lock()
@@ -41,7 +45,7 @@ class CircuitBreaker:
         with self._lock:
             models = [model for model, circuit in self._circuits.items() if circuit.open_until_s > now_s]
         providers = Counter(map(ModelId.provider_of, models))
-        return frozenset((*models, *(name for name, count in providers.items() if count >= MODELS_OF_A_PROVIDER)))
+        return frozenset((*models, *(name for name, count in providers.items() if 0 < self._provider_models <= count)))
 
     def record_attempt(self, model: str, now_s: float) -> None:
         """Record that a model is called: while a call tests a model after its cooldown, others do not."""
