@@ -221,9 +221,8 @@ def test_a_package_says_what_it_does_which_hooks_it_implements_and_where_to_begi
 @each_case("package", (*LIBRARIES, *CAPABILITIES))
 def test_a_package_begins_with_modules_that_exist(package):
     begin = (importlib.import_module(package).__doc__ or "").partition("**Begin**")[2]
-    # Words in parentheses without a dot may be keys of the configuration.
-    named = re.findall(r"``([a-z_0-9]+(?:\.[a-z_0-9]+)+)``", begin)
-    named += re.findall(r"``([a-z_0-9]+)``", re.sub(r"\([^)]*\)", "", begin))
+    first_sentence = re.split(r"\.\s", begin)[0]
+    named = re.findall(r"``([a-z_0-9]+(?:\.[a-z_0-9]+)*)``", first_sentence)
     names = {name for name in named if not name.startswith("helmdeck_")}
     files = [path.relative_to(ROOT / "plugins").with_suffix("") for path in (ROOT / "plugins" / package).rglob("*.py")]
     modules = {".".join(each.parts[start:]) for path in files for each in (path, path.parent) for start in range(1, 5)}
