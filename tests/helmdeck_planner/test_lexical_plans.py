@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
-from helmdeck_planner.embedded.profiles import Profiles
+from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.steps import Understood, steps_of, understand
 from helmdeck_selection import read_catalog
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 

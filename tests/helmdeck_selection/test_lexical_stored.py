@@ -12,10 +12,10 @@ import pytest
 
 from helmdeck_core import Catalog
 from helmdeck_selection.lexical import stored
-from helmdeck_selection.lexical.postings import Postings
-from helmdeck_selection.lexical.stored import cache_folder, stored_postings
+from helmdeck_selection.lexical.index.postings import Postings
+from helmdeck_selection.lexical.index.stored import cache_folder, stored_postings
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
-from helmdeck_selection.lexical.word_index import LexicalIndex
 
 REQUEST = "find the orders of last week and send a message"
 

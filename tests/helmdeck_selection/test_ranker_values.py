@@ -9,10 +9,10 @@ import pytest
 
 from helmdeck_core import Catalog
 from helmdeck_core.domain.ranking import Ranking, is_unsure, should_escalate
-from helmdeck_language.request_language import EVERYDAY_WORDS, CatalogLanguages
-from helmdeck_language.text import word_terms
+from helmdeck_language.languages.detection import EVERYDAY_WORDS, CatalogLanguages
+from helmdeck_language.text.terms import word_terms
 from helmdeck_selection.lexical import helmdeck_rankers
-from helmdeck_selection.lexical.value_hints import value_terms
+from helmdeck_selection.lexical.scores.value_hints import value_terms
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl
+import attrs
+
+from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl, read_options
+
+
+@attrs.frozen
+class Options:
+    """The keys of ``[providers.local.options]``.
+
+    :ivar words: a file of word lists or a folder of them, beside those of the package.
+    """
+
+    words: str = ""
 
 
 def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:
     from helmdeck_planner.embedded.planner import LexicalPlanner
 
-    return LexicalPlanner(settings.name)
+    options = read_options(settings.options, Options, "providers", settings.name, "options")
+    return LexicalPlanner(settings.name, options.words)
 
 
 @hookimpl

@@ -8,10 +8,10 @@ from helmdeck_core import Catalog, Ranker, RankIndex, hookimpl
 from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
 
 
-def _index(catalog: Catalog, *, cache: bool = True, **weights: float) -> RankIndex:
+def _index(catalog: Catalog, *, cache: bool = True, words: str = "", **weights: float) -> RankIndex:
     from helmdeck_selection.lexical.ranker import CatalogIndex
 
-    return CatalogIndex(catalog, cache=cache, **weights)
+    return CatalogIndex(catalog, cache=cache, words=words, **weights)
 
 
 @hookimpl
@@ -22,6 +22,6 @@ def helmdeck_rankers() -> Sequence[Ranker]:
             name="lexical",
             index=_index,
             summary="BM25 on full metadata, clause by clause",
-            options={**LEXICAL_WEIGHTS, "cache": True},
+            options={**LEXICAL_WEIGHTS, "cache": True, "words": ""},
         ),
     )
