@@ -53,7 +53,8 @@ HARBOUR = read_catalog(
 
 
 def read(request: str, catalog: Catalog = HARBOUR) -> Understood:
-    return understand(request, LexicalIndex(catalog), Profiles(catalog.entries))
+    lexical = LexicalIndex(catalog)
+    return understand(request, lexical, Profiles(catalog.entries, lexical.lexicon))
 
 
 def plan(request: str, catalog: Catalog = HARBOUR) -> list[tuple[str, dict[str, Any]]]:

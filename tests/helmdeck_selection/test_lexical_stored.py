@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from helmdeck_core import Catalog
-from helmdeck_selection.lexical import stored
+from helmdeck_selection.lexical.index import stored
 from helmdeck_selection.lexical.index.postings import Postings
 from helmdeck_selection.lexical.index.stored import cache_folder, stored_postings
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex

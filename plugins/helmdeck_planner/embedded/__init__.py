@@ -1,4 +1,17 @@
-"""``local/lexical``: a planner without a model or a network."""
+"""``local/lexical``: a planner without a model or a network.
+
+::
+
+    request    text -> parts, one per action     parts, negation, wording (the English meaning of words)
+      |
+    entries    what an entry does and takes      profiles, properties, property_words.toml
+      |
+    choice     part + scores of the ranker       weighing -> choose: effects, input_fit, pipelines
+      |        -> the entry, or a gap
+    arguments  part + entry -> values            fill: labels, typed_values, numbers, free_text; enumerations
+
+``steps`` goes through the stages, and ``planner`` makes the answer of it.
+"""
 
 from __future__ import annotations
 
