@@ -1,1 +1,1 @@
-"""What words mean: synonyms, broader words, and everyday words for those of catalogs."""
+"""What words mean: synonyms, broader and everyday words, and what verbs do."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -102,25 +102,33 @@ def built_in() -> Lexicon:
     return Lexicon(languages=LANGUAGES, groups=groups, broader=file.rows("broader"))
 
 
-@cache
 def lexicon(path: str = "") -> Lexicon:
     """Return the meanings that come with the package, with those of a file or of a folder of files added.
 
-    A file is a language, or has synonyms, broader and everyday words. A process reads each path once.
+    A file is a language, or has synonyms, broader and everyday words.
 
     :param path: a file ``.toml``, or a folder with such files; empty for the package alone.
     :raises ConfigError: a file cannot be read, has an unknown key, or a wrong value.
     """
+    if not path:
+        return built_in()
+    own = Path(path).expanduser().absolute()
+    files = sorted(own.glob("*.toml")) if own.is_dir() else [own]
+    return _with_files(tuple([(each, each.stat().st_mtime_ns if each.exists() else 0) for each in files]))
+
+
+@lru_cache(16)
+def _with_files(files: tuple[tuple[Path, int], ...]) -> Lexicon:
+    """Return the meanings of the package and of files.
+
+    :param files: each with the time of its last change, so that a changed file is read again.
+    """
     found = built_in()
-    for each in _paths(Path(path)) if path else ():
-        file = WordFile.read(each)
+    for path, _ in files:
+        file = WordFile.read(path)
         is_language = not file.values.keys().isdisjoint(KEYS)
         found = _with_language(found, Language.of(file)) if is_language else _with_words(found, file)
     return found
-
-
-def _paths(path: Path) -> Sequence[Path]:
-    return sorted(path.glob("*.toml")) if path.is_dir() else (path,)
 
 
 def _with_words(base: Lexicon, file: WordFile) -> Lexicon:

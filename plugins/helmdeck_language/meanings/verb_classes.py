@@ -32,6 +32,7 @@ _FILE: Final = WordFile.beside(__file__, "verb_classes.toml")
 
 def _actions() -> dict[str, frozenset[Action]]:
     found: dict[str, set[Action]] = defaultdict(set)
+    _FILE.table("classes").only(tuple(Action))
     for name, verbs in _FILE.rows("classes").items():
         for verb in verbs.split():
             found[verb].add(Action(name))

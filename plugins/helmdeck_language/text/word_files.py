@@ -126,10 +126,11 @@ class WordFile:
         return f"{self.path}: {self.where}{key}"
 
     def _error(self, key: str, found: object, allowed: str) -> Exception:
+        if found is None:
+            return _config_error(self._place(key), "missing", "", allowed)
         shown = repr(found)
-        if len(shown) > _MAX_SHOWN:
-            shown = f"{shown[:_MAX_SHOWN]}..."
-        return _config_error(self._place(key), "not a word list" if found is not None else "missing", shown, allowed)
+        shown = shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}..."
+        return _config_error(self._place(key), "wrong value", shown, allowed)
 
 
 def _config_error(where: str, problem: str, found: str, allowed: str) -> Exception:
