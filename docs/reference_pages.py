@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 import mcp_page
+import packages_page
 import testing_page
 from continuation_page import continuation
 
@@ -388,23 +389,17 @@ def public_names(package: Any) -> dict[str, str]:
 
 def public_api() -> str:
     """Return the page of public names, grouped by module."""
-    import helmdeck_cli
     import helmdeck_core
     import helmdeck_core.cli
-    import helmdeck_providers
-    import helmdeck_runs
-    import helmdeck_selection
 
     groups: dict[str, list[str]] = {}
     for name, module in public_names(helmdeck_core).items():
         groups.setdefault(module, []).append(name)
     parts = [
         (
-            "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
-            "`helmdeck_core.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
-            "`helmdeck_core.cli` and `helmdeck_cli` are for commands, `helmdeck_selection` for catalog sources, "
-            "`helmdeck_runs` for packs, `helmdeck_providers` for HTTP providers, `helmdeck_runs` for run engines and "
-            "their programs, and `helmdeck_runs` for agents. Everything else is private."
+            "A plugin imports `helmdeck_core` and the public names of capability packages; everything else is private. Names of "
+            "`helmdeck_core` come first, by module. `helmdeck_core.log` enables and disables log lines, and `helmdeck_core.cli` is "
+            "for commands. Then each package follows; the names of `helmdeck_testing` are on [a page of their own](testing.md)."
         ),
     ]
     for module, names in sorted(groups.items()):
@@ -416,12 +411,12 @@ def public_api() -> str:
         "Public names",
         *parts,
         *_package(helmdeck_core.cli),
-        *_package(helmdeck_cli),
-        *_package(helmdeck_selection),
-        *_package(helmdeck_runs),
-        *_package(helmdeck_providers),
-        *_package(helmdeck_runs),
-        *_package(helmdeck_runs),
+        *(
+            text
+            for name in packages_page.packages()
+            if name not in ("helmdeck_language", "helmdeck_testing")
+            for text in _package(import_module(name))
+        ),
     )
 
 
@@ -434,6 +429,8 @@ def _package(package: Any) -> list[str]:
         for name, text in descriptions_of_names(import_module(module)).items()
     }
     intro = ticked(inspect.getdoc(package) or "")
+    if not homes:
+        return [f"## {package.__name__}", intro, "It has no public names."]
     names = [_entry(name, getattr(package, name), described) for name in sorted(homes, key=str.casefold)]
     return [f"## {package.__name__}", intro, *names]
 
@@ -685,6 +682,19 @@ def _global_options() -> list[str]:
     return [*options.WITH_VALUE, *options.SWITCHES]
 
 
+def packages() -> str:
+    """Return the page of the packages."""
+    return page(
+        "Packages",
+        (
+            "What each package does, and what it imports besides `helmdeck_core`; only public names are imported, which "
+            "`__init__.pyi` of a package lists. Tests are in the folder of the same name: `pytest tests/helmdeck_mcp`."
+        ),
+        "![The packages and their imports](packages.svg)",
+        table(("package", "what it does", "imports", "plugins"), packages_page.rows()),
+    )
+
+
 REFERENCE: Mapping[str, Callable[[], str]] = {
     "budgets.md": budgets,
     "built-ins.md": built_ins,
@@ -695,6 +705,8 @@ REFERENCE: Mapping[str, Callable[[], str]] = {
     "failures.md": failures,
     "ladder.md": ladder,
     "mcp-server.md": lambda: page("MCP server", *mcp_page.parts(table)),
+    "packages.md": packages,
+    "packages.svg": packages_page.picture,
     "public-api.md": public_api,
     "testing.md": testing,
 }

@@ -90,6 +90,7 @@ from helmdeck_core.domain.decode import StreamStripper as StreamStripper
 from helmdeck_core.domain.decode import Stripped as Stripped
 from helmdeck_core.domain.decode import Tried as Tried
 from helmdeck_core.domain.delta_batches import one_by_one as one_by_one
+from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
 from helmdeck_core.domain.event_sinks import EventSinkWarning as EventSinkWarning
 from helmdeck_core.domain.event_sinks import OpenSink as OpenSink
@@ -182,6 +183,7 @@ from helmdeck_core.domain.runs import COSTS as COSTS
 from helmdeck_core.domain.runs import Pipeline as Pipeline
 from helmdeck_core.domain.runs import RunEngineSpec as RunEngineSpec
 from helmdeck_core.domain.runs import RunProgram as RunProgram
+from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.tasks import CompletedStep as CompletedStep
 from helmdeck_core.domain.tasks import Task as Task
@@ -209,8 +211,6 @@ from helmdeck_core.domain.transports import TransportResponse as TransportRespon
 from helmdeck_core.domain.transports import TransportSettings as TransportSettings
 from helmdeck_core.domain.transports import TransportSpec as TransportSpec
 from helmdeck_core.domain.transports import WholeResponse as WholeResponse
-from helmdeck_core.domain.vendor_data import ErrorRuleSet as ErrorRuleSet
-from helmdeck_core.domain.vendor_data import SecretPattern as SecretPattern
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
 from helmdeck_core.encoding import without_byte_order_mark as without_byte_order_mark

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from helmdeck_core.config.load import LoadedConfig
+from helmdeck_core.config.pack_options import pack_options
 from helmdeck_core.config.provider_settings import generic_kind, kind_of
-from helmdeck_core.config.structure import dotted, read_options, value_problem
+from helmdeck_core.config.structure import dotted, value_problem
 from helmdeck_core.config.types import (
     Config,
     EventsConfig,
@@ -17,7 +18,6 @@ from helmdeck_core.config.types import (
     is_catalog_file,
     is_hidden,
 )
-from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
@@ -264,14 +264,3 @@ class _Checker:
         origin = self.origins.get(path) or self.origins.get(path[:3]) or next(siblings, "")  # three: a list of tables
         where = f"{origin}: {dotted(path)}" if origin else dotted(path)
         self.mistakes.append(Mistake(where, problem, NOT_SHOWN if is_hidden(path) else repr(value), allowed))
-
-
-def pack_options(config: Config, pack: Pack) -> Any:
-    """Return the options of a pack, as its ``options_type``; ``None`` without one; raises ``ConfigError``."""
-    table = config.packs.options.get(pack.options_table, EMPTY)
-    return pack.options_type and read_options(table, pack.options_type, "packs", "options", pack.options_table)
-
-
-def missing_options(config: Config, pack: Pack) -> Sequence[str]:
-    """Return the options that are not configured and without which the pack cannot run."""
-    return [name for name in pack.requires if not getattr(pack_options(config, pack), name)]

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
+from helmdeck_core.config.pack_options import missing_options
 from helmdeck_core.config.types import is_catalog_file
-from helmdeck_core.config.validate import missing_options
 from helmdeck_core.domain.catalog import Catalog, CatalogSource
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.runs import Pipeline

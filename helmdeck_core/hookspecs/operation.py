@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistorySpec, HistoryStoreSpec
     from helmdeck_core.domain.runs import RunEngineSpec, RunProgram
-    from helmdeck_core.domain.vendor_data import SecretPattern
+    from helmdeck_core.domain.secret_patterns import SecretPattern
 
 
 @hookspec

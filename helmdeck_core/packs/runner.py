@@ -16,12 +16,11 @@ import msgspec
 from helmdeck_core import log
 from helmdeck_core.artifacts import ArtifactError, ArtifactFolder, artifact_folder
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
-from helmdeck_core.config.validate import missing_options, pack_options
+from helmdeck_core.config.pack_options import missing_options, pack_options
 from helmdeck_core.context.library import Library
 from helmdeck_core.domain.catalog import Catalog, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
-from helmdeck_core.domain.events import HistoryFailed
-from helmdeck_core.domain.history import History, HistorySetup, HistorySpec, HistoryStoreSpec
+from helmdeck_core.domain.history import History
 from helmdeck_core.domain.pack_services import PackLogger, PackMemory, ProgressText
 from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
 from helmdeck_core.domain.plans import PIPELINE_RUN
@@ -31,8 +30,7 @@ from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed, describe_error
 from helmdeck_core.json_schema import MAX_WORK, schema_problems
-from helmdeck_core.redaction import Secrets, url_secrets
-from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.resolve.history import open_history
 from helmdeck_core.suggestions import did_you_mean
 
 T = TypeVar("T")
@@ -287,29 +285,3 @@ class _Context:
         if limits.deadline_s is None:
             return limits
         return attrs.evolve(limits, deadline_s=max(0.0, self.start_s + limits.deadline_s - time.monotonic()))
-
-
-def open_history(runtime: Runtime, catalog: Callable[[], Catalog]) -> History:
-    """Return the history of a deck; one that records nothing where no plugin contributes another.
-
-    :raises PluginError: a plugin cannot open its history.
-    """
-    contribution = next(iter(runtime.contributed(HistorySpec).values()), None)
-    if contribution is None:
-        return History()
-    config = runtime.config.history
-    url = "" if config.is_off or config.url is None else config.url
-    scheme, _, target = url.partition(":")
-    setup = HistorySetup(
-        is_enabled=bool(url),
-        keep_days=config.keep_days,
-        secret=lambda: None if config.secret is None else config.secret.read() or "",
-        open_store=lambda: runtime.contributed(HistoryStoreSpec)[scheme].value.open(target, config.keep_days),
-        fault=lambda exc: runtime.contributed(HistoryStoreSpec)[scheme].crash(
-            f"{scheme}:", exc, Secrets(url_secrets(url))
-        ),
-        report=lambda caller, failure: runtime.emit(HistoryFailed(caller=caller, detail=failure.detail)),
-        catalog=catalog,
-    )
-    opened: History = attributed(contribution, contribution.value.open, History)(setup)
-    return opened

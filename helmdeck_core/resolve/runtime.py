@@ -27,10 +27,10 @@ from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, ModelId, Tier, TierDefaults
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
+from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallReader
 from helmdeck_core.domain.transports import TransportSpec
-from helmdeck_core.domain.vendor_data import SecretPattern
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks.calls import Contribution, attributed, describe_error

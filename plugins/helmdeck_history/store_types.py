@@ -17,8 +17,9 @@ EPOCH_S = 1_767_225_600.0
 """The time at which a weight is 1: the start of 2026. A later plan has a larger weight, so that none has to be updated."""
 
 TOP_TOOLS = 5
+"""Tools of a group of plans."""
 TOP_MODELS = 3
-"""Tools and models of a group."""
+"""Models of a group of plans."""
 
 MIN_SIMILARITY = 0.25
 """Similarity below which a request is another one."""

@@ -280,6 +280,15 @@ def test_retry_without_an_effective_change_is_skipped():
     assert changed.changed and machine.is_repeat("x") and not machine.is_repeat("y")
 
 
+@each_case("cause", ["length_truncated", "constrained_deadlock", "context_window_exceeded", "likely_timeout"])
+def test_unchanged_request_is_a_repeat_only_after_a_cause_that_it_meets_again(cause):
+    rules = {cause: Contribution("t", RecoveryRule(name=cause, actions=(Retry(), NextModel())))}
+    machine = policy(rules=rules)
+    machine.after_failure(failed(machine.begin(0.0), cause, fingerprint="sent"), 0.0)
+    assert machine.is_repeat("sent") is (cause != "likely_timeout")
+    assert not machine.is_repeat("other")
+
+
 def test_unsendable_request_falls_back_without_a_retry():
     calls, _ = course(policy(), "context_window_exceeded", is_sent=False)
     assert models_of(calls) == [(model,) for model in CHAIN]

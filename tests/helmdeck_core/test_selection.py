@@ -73,6 +73,18 @@ def test_best_entries_keep_the_richest_form_that_fits():
     assert selection.record.dropped[:2] == ("first", "lexical.top_n")
 
 
+def test_entries_whose_size_is_exactly_the_cap_are_kept():
+    catalog = catalog_of([300] * 6)
+    lean = '{"packs":[{"name":"p1","description":"1"},{"name":"p4","description":"4"}],"pipelines":[]}'
+    index = FixedIndex(catalog, ["p4", "p1"])
+    exact, below = (
+        select(prepare(catalog), index.rank, SelectionLimits(cap=cap, max_entries=2))
+        for cap in (len(lean), len(lean) - 1)
+    )
+    assert exact.text == lean
+    assert ids(below) == ["p4"]
+
+
 def test_record_counts_left_out_entries_and_the_final_size():
     catalog = catalog_of([300] * 10)
     record = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=250, max_entries=4)).record

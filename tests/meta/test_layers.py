@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import helmdeck_core
+from docs.packages_page import arrows
 from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
 from helmdeck_core.packages import CAPABILITIES, LIBRARIES
 from tests.case_support import each_case
@@ -44,7 +45,7 @@ ARROWS = {
     "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers"},
     "helmdeck_testing": {"helmdeck_history", "helmdeck_providers"},
 }
-"""What each package imports besides the core; a new arrow is a decision, and is drawn in ``docs/explanation.md``."""
+"""What each package imports besides the core; a new arrow is a decision, and is drawn on ``docs/reference/packages.md``."""
 
 BASES = [ROOT, ROOT / "plugins", *sorted(ROOT.glob("contrib_*/*/src"))]
 FILES = [(base, path) for base in BASES for path in sorted(base.glob("helmdeck_*/**/*.py"))]
@@ -70,15 +71,6 @@ def project_imports(path):
 
 def package_of(base, path):
     return path.relative_to(base).parts[0]
-
-
-def arrows():
-    """Which package imports which, by the imports of its modules; the core is left out."""
-    found = {package: set() for package in (*LIBRARIES, *CAPABILITIES)}
-    for base, path in FILES:
-        if (package := package_of(base, path)) in found:
-            found[package] |= {parts[0] for parts in project_imports(path)} - {package, "helmdeck_core"}
-    return found
 
 
 def test_the_core_imports_no_plugin_and_its_modules_import_lower_ones():
