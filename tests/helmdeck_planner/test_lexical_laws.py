@@ -93,7 +93,8 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def plan(catalog: Catalog, request: str) -> list[dict[str, Any]]:
-    return steps_of(understand(request, LexicalIndex(catalog), Profiles(catalog.entries)), {}, ())
+    lexical = LexicalIndex(catalog)
+    return steps_of(understand(request, lexical, Profiles(catalog.entries, lexical.lexicon)), {}, ())
 
 
 def spaced(text: str) -> str:
