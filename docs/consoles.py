@@ -207,6 +207,8 @@ class Console:
         with (
             mock.patch.dict(os.environ, {**environment, "COLUMNS": "100", **self._own}, clear=True),
             mock.patch.object(sys, "path", path),
+            mock.patch.object(sys, "executable", str(_python())),
+            mock.patch.object(sys, "executable", str(_python())),
             # What earlier commands of a page planned would change the scores of later ones.
             mock.patch("helmdeck_core.cli.options.DEFAULT_HISTORY", None),
             mock.patch("importlib.metadata.entry_points", self._entry_points),
@@ -234,6 +236,13 @@ def render(text: str) -> str:
         console = Console(Path(folder).resolve())
         with console.open():
             return BLOCK.sub(console.block, text)
+
+
+def _python() -> Path:
+    """The interpreter by the name ``python``: scripts of an environment start it as ``python3``, and output shows the name."""
+    executable = Path(sys.executable)
+    python = executable.with_name("python")
+    return python if python.exists() else executable
 
 
 def _is_below(module: Any, folder: Path) -> bool:

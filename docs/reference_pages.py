@@ -471,7 +471,7 @@ def _entry(name: str, value: Any, descriptions: Mapping[str, str]) -> str:
 
 
 def testing() -> str:
-    """Return the page of the test kit."""
+    """Return the page of `helmdeck_testing`."""
     return page("Testing", *testing_page.parts(_entry, table, descriptions_of_names, public_names))
 
 

@@ -1,6 +1,6 @@
 """The packages of the project that build on the core, by name; none of them is imported here."""
 
-LIBRARIES = ("helmdeck_language",)
+LIBRARIES = ("helmdeck_language", "helmdeck_storage")
 """Packages without plugins, for the packages below."""
 
 CAPABILITIES = (

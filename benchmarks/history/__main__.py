@@ -26,7 +26,7 @@ from helmdeck_core import Helmdeck, HistorySetup, PlanRecord, PluginError, Recor
 from helmdeck_history import access, writer
 from helmdeck_history.history import helmdeck_history_stores
 from helmdeck_history.service import LearningHistory
-from helmdeck_history.stores.sqlite import SqliteStore
+from helmdeck_history.stores.databases import open_sqlite
 
 FORK = multiprocessing.get_context("fork")
 WORDS = "draft post image table audio report letter photo mail chart boat tide launch brief note page".split()
@@ -118,7 +118,7 @@ def _read(history: LearningHistory) -> Sequence[PlanRecord] | None:
 
 def write_batches(path: str, started: Any) -> None:
     """Write batches of five until the process is killed."""
-    store, number = SqliteStore(path, 30.0), 0
+    store, number = open_sqlite(Path(path), 30.0), 0
     while True:
         store.add_all([make_record(number, "draft a post") for _ in range(5)])
         number += 1
@@ -139,8 +139,8 @@ def kill(rounds: int) -> tuple[int, int, int]:
             time.sleep(0.003 * (number % 7))
             os.kill(process.pid or 0, signal.SIGKILL)
             process.join()
-            store = SqliteStore(path, 30.0)
-            with store.session(writes=False) as session:
+            store = open_sqlite(Path(path), 30.0)
+            with store.database.session(writes=False) as session:
                 (rows,) = session.rows("SELECT COUNT(*) FROM plan_history")[0]
                 (steps,) = session.rows("SELECT COUNT(*) FROM history_step")[0]
                 corrupt += session.rows("PRAGMA integrity_check")[0][0] != "ok"

@@ -18,7 +18,7 @@ from benchmarks.selection.data import DataSet
 from helmdeck_core import Catalog, PlanRecord, RecordedStep, Weight, intent_sha
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_history.sketch import key_of, sketch
-from helmdeck_history.stores.sqlite import SqliteStore
+from helmdeck_history.stores.databases import open_sqlite
 from helmdeck_selection import weights as selection
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
@@ -59,7 +59,7 @@ def simulate(data: DataSet, seed: int, weights: Mapping[str, float] | None = Non
     key, found = key_of(f"benchmark {seed}"), []
     start = time.time() - DAYS * DAY_S
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteStore(str(Path(folder) / "history.db"), DAYS + 10)
+        store = open_sqlite(Path(folder) / "history.db", DAYS + 10)
         for number, (day, kind, text, needed) in enumerate(_requests(data, rng)):
             now = start + (day + number % PER_DAY / PER_DAY) * DAY_S
             parts = sketch(text, key)

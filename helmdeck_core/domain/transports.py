@@ -1,7 +1,7 @@
 """HTTP transports: they send a request and return the response.
 
 Timeouts of a whole request, size limits, decompression, redaction and the classes of failures belong to the caller of a
-transport, such as the provider kit. A transport follows no redirect, keeps no cookie, reads no credentials from the
+transport, such as ``helmdeck_providers``. A transport follows no redirect, keeps no cookie, reads no credentials from the
 environment, decompresses nothing, and never reuses a connection that holds bytes that no request asked for.
 """
 

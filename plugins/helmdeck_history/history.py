@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from helmdeck_core import History, HistorySetup, HistorySpec, HistoryStore, HistoryStoreSpec, Pack, hookimpl
 
@@ -43,34 +44,29 @@ def _open(setup: HistorySetup) -> History:
 
 def _sqlite(target: str, keep_days: float) -> HistoryStore:
     from helmdeck_core import data_directory
-    from helmdeck_history.stores.sqlite import SqliteStore
+    from helmdeck_history.stores.databases import open_sqlite
 
-    return SqliteStore(target or str(data_directory() / "history.db"), keep_days)
+    return open_sqlite(Path(target) if target else data_directory() / "history.db", keep_days)
 
 
 def _postgres(target: str, keep_days: float) -> HistoryStore:
-    _require("postgres", "psycopg", "psycopg_pool")
-    from helmdeck_history.stores.postgres import PostgresStore
+    from helmdeck_history.stores.databases import open_postgres
 
-    return PostgresStore(f"postgresql:{target}", keep_days)
+    return open_postgres(f"postgresql:{target}", keep_days)
 
 
 def _redis(target: str, keep_days: float) -> HistoryStore:
-    _require("redis", "redis")
-    from helmdeck_history.stores.redis_store import RedisStore
-
-    return RedisStore(f"redis:{target}", keep_days)
+    return _opened_redis(f"redis:{target}", keep_days)
 
 
 def _rediss(target: str, keep_days: float) -> HistoryStore:
-    _require("redis", "redis")
+    return _opened_redis(f"rediss:{target}", keep_days)
+
+
+def _opened_redis(url: str, keep_days: float) -> HistoryStore:
+    from helmdeck_storage import require_driver
+
+    require_driver("redis")
     from helmdeck_history.stores.redis_store import RedisStore
 
-    return RedisStore(f"rediss:{target}", keep_days)
-
-
-def _require(extra: str, *modules: str) -> None:
-    from importlib.util import find_spec
-
-    if missing := [name for name in modules if find_spec(name) is None]:
-        raise ImportError(f"{missing[0]} is not installed; install it with: pip install 'helmdeck[{extra}]'")
+    return RedisStore(url, keep_days)

@@ -10,12 +10,12 @@ import contextlib
 import functools
 import hashlib
 import itertools
-import os
 import re
 import secrets
 from pathlib import Path
 
 from helmdeck_core import data_directory
+from helmdeck_storage import create_private_file
 
 MAX_HASHES = 8
 MAX_WORDS = 256
@@ -34,16 +34,7 @@ def deployment_secret() -> str:
     path = data_directory() / "history.key"
     with contextlib.suppress(FileNotFoundError):
         return _read(path)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(secrets.token_hex(32))
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)  # unlike a rename, it does not replace the file of a process that was faster
-    finally:
-        draft.unlink()
+    create_private_file(path, secrets.token_hex(32).encode())
     return _read(path)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import json
-import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -27,16 +25,17 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_core.log import logger
+from helmdeck_storage import Schema
 
-if TYPE_CHECKING:
-    import sqlite3
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS traces (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, is_helper INTEGER NOT NULL, trace TEXT NOT NULL
-);
-PRAGMA user_version = 1;
-"""
+SCHEMA = Schema(
+    name="traces",
+    version=1,
+    tables=(
+        """CREATE TABLE IF NOT EXISTS traces (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, is_helper INTEGER NOT NULL,
+            trace TEXT NOT NULL)""",
+    ),
+)
 DEFAULT_FILE = "~/.helmdeck/traces.db"
 """The default file; ``HELMDECK_DATA_DIR`` replaces its folder."""
 BUSY_TIMEOUT_S = 0.5
@@ -170,32 +169,29 @@ class _MemoryStorage:
 
 
 class _FileStorage:
-    """Traces in a SQLite file, which any number of threads and processes may share.
-
-    The connection stays open: opening one per trace takes fifty times as long as writing the trace.
-    """
+    """Traces in a SQLite file, which any number of threads and processes may share."""
 
     def __init__(self, path: Path, keep: int) -> None:
-        self._path = path
+        from helmdeck_storage import SqliteDatabase
+
+        self._database = SqliteDatabase(path, SCHEMA, busy_timeout_s=BUSY_TIMEOUT_S)
         self._keep = keep
-        self._retry_at = 0.0
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._process = 0
+        self._retry_at_s = 0.0
 
     def add(self, trace: CallTrace) -> None:
         """Store a trace. If the file cannot be written, the trace is dropped; the call is not affected."""
-        if time.monotonic() < self._retry_at:
+        if time.monotonic() < self._retry_at_s:
             return
         # Strings from models and callers may hold lone surrogates; JSON in ASCII can store them.
         row = (trace.call_id, int(bool(trace.parent)), json.dumps(trace.to_dict()))
         try:
-            with self._transaction() as connection:
-                inserted = connection.execute("INSERT INTO traces (call_id, is_helper, trace) VALUES (?, ?, ?)", row)
-                connection.execute("DELETE FROM traces WHERE number <= ?", ((inserted.lastrowid or 0) - self._keep,))
+            with self._database.session() as session:
+                insert = "INSERT INTO traces (call_id, is_helper, trace) VALUES (?, ?, ?) RETURNING number"
+                ((number,),) = session.rows(insert, row)
+                session.change("DELETE FROM traces WHERE number <= ?", (number - self._keep,))
         except Exception as exc:
-            self._retry_at = time.monotonic() + RETRY_AFTER_S
-            logger().bind(file=str(self._path), error=f"{type(exc).__name__}: {exc}").warning(
+            self._retry_at_s = time.monotonic() + RETRY_AFTER_S
+            logger().bind(file=str(self._database.path), error=f"{type(exc).__name__}: {exc}").warning(
                 "the trace of a call could not be stored"
             )
 
@@ -206,41 +202,11 @@ class _FileStorage:
         return next(iter(self._read("WHERE call_id = ?", call_id)), None)
 
     def _read(self, where: str, argument: object) -> tuple[CallTrace, ...]:
-        if not self._path.exists():  # nothing is stored, and reading creates no file
+        if not self._database.exists():  # nothing is stored, and reading creates no file
             return ()
-        with self._transaction() as connection:
-            rows = connection.execute(f"SELECT trace FROM traces {where}", (argument,)).fetchall()  # noqa: S608 - ours
+        with self._database.session(writes=False) as session:
+            rows = session.rows(f"SELECT trace FROM traces {where}", (argument,))  # noqa: S608 - ours
         return tuple(msgspec.convert(json.loads(trace), CallTrace) for (trace,) in rows)
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection for one transaction."""
-        with self._lock:
-            # A forked process must not use its parent's connection, and writes to a deleted file are lost.
-            if self._connection is None or self._process != os.getpid() or not self._path.exists():
-                self._connection, self._process = self._connect(), os.getpid()
-            with self._connection:
-                yield self._connection
-
-    def _connect(self) -> sqlite3.Connection:
-        import sqlite3
-
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            # Only its owner may read it; SQLite gives the files beside it the same permissions.
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")  # a power failure can lose the last traces only
-            connection.executescript(SCHEMA)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
     def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        self._database.close()

@@ -1,4 +1,4 @@
-"""Test kit for plugins and applications: scripted models, failing servers, contract suites, pytest fixtures.
+"""Tests of plugins and applications: scripted models, failing servers, contract suites, pytest fixtures.
 
 - **In**: replies by cause, faults of a server, a plugin under test.
 - **Out**: a deck for tests, loopback servers in five wire formats, suites that a plugin has to pass.

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from helmdeck_core import SecretRef, load_config
-from helmdeck_history.stores.sqlite import SqliteStore
+from helmdeck_history.stores.databases import open_sqlite
 from helmdeck_telemetry.traces import TraceSink
 from helmdeck_testing import make_deck
 from tests.helmdeck_telemetry.observing_support import eventful_deck, eventful_plan
@@ -29,7 +29,7 @@ def modes(folder):
 def test_history_and_the_files_beside_it_are_readable_by_their_owner_only(tmp_path):
     import sqlite3
 
-    store = SqliteStore(str(tmp_path / "history.db"), 1)
+    store = open_sqlite(tmp_path / "history.db", 1)
     with sqlite3.connect(tmp_path / "history.db") as connection:
         connection.execute("DELETE FROM plan_history")
         connection.commit()
@@ -55,7 +55,7 @@ def test_traces_and_the_files_beside_them_are_readable_by_their_owner_only(tmp_p
 def test_permissions_of_a_store_that_exists_are_kept(tmp_path):
     path = tmp_path / "history.db"
     path.touch(0o640)
-    SqliteStore(str(path), 1).close()
+    open_sqlite(path, 1).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 

@@ -14,9 +14,10 @@ import pytest
 from helmdeck_gateway import Gateway, GatewaySettings
 from helmdeck_gateway.accounts.keys import create
 from helmdeck_gateway.accounts.ledger import refusal_problem
-from helmdeck_gateway.stores import StoreError, open_store
+from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import NANO, Refusal, to_nusd
+from helmdeck_storage import StorageError
 from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, ScriptedAnswer, chat_server, make_deck
 from tests.cli_support import environment, start
 from tests.helmdeck_gateway.gateway_key_support import COST, PRICED, USAGE, Keyed, config, keyed, record, wait_until
@@ -192,7 +193,7 @@ class Flaky(MemoryStore):
     async def settle(self, account, call_id, cost_nusd, *, unpriced=False):
         if self.failures:
             self.failures -= 1
-            raise StoreError("down")
+            raise StorageError("down")
         return await super().settle(account, call_id, cost_nusd, unpriced=unpriced)
 
 

@@ -14,9 +14,9 @@ from helmdeck_gateway import GatewaySettings
 from helmdeck_gateway.accounts.keys import CACHE_S, StoredKeys, create, new_key, revoke, rotate
 from helmdeck_gateway.accounts.principals import headers_by_name
 from helmdeck_gateway.problems import Problem
-from helmdeck_gateway.stores import StoreError
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import Limits
+from helmdeck_storage import StorageError
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, chat_server
 from tests.case_support import each_case
 from tests.helmdeck_gateway.gateway_key_support import USAGE, Keyed, config, keyed, record
@@ -116,7 +116,7 @@ def test_revoked_name_can_be_used_again_with_an_account_of_its_own():
 
 class Down(MemoryStore):
     async def find_key(self, digest):
-        raise StoreError("the store is down")
+        raise StorageError("the store is down")
 
 
 def test_gateway_refuses_every_request_while_its_store_does_not_answer(server):

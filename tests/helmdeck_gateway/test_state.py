@@ -12,8 +12,9 @@ from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.memory.conversation_store import ConversationStore
 from helmdeck_gateway.memory.opaque_store import OpaqueStore
 from helmdeck_gateway.memory.response_store import _data, _message
-from helmdeck_gateway.stores import StoreError, open_store
+from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.memory import MemoryStore
+from helmdeck_storage import StorageError
 from helmdeck_testing import ANTHROPIC, OPENAI_CHAT, ScriptedAnswer, make_deck
 from tests.helmdeck_gateway.gateway_store_support import store_url as store_url
 from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, FormatServer, upstream
@@ -173,7 +174,7 @@ def test_requests_that_need_no_memory_use_no_store(server, tmp_path):
 
 class BrokenStore:
     async def put(self, *_):
-        raise StoreError("the store is away")
+        raise StorageError("the store is away")
 
     get = delete = put
 
@@ -209,7 +210,7 @@ class FailsOnce(MemoryStore):
     async def get(self, kind, key, owner):
         if not self.has_failed:
             self.has_failed = True
-            raise StoreError("the store is away")
+            raise StorageError("the store is away")
         return await super().get(kind, key, owner)
 
 

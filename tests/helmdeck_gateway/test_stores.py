@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_gateway.stores import StoreError, open_store
+from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.contract import NOON_S, GatewayStoreContract
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import Limits, Open, periods, seconds_left, to_nusd
+from helmdeck_storage import StorageError
 from tests.case_support import each_case
 from tests.databases_support import emptied, postgres_schema, redis_prefix
 
@@ -179,7 +180,7 @@ def test_store_that_does_not_answer_is_an_error_without_its_password(url):
     async def run():
         store = open_store(url)
         try:
-            with pytest.raises(StoreError) as caught:
+            with pytest.raises(StorageError) as caught:
                 await store.get("response", "r", "ada")
         finally:
             await store.aclose()
@@ -191,7 +192,7 @@ def test_store_that_does_not_answer_is_an_error_without_its_password(url):
 
 @pytest.mark.parametrize("url", ["mysql://ada:s3cret@x", "s3cret"])
 def test_unknown_store_is_an_error_without_its_password(url):
-    with pytest.raises(StoreError, match="is not a store; allowed: sqlite:PATH") as caught:
+    with pytest.raises(StorageError, match="is not a store; allowed: sqlite:PATH") as caught:
         open_store(url)
     assert "s3cret" not in str(caught.value)
 
@@ -208,7 +209,7 @@ def test_unknown_store_is_an_error_without_its_password(url):
     ],
 )
 def test_malformed_url_is_an_error_without_its_password(url):
-    with pytest.raises(StoreError, match="gateway.store: the URL is malformed; characters such as") as caught:
+    with pytest.raises(StorageError, match="gateway.store: the URL is malformed; characters such as") as caught:
         open_store(url)
     shown = f"{caught.value}{caught.value!r}{caught.value.__cause__!r}"
     assert "s3cret" not in shown
@@ -227,5 +228,5 @@ def test_newer_schema_is_refused(tmp_path):
         finally:
             await store.aclose()
 
-    with pytest.raises(StoreError, match="newer release"):
+    with pytest.raises(StorageError, match="newer release"):
         asyncio.run(run())

@@ -20,7 +20,7 @@ from helmdeck_core import (
     intent_sha,
 )
 from helmdeck_history import writer
-from helmdeck_history.stores import sqlite as sqlite_module
+from helmdeck_history.stores import databases
 from helmdeck_planner.packs import questions
 from helmdeck_testing import EventRecorder
 
@@ -112,7 +112,7 @@ def test_locked_store_blocks_neither_the_loop_nor_any_plan(history, tmp_path, mo
             await deck.aplan("draft a post", model=FREE)
         ticking.cancel()
 
-    monkeypatch.setattr(sqlite_module, "BUSY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(databases, "BUSY_TIMEOUT_S", 0.1)
     deck = history(GOOD, beside=(recorder,))
     deck.plan("draft a post", model=FREE)
     deck.history.flush()

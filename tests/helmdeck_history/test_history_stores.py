@@ -4,23 +4,19 @@ import multiprocessing
 import os
 import random
 import signal
-import sqlite3
-import stat
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import PlanRecord, PluginError, RecordedStep
+from helmdeck_core import PluginError, RecordedStep
 from helmdeck_history import Scope, projections, record_to_row
-from helmdeck_history.stores.postgres import PostgresStore
+from helmdeck_history.stores.databases import open_postgres, open_sqlite
 from helmdeck_history.stores.redis_store import RedisStore
-from helmdeck_history.stores.sql import SqlStore
-from helmdeck_history.stores.sqlite import SqliteStore
 from helmdeck_testing import HistoryStoreContract
 from helmdeck_testing.history_contract import make_record
-from tests.databases_support import REDIS_URL, emptied, postgres_schema, redis_prefix
+from tests.databases_support import emptied, postgres_schema, redis_prefix
 
 FORK = multiprocessing.get_context("fork")
 
@@ -45,13 +41,13 @@ def redis_url():
 class TestSqlite(HistoryStoreContract):
     @pytest.fixture
     def open_store(self, tmp_path):
-        return lambda keep_days=30.0: SqliteStore(str(tmp_path / "history.db"), keep_days)
+        return lambda keep_days=30.0: open_sqlite(tmp_path / "history.db", keep_days)
 
 
 class TestPostgres(HistoryStoreContract):
     @pytest.fixture
     def open_store(self, empty_postgres):
-        return lambda keep_days=30.0: PostgresStore(empty_postgres, keep_days)
+        return lambda keep_days=30.0: open_postgres(empty_postgres, keep_days)
 
 
 class TestRedis(HistoryStoreContract):
@@ -86,7 +82,7 @@ RECORDS = st.lists(
 @settings(max_examples=10)
 @given(records=RECORDS, sha=SHAS.filter(bool))
 def test_stores_compute_what_follows_from_their_records(tmp_path_factory, records, sha):
-    store = SqliteStore(str(tmp_path_factory.mktemp("h") / "h.db"), 30.0)
+    store = open_sqlite(tmp_path_factory.mktemp("h") / "h.db", 30.0)
     store.add_all(records)
     newest, now, sketch = store.plans("ada"), time.time(), (1, 2, 3, 4)
     assert store.weights("ada", sha, sketch, now) == pytest.approx(projections.weights(newest, sha, sketch, now))
@@ -100,14 +96,14 @@ def test_stores_compute_what_follows_from_their_records(tmp_path_factory, record
     valid = [record for record in kept if record.time >= later - 30 * 86_400]
     assert store.weights("ada", sha, sketch, later) == pytest.approx(projections.weights(valid, sha, sketch, later))
     store.forget("ada", Scope())
-    with store.session(writes=False) as session:
+    with store.database.session(writes=False) as session:
         for table in ("history_part_digest", "history_intent_digest"):
             assert session.rows(f"SELECT * FROM {table}") == [], "nothing that was derived is left"
     store.close()
 
 
 def test_digests_equal_the_statements_that_they_replace(tmp_path):
-    store, rng = SqliteStore(str(tmp_path / "h.db"), 30.0), random.Random(4)
+    store, rng = open_sqlite(tmp_path / "h.db", 30.0), random.Random(4)
     store.add_all(
         [
             make_record(
@@ -124,7 +120,7 @@ def test_digests_equal_the_statements_that_they_replace(tmp_path):
     for _ in range(30):
         sketch = tuple(sorted(rng.sample(range(24), rng.randrange(9))))
         found = store.weights("ada", "x", sketch, now)
-        assert found == pytest.approx(SqlStore.weights(store, "ada", "x", sketch, now))
+        assert found == pytest.approx(store.computed_weights("ada", "x", sketch, now))
         compared += bool(found)
     assert compared > 10
     store.close()
@@ -132,14 +128,14 @@ def test_digests_equal_the_statements_that_they_replace(tmp_path):
 
 STORES = pytest.mark.parametrize(
     ("open_store", "fixture"),
-    [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")],
+    [(open_sqlite, None), (open_postgres, "empty_postgres"), (RedisStore, "redis_url")],
     ids=["sqlite", "postgres", "redis"],
 )
 
 
 @STORES
 def test_groups_follow_from_the_records_in_every_store(request, tmp_path, open_store, fixture):
-    store = open_store(request.getfixturevalue(fixture) if fixture else str(tmp_path / "h.db"), 30.0)
+    store = open_store(request.getfixturevalue(fixture) if fixture else tmp_path / "h.db", 30.0)
     rng, now = random.Random(5), int(time.time())
     records = [
         make_record(
@@ -162,21 +158,6 @@ def test_groups_follow_from_the_records_in_every_store(request, tmp_path, open_s
     store.close()
 
 
-def test_file_of_version_2_gets_its_digests(tmp_path):
-    store = SqliteStore(str(tmp_path / "h.db"), 30.0)
-    store.add(make_record("ada", "x", sketch=(1, 2, 3)))
-    with store.session(writes=True) as session:
-        for (name,) in session.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
-            session.rows(f"DROP TRIGGER {name}")
-        for table in ("history_part_digest", "history_intent_digest"):
-            session.rows(f"DROP TABLE {table}")
-        session.rows("PRAGMA user_version = 2")
-    store.close()
-    again = SqliteStore(str(tmp_path / "h.db"), 30.0)
-    assert list(again.weights("ada", "y" * 16, (1, 2, 3), time.time())) == ["x"]
-    again.close()
-
-
 # -- processes --------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +170,7 @@ def write_many(open_store, url, caller, count):
 
 @STORES
 def test_processes_that_write_at_once_lose_no_record(request, tmp_path, open_store, fixture):
-    url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
+    url = request.getfixturevalue(fixture) if fixture else tmp_path / "history.db"
     processes = [FORK.Process(target=write_many, args=(open_store, url, "ada", 25)) for _ in range(4)]
     for process in processes:
         process.start()
@@ -203,7 +184,7 @@ def test_processes_that_write_at_once_lose_no_record(request, tmp_path, open_sto
 
 
 def write_until_killed(path, started):
-    store = SqliteStore(path, 30.0)
+    store = open_sqlite(path, 30.0)
     number = 0
     while True:
         number += 1
@@ -213,16 +194,16 @@ def write_until_killed(path, started):
 
 
 def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
-    path, started = str(tmp_path / "history.db"), FORK.Event()
+    path, started = tmp_path / "history.db", FORK.Event()
     process = FORK.Process(target=write_until_killed, args=(path, started), daemon=True)
     process.start()
     assert started.wait(30)
     os.kill(process.pid, signal.SIGKILL)
     process.join(30)
-    store = SqliteStore(path, 30.0)
+    store = open_sqlite(path, 30.0)
     rows = store.plans("ada", 100_000)
     assert len(rows) >= 15 and len(rows) % 3 == 0, "batches are complete"
-    with store.session(writes=False) as session:
+    with store.database.session(writes=False) as session:
         assert session.rows("PRAGMA integrity_check") == [("ok",)]
         assert session.rows("SELECT COUNT(*) FROM history_step") == [(2 * len(rows),)]
     store.add(make_record())
@@ -230,124 +211,7 @@ def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
     store.close()
 
 
-@STORES
-def test_store_that_was_open_before_a_fork_works_in_both_processes(request, tmp_path, open_store, fixture):
-    url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
-    store = open_store(url, 30.0)
-    store.add(make_record("parent"))
-
-    process = FORK.Process(target=lambda: store.add(make_record("child")))
-    process.start()
-    process.join(30)
-    assert process.exitcode == 0
-    store.add(make_record("parent"))
-    assert (len(store.plans("parent")), len(store.plans("child"))) == (2, 1)
-    store.close()
-
-
-def test_postgres_store_survives_the_end_of_its_connections(postgres, empty_postgres):
-    store = PostgresStore(f"{empty_postgres}&application_name=helmdeck-ended", 30.0)
-    store.add(make_record())
-    ended = (
-        postgres[1]
-        .execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'helmdeck-ended'")
-        .fetchall()
-    )
-    assert ended
-    store.add(make_record())
-    assert len(store.plans("ada")) == 2
-    store.close()
-
-
-def test_redis_store_survives_the_end_of_its_connections(redis_url):
-    import redis
-
-    store = RedisStore(f"{redis_url}&client_name=helmdeck-ended", 30.0)
-    store.add(make_record())
-    client = redis.Redis.from_url(REDIS_URL)
-    ended = [each["id"] for each in client.client_list() if each["name"] == "helmdeck-ended"]
-    assert ended
-    for each in ended:
-        client.client_kill_filter(_id=each)
-    client.script_flush()
-    store.add(make_record())
-    assert len(store.plans("ada")) == 2
-    store.close()
-    client.close()
-
-
-# -- files and schemas ------------------------------------------------------------------------------------------
-
-
-def test_only_the_owner_can_read_the_files(tmp_path):
-    store = SqliteStore(str(tmp_path / "deep" / "history.db"), 30.0)
-    store.add(make_record())
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "deep").iterdir()}
-    assert modes == {0o600}
-    assert stat.S_IMODE((tmp_path / "deep").stat().st_mode) == 0o700
-    store.close()
-
-
-OLD_SCHEMA = """
-CREATE TABLE plan_history (
-    caller TEXT NOT NULL, intent_sha TEXT NOT NULL, outcome TEXT NOT NULL, cause TEXT, complexity TEXT,
-    model TEXT NOT NULL, duration_s REAL NOT NULL, time REAL NOT NULL, steps TEXT NOT NULL
-);
-CREATE INDEX plan_history_by_caller ON plan_history (caller, time);
-CREATE INDEX plan_history_by_time ON plan_history (time);
-PRAGMA user_version = 1;
-"""
-
-
-def test_file_of_version_1_is_upgraded_with_its_records(tmp_path):
-    path, now = tmp_path / "history.db", time.time()
-    with sqlite3.connect(path) as connection:
-        connection.executescript(OLD_SCHEMA)
-        row = ("ada", "a" * 16, "planned", None, "single-action", "m", 1.0, now, '[[1,"blog.draft","f"]]')
-        connection.execute("INSERT INTO plan_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    connection.close()
-    store = SqliteStore(str(path), 30.0)
-    (record,) = store.plans("ada")
-    expected = PlanRecord(
-        caller="ada", intent_sha="a" * 16, outcome="planned", complexity="single-action", model="m", duration_s=1.0,
-        time=now, steps=(RecordedStep(1, "blog.draft", "f"),), id=record.id,
-    )  # fmt: skip
-    assert record == expected
-    assert list(store.weights("ada", "a" * 16, (), now)) == ["blog.draft"]
-    store.close()
-    again = SqliteStore(str(path), 30.0)
-    assert again.plans("ada") == (record,)
-    again.close()
-
-
-def test_newer_schema_is_an_error_that_names_both_versions(tmp_path):
-    path = tmp_path / "history.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 9")
-    connection.close()
-    with pytest.raises(ValueError, match="version 9, and this release knows up to 3"):
-        SqliteStore(str(path), 30.0)
-
-
-def test_newer_schema_in_postgres_is_an_error(postgres, empty_postgres):
-    PostgresStore(empty_postgres, 30.0).close()
-    table = f"{postgres[2]}.history_schema"
-    postgres[1].execute(f"UPDATE {table} SET version = 9")
-    try:
-        with pytest.raises(ValueError, match="version 9"):
-            PostgresStore(empty_postgres, 30.0)
-    finally:
-        postgres[1].execute(f"UPDATE {table} SET version = 2")
-
-
-def test_newer_version_in_redis_is_an_error(redis_url):
-    import redis
-
-    client = redis.Redis.from_url(REDIS_URL)
-    client.set(f"{redis_url.rpartition('=')[2]}:version", 9)
-    client.close()
-    with pytest.raises(ValueError, match="versions up to 1"):
-        RedisStore(redis_url, 30.0)
+# -- rows ------------------------------------------------------------------------------------------
 
 
 def test_rows_are_plain_data_that_json_can_represent():

@@ -1,4 +1,4 @@
-"""The exceptions of the HTTP libraries, and what the provider kit makes of those of transports: every one has its class."""
+"""The exceptions of HTTP libraries, and the failures that providers make of those of transports: each has its class."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ from helmdeck_core import Cancelled, ConfigError, PackError, RunProgram
 from helmdeck_runs import RecordsError, Run, RunState, StepFailedError, StepRecord, UnsupportedError, runs_of
 from helmdeck_runs.engines import database, records
 from helmdeck_runs.pipelines.start import make_run, resumed
+from helmdeck_storage import PurgeSchedule
 from helmdeck_testing import plugin_with
+from tests.databases_support import postgres_schema
 from tests.helmdeck_runs.pipelines_support import CHAIN, NUMBER, TEXT, deck_of, pack_of
 
 POSTGRES_URL = os.environ.get("HELMDECK_TEST_POSTGRES_URL", "postgresql://postgres@localhost:5432/postgres")
@@ -131,15 +133,10 @@ def bench(request, tmp_path_factory):
 
 
 def test_postgresql_records_do_not_wait_for_the_disk():
-    psycopg = pytest.importorskip("psycopg")
-    rows = database.Database(POSTGRES_URL, ())
-    try:
-        with psycopg.connect(POSTGRES_URL, connect_timeout=2):
-            pass
-    except psycopg.OperationalError as exc:
-        pytest.skip(f"no PostgreSQL at HELMDECK_TEST_POSTGRES_URL or its default: {exc}")
-    settings = rows.submit(lambda session: session.rows("SHOW synchronous_commit")).result(60)
-    rows.close()
+    with postgres_schema() as (url, _, _):
+        rows = database.RunsDatabase(url, records.SCHEMA)
+        settings = rows.submit(lambda session: session.rows("SHOW synchronous_commit")).result()
+        rows.close()
     assert settings == [("off",)]
 
 
@@ -350,7 +347,7 @@ def test_a_thousand_concurrent_runs_have_one_record_each(tmp_path):
 
 def test_in_memory_only_the_newest_records_are_kept(monkeypatch):
     monkeypatch.setattr(records, "KEPT_IN_MEMORY", 3)
-    monkeypatch.setattr(records, "PURGE_EVERY", 2)
+    monkeypatch.setattr(records, "PurgeSchedule", lambda: PurgeSchedule(2))
 
     async def check():
         async with deck_of({"chain": CHAIN}) as deck:

@@ -13,9 +13,10 @@ import pytest
 from helmdeck_core import Catalog
 from helmdeck_selection.lexical.index import stored
 from helmdeck_selection.lexical.index.postings import Postings
-from helmdeck_selection.lexical.index.stored import cache_folder, stored_postings
+from helmdeck_selection.lexical.index.stored import stored_postings
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
+from helmdeck_storage import cache_directory
 
 REQUEST = "find the orders of last week and send a message"
 
@@ -51,7 +52,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def files() -> list[Path]:
-    return sorted(cache_folder().iterdir())
+    return sorted(cache_directory("lexical").iterdir())
 
 
 def test_an_unchanged_catalog_is_indexed_once(builds: list[int]) -> None:
@@ -98,7 +99,7 @@ def test_a_truncated_file_is_ignored(builds: list[int]) -> None:
 def test_files_are_readable_by_their_owner_only() -> None:
     LexicalIndex(Catalog.from_data(entries(), "test"), stored=True)
     assert [stat.S_IMODE(path.stat().st_mode) for path in files()] == [0o600]
-    assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
+    assert stat.S_IMODE(cache_directory("lexical").stat().st_mode) == 0o700
 
 
 def test_a_directory_that_cannot_be_written_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -117,4 +118,4 @@ def test_old_files_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_small_catalogs_are_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "_MIN_ENTRIES", 2_000)
     LexicalIndex(Catalog.from_data(entries(), "test"), stored=True)
-    assert not cache_folder().exists()
+    assert not cache_directory("lexical").exists()

@@ -1,4 +1,4 @@
-"""The test kit's recorder, contributed values and stub provider."""
+"""Recorders, contributed values and the stub provider of ``helmdeck_testing``."""
 
 from __future__ import annotations
 

@@ -61,7 +61,11 @@ OTHERS_COMMANDS = {"acme sync", "acme", "catalog stats"}
 HAND_WRITTEN = generate.written_by_hand()
 PAGES = [
     *sorted(DOCS.rglob("*.md")),
-    *(path for name in ("README.md", "CHANGELOG.md", "hookspecs.md") if (path := ROOT / name).is_file()),
+    *(
+        path
+        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "hookspecs.md")
+        if (path := ROOT / name).is_file()
+    ),
     *sorted(ROOT.glob("contrib_*/*/README.md")),
     *sorted(ROOT.glob("benchmarks/*.md")),
 ]

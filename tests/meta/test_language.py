@@ -22,7 +22,6 @@ PATHS = (
     "benchmarks/*.md",
     "benchmarks/**/*.py",
     "helmdeck_core/**/*.py",
-    "helmdeck_core/**/*.py",
     "plugins/*/**/*.py",
     "contrib_*/*/README.md",
     "contrib_*/*/src/**/*.py",

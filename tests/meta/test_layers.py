@@ -32,17 +32,18 @@ CLI_NAMES = set(
 
 ARROWS = {
     "helmdeck_language": set(),
+    "helmdeck_storage": set(),
     "helmdeck_reading": set(),
     "helmdeck_recovery": set(),
     "helmdeck_providers": set(),
-    "helmdeck_selection": {"helmdeck_language", "helmdeck_providers"},
+    "helmdeck_selection": {"helmdeck_language", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_planner": {"helmdeck_language", "helmdeck_reading", "helmdeck_selection"},
-    "helmdeck_cli": {"helmdeck_providers", "helmdeck_selection"},
-    "helmdeck_history": {"helmdeck_cli"},
-    "helmdeck_telemetry": set(),
-    "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers"},
+    "helmdeck_cli": {"helmdeck_providers", "helmdeck_selection", "helmdeck_storage"},
+    "helmdeck_history": {"helmdeck_cli", "helmdeck_storage"},
+    "helmdeck_telemetry": {"helmdeck_storage"},
+    "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history"},
-    "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers"},
+    "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_testing": {"helmdeck_history", "helmdeck_providers"},
 }
 """What each package imports besides the core; a new arrow is a decision, and is drawn on ``docs/reference/packages.md``."""
@@ -142,6 +143,14 @@ def test_packages_use_only_what_other_packages_export():
             elif parts[0] in packages:
                 assert len(parts) == 2, f"{name} is not public"
                 assert parts[1] in importlib.import_module(parts[0]).__all__, f"{name} is not exported"
+
+
+DRIVERS = {"sqlite3", "psycopg", "psycopg_pool", "redis", "sqlalchemy"}
+
+
+def test_only_storage_imports_the_drivers_of_databases():
+    found = {package_of(base, path) for base, path in FILES if DRIVERS & {parts[0] for parts in imports(path)}}
+    assert found == {"helmdeck_storage"}
 
 
 WIRE_FORMATS = sorted((ROOT / "plugins" / "helmdeck_providers" / "wire_formats").glob("*/__init__.py"))

@@ -150,7 +150,9 @@ def _check_file(subject: str, target: str) -> Iterator[Finding]:
             f"chmod u+rw {path}, or use another path",
         )
         return
-    if problem := _database_problem(path):
+    from helmdeck_storage import sqlite_problem
+
+    if problem := sqlite_problem(path):
         yield fail("store", subject, f"{path}: {problem}", "move the file away; a new one is created")
         return
     mode = stat.S_IMODE(path.stat().st_mode)
@@ -158,16 +160,3 @@ def _check_file(subject: str, target: str) -> Iterator[Finding]:
         yield warn("store", subject, f"other users may access {path} (mode {mode:o})", f"chmod 600 {path}*")
     else:
         yield ok("store", subject, f"{path}, {path.stat().st_size:,} bytes")
-
-
-def _database_problem(path: Path) -> str:
-    import sqlite3
-
-    connection = sqlite3.connect(path, timeout=1.0)
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as exc:
-        return str(exc)
-    finally:
-        connection.close()
-    return ""

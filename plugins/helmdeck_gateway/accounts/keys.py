@@ -21,7 +21,8 @@ import attrs
 from helmdeck_gateway.accounts.principals import Authoriser, Principal, key_of
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.records import KeyRecord
-from helmdeck_gateway.stores.store import KeyStore, StoreError
+from helmdeck_gateway.stores.store import KeyStore
+from helmdeck_storage import StorageError
 
 T = TypeVar("T")
 
@@ -127,11 +128,11 @@ class StoredKeys:
 async def _answered(lookup: Awaitable[T]) -> T:
     try:
         return await lookup
-    except StoreError as exc:
+    except StorageError as exc:
         raise unavailable(exc) from exc
 
 
-def unavailable(error: StoreError) -> Problem:
+def unavailable(error: StorageError) -> Problem:
     """Return the error for a request that cannot be checked; without its store, a gateway with keys serves no client."""
     return Problem(
         message=f"the gateway cannot check the limits of the key: {error}",

@@ -18,7 +18,8 @@ from helmdeck_gateway.accounts.keys import unavailable, utc
 from helmdeck_gateway.accounts.request_costs import Pricing, Spend, utf8_size
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.records import KeyRecord, Open, Refusal, to_nusd, to_usd
-from helmdeck_gateway.stores.store import AccountStore, StoreError
+from helmdeck_gateway.stores.store import AccountStore
+from helmdeck_storage import StorageError
 
 LEASE_S: Final = 60.0
 """Seconds after which the calls of a killed worker count as spent and free their places."""
@@ -81,12 +82,12 @@ class Ledger:
             )  # fmt: skip
         store = self._find_store()
         if store is None:
-            raise unavailable(StoreError("no store is configured"))
+            raise unavailable(StorageError("no store is configured"))
         booking = Booking(self, store, key, tokens, max_tokens)
         booking.hold(model)
         try:
             result = await store.admit(key.id, booking.call_id, key.limits, booking.held_nusd, LEASE_S)
-        except StoreError as exc:
+        except StorageError as exc:
             raise unavailable(exc) from exc
         except asyncio.CancelledError:
             booking.close()  # it may have been admitted
@@ -191,7 +192,7 @@ class Booking:
         try:
             async with asyncio.timeout(SETTLE_S):
                 await self._book(cost)
-        except (StoreError, TimeoutError):
+        except (StorageError, TimeoutError):
             self._ledger.in_background(self._book_later(cost))
         except asyncio.CancelledError:
             self._ledger.in_background(self._book_later(cost, is_now=True))
@@ -215,12 +216,12 @@ class Booking:
         self._ledger.settled(self, cost)
 
     async def _book_later(self, cost: int, *, is_now: bool = False) -> None:
-        failure: StoreError | None = None
+        failure: StorageError | None = None
         for pause_s in (0.0, *RETRIES_S) if is_now else RETRIES_S:
             await asyncio.sleep(pause_s)
             try:
                 await self._book(cost)
-            except StoreError as exc:
+            except StorageError as exc:
                 failure = exc
             else:
                 return

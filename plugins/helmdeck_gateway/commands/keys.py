@@ -358,7 +358,8 @@ def _with_store(
 ) -> Any:
     """Run an action on the configured store; ``None`` if it only reads and there is no store yet."""
     from helmdeck_gateway.settings import GatewaySettings
-    from helmdeck_gateway.stores import StoreError, default_path, open_store
+    from helmdeck_gateway.stores import default_path, open_store
+    from helmdeck_storage import StorageError
 
     url = GatewaySettings.read(read_config(arguments).config.gateway).store_url()
     if url is None and is_read and not default_path().exists():
@@ -373,7 +374,7 @@ def _with_store(
 
     try:
         return asyncio.run(run())
-    except StoreError as exc:
+    except StorageError as exc:
         raise UsageError(f"{exc}; [gateway] store names the store") from exc
 
 

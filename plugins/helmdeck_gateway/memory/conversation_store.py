@@ -10,7 +10,8 @@ import msgspec
 
 from helmdeck_core.log import logger
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.stores.store import DocumentStore, StoreError
+from helmdeck_gateway.stores.store import DocumentStore
+from helmdeck_storage import StorageError
 
 ANSWER_S: Final = 2.0
 """Seconds that the store may take; a call does not wait longer for what it can do without."""
@@ -44,7 +45,7 @@ class ConversationStore:
         try:
             async with asyncio.timeout(ANSWER_S):
                 await self._store.put(kind, key, owner, _encode(value), self._ttl_s)
-        except (StoreError, TimeoutError, TypeError, UnicodeEncodeError) as exc:
+        except (StorageError, TimeoutError, TypeError, UnicodeEncodeError) as exc:
             self._failed(kind, exc)
 
     async def find(self, kind: str, key: str, owner: str, *, unknown: Any = None) -> Any:
@@ -55,14 +56,14 @@ class ConversationStore:
         try:
             async with asyncio.timeout(ANSWER_S):
                 return await self.read(kind, key, owner)
-        except (StoreError, TimeoutError) as exc:
+        except (StorageError, TimeoutError) as exc:
             self._failed(kind, exc)
             return unknown
 
     async def read(self, kind: str, key: str, owner: str) -> Any:
         """Return a value; ``None`` if it is not stored.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         data = await self._store.get(kind, key, owner)
         return None if data is None else _decode(data)
@@ -70,7 +71,7 @@ class ConversationStore:
     async def forget(self, kind: str, key: str, owner: str) -> bool:
         """Delete a value; return whether it was stored.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         return await self._store.delete(kind, key, owner)
 

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core import ChatResponse, ImagePart, Message, Role, TextPart, ToolCall
 from helmdeck_gateway.memory.conversation_store import ConversationStore
 from helmdeck_gateway.problems import Problem
-from helmdeck_gateway.stores.store import StoreError
+from helmdeck_storage import StorageError
 
 KIND: Final = "response"
 
@@ -45,7 +45,7 @@ class ResponseStore:
         """
         try:
             value = await self._store.read(KIND, response_id, caller)
-        except StoreError as exc:
+        except StorageError as exc:
             raise _unavailable(exc) from exc
         if value is None:
             return None
@@ -58,11 +58,11 @@ class ResponseStore:
         """
         try:
             return await self._store.forget(KIND, response_id, caller)
-        except StoreError as exc:
+        except StorageError as exc:
             raise _unavailable(exc) from exc
 
 
-def _unavailable(error: StoreError) -> Problem:
+def _unavailable(error: StorageError) -> Problem:
     return Problem(
         message=f"stored responses are not available: {error}",
         status=503,

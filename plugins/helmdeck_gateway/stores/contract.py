@@ -22,7 +22,8 @@ from typing import Any
 import pytest
 
 from helmdeck_gateway.stores.records import LOST_S, NANO, Admission, KeyRecord, Limits, Open, Period, Refusal
-from helmdeck_gateway.stores.store import MAX_DOCUMENT_BYTES, StoreError
+from helmdeck_gateway.stores.store import MAX_DOCUMENT_BYTES
+from helmdeck_storage import StorageError
 
 OpenStore = Callable[..., Any]
 ODD_KEYS = ("", "a:b", "{x}", "*", "%", "a\0b", "ünï", "a'b\"; --", "\ud800", "x" * 10_000)
@@ -136,7 +137,7 @@ class GatewayStoreContract:
 
     def test_document_beyond_the_size_limit_is_refused(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
-            with pytest.raises(StoreError, match="is not stored"):
+            with pytest.raises(StorageError, match="is not stored"):
                 await store.put("response", "r1", "ada", bytes(MAX_DOCUMENT_BYTES + 1), 60)
 
         use(run)

@@ -5,9 +5,9 @@ Every function locks the account first, so two of them never wait for each other
 
 from __future__ import annotations
 
-from typing import Final, LiteralString
+from typing import Final
 
-TABLES: Final[tuple[LiteralString, ...]] = (
+TABLES: Final = (
     """CREATE TABLE gateway_keys (
         name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, record TEXT NOT NULL)""",
     # With free space in each page, an update rewrites no index.
@@ -183,15 +183,15 @@ TABLES: Final[tuple[LiteralString, ...]] = (
 )
 
 INSERT_KEY: Final = """
-INSERT INTO gateway_keys (digest, version, record, name) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING 1"""
+INSERT INTO gateway_keys (digest, version, record, name) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1"""
 UPDATE_KEY: Final = """
-UPDATE gateway_keys SET digest = %s, version = %s, record = %s WHERE name = %s AND version = %s RETURNING 1"""
-FIND_KEY: Final = "SELECT record FROM gateway_keys WHERE digest = %s"
+UPDATE gateway_keys SET digest = ?, version = ?, record = ? WHERE name = ? AND version = ? RETURNING 1"""
+FIND_KEY: Final = "SELECT record FROM gateway_keys WHERE digest = ?"
 LIST_KEYS: Final = 'SELECT record FROM gateway_keys ORDER BY name COLLATE "C"'
 ADMIT: Final = """
 SELECT o_limit, o_retry, o_spent, o_held FROM gateway_admit(
-%s, %s, %s::float8, %s::float8, %s::bigint, %s::integer, %s::float8, %s::integer, %s::bigint, %s::bigint)"""
-RENEW: Final = "SELECT gateway_renew(%s, %s::text[], %s::bigint[], %s::float8, %s::float8)"
-SETTLE: Final = "SELECT gateway_settle(%s, %s, %s::bigint, %s::integer)"
+?, ?, ?::float8, ?::float8, ?::bigint, ?::integer, ?::float8, ?::integer, ?::bigint, ?::bigint)"""
+RENEW: Final = "SELECT gateway_renew(?, ?::text[], ?::bigint[], ?::float8, ?::float8)"
+SETTLE: Final = "SELECT gateway_settle(?, ?, ?::bigint, ?::integer)"
 USAGE: Final = """
-SELECT o_under_way, o_spent, o_held, o_requests, o_refused, o_unpriced FROM gateway_usage(%s, %s::float8)"""
+SELECT o_under_way, o_spent, o_held, o_requests, o_refused, o_unpriced FROM gateway_usage(?, ?::float8)"""

@@ -6,14 +6,11 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-import redis
-import redis.asyncio
-
 from helmdeck_gateway.stores import redis_accounts as accounts
 from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Period, Refusal, Usage
-from helmdeck_gateway.stores.store import MAX_DOCUMENTS, StoreError, checked, document_id
+from helmdeck_gateway.stores.store import MAX_DOCUMENTS, checked, document_id
+from helmdeck_storage import AsyncRedisServer
 
-TIMEOUT_S: Final = 5.0
 PREFIX: Final = "helmdeck:gateway"
 
 # KEYS: the document, the index of its kind. ARGV: data, milliseconds, maximum, prefix of documents, id.
@@ -39,15 +36,15 @@ if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KE
 class RedisStore:
     """The state of a gateway in a Redis database; all clocks are the server's.
 
-    :param url: ``redis://USER:PASSWORD@HOST:PORT/DATABASE``.
+    :param url: ``redis://USER:PASSWORD@HOST:PORT/DATABASE``; the query parameter ``prefix`` sets the prefix of all keys.
+    :raises ValueError: the URL is malformed.
     """
 
-    def __init__(self, url: str, *, prefix: str = PREFIX, max_documents: int = MAX_DOCUMENTS) -> None:
-        self._prefix = prefix
+    def __init__(self, url: str, *, max_documents: int = MAX_DOCUMENTS) -> None:
+        self._server = AsyncRedisServer(url, "gateway", PREFIX)
+        self._prefix = self._server.prefix
         self._max_documents = max_documents
-        self._client: Any = redis.asyncio.Redis.from_url(
-            url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S, health_check_interval=30
-        )
+        self._client = self._server.client
         script = self._client.register_script
         self._put = script(_PUT)
         self._save_key, self._find_key = script(accounts.SAVE_KEY), script(accounts.FIND_KEY)
@@ -59,39 +56,40 @@ class RedisStore:
         name = document_id(kind, key, owner)
         place = self._documents(kind)
         arguments = (checked(data), math.ceil(ttl_s * 1_000), self._max_documents, f"{place}:", name)
-        await self._tried(lambda: self._put(keys=(f"{place}:{name}", place), args=arguments))
+        async with self._server.errors():
+            await self._put(keys=(f"{place}:{name}", place), args=arguments)
 
     async def get(self, kind: str, key: str, owner: str) -> bytes | None:
         """Implement ``DocumentStore.get``."""
         name = f"{self._documents(kind)}:{document_id(kind, key, owner)}"
-        data: bytes | None = await self._tried(lambda: self._client.get(name))
+        async with self._server.errors():
+            data: bytes | None = await self._client.get(name)
         return data
 
     async def delete(self, kind: str, key: str, owner: str) -> bool:
         """Implement ``DocumentStore.delete``."""
         place, name = self._documents(kind), document_id(kind, key, owner)
-
-        async def remove() -> Any:
-            async with self._client.pipeline(transaction=True) as pipe:
-                pipe.delete(f"{place}:{name}").zrem(place, name)
-                return await pipe.execute()
-
-        counts: Sequence[int] = await self._tried(remove)
+        async with self._server.errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.delete(f"{place}:{name}").zrem(place, name)
+            counts: Sequence[int] = await pipe.execute()
         return counts[0] > 0
 
     async def save_key(self, record: KeyRecord) -> bool:
         """Implement ``KeyStore.save_key``."""
         arguments = (record.name, record.version, record.digest, record.to_json())
-        return bool(await self._tried(lambda: self._save_key(keys=self._keys, args=arguments)))
+        async with self._server.errors():
+            return bool(await self._save_key(keys=self._keys, args=arguments))
 
     async def find_key(self, digest: str) -> KeyRecord | None:
         """Implement ``KeyStore.find_key``."""
-        text: bytes | None = await self._tried(lambda: self._find_key(keys=self._keys, args=(digest,)))
+        async with self._server.errors():
+            text: bytes | None = await self._find_key(keys=self._keys, args=(digest,))
         return KeyRecord.from_json(text) if text is not None else None
 
     async def list_keys(self) -> Sequence[KeyRecord]:
         """Implement ``KeyStore.list_keys``."""
-        texts = await self._tried(lambda: self._client.hvals(self._keys[0]))
+        async with self._server.errors():
+            texts = await self._client.hvals(self._keys[0])
         return sorted((KeyRecord.from_json(text) for text in texts), key=lambda record: record.name)
 
     async def admit(
@@ -126,7 +124,8 @@ class RedisStore:
         # The braces keep the keys of an account on one node of a cluster.
         keys = [f"{self._prefix}:{{{account}}}:{name}" for name in names]
         arguments = ["" if value is None else value for value in values]
-        return await self._tried(lambda: script(keys=keys, args=arguments))
+        async with self._server.errors():
+            return await script(keys=keys, args=arguments)
 
     @property
     def _keys(self) -> Sequence[str]:
@@ -134,29 +133,13 @@ class RedisStore:
 
     async def aclose(self) -> None:
         """Close all connections; a later use opens them again."""
-        await self._client.aclose()
+        await self._server.aclose()
 
     def _documents(self, kind: str) -> str:
         # The braces keep the keys of a kind on one node of a cluster.
         return f"{self._prefix}:{{documents:{kind}}}"
 
-    async def _tried(self, action: Callable[[], Awaitable[Any]]) -> Any:
-        """Run an action, which is repeated once after a lost connection: every action of the store may run twice."""
-        for is_last in (False, True):
-            try:
-                return await action()
-            except (redis.ConnectionError, redis.TimeoutError, OSError) as exc:
-                if is_last:
-                    raise StoreError(_detail(exc)) from None
-            except redis.RedisError as exc:
-                raise StoreError(_detail(exc)) from None
-        raise AssertionError
-
 
 def _period(row: Sequence[int]) -> Period:
     spent, held, requests, refused, unpriced = row
     return Period(spent_nusd=spent, held_nusd=held, requests=requests, refused=refused, unpriced=unpriced)
-
-
-def _detail(exc: BaseException) -> str:
-    return f"the Redis store failed: {type(exc).__name__}: {str(exc)[:200]}"

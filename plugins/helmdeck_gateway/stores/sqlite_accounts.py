@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -21,6 +20,7 @@ from helmdeck_gateway.stores.records import (
     periods,
     seconds_left,
 )
+from helmdeck_storage import Session
 
 TABLES: Final = (
     """CREATE TABLE gateway_keys (
@@ -44,30 +44,30 @@ _ROW: Final = "SELECT spent, held, requests, refused, unpriced FROM gateway_spen
 _NO_ROW: Final = (0, 0, 0, 0, 0)
 
 
-def save_key(connection: sqlite3.Connection, record: KeyRecord) -> bool:
+def save_key(session: Session, record: KeyRecord) -> bool:
     """Implement ``KeyStore.save_key``."""
     values = (record.digest, record.version, record.to_json(), record.name)
     if record.version > 1:
         statement = "UPDATE gateway_keys SET digest = ?, version = ?, record = ? WHERE name = ? AND version = ?"
-        return connection.execute(statement, (*values, record.version - 1)).rowcount == 1
+        return session.change(statement, (*values, record.version - 1)) == 1
     statement = "INSERT INTO gateway_keys (digest, version, record, name) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-    return connection.execute(statement, values).rowcount == 1
+    return session.change(statement, values) == 1
 
 
-def find_key(connection: sqlite3.Connection, digest: str) -> KeyRecord | None:
+def find_key(session: Session, digest: str) -> KeyRecord | None:
     """Implement ``KeyStore.find_key``."""
-    row = connection.execute("SELECT record FROM gateway_keys WHERE digest = ?", (digest,)).fetchone()
+    row = session.row("SELECT record FROM gateway_keys WHERE digest = ?", (digest,))
     return KeyRecord.from_json(row[0]) if row is not None else None
 
 
-def list_keys(connection: sqlite3.Connection) -> Sequence[KeyRecord]:
+def list_keys(session: Session) -> Sequence[KeyRecord]:
     """Implement ``KeyStore.list_keys``."""
-    rows = connection.execute("SELECT record FROM gateway_keys ORDER BY name").fetchall()
+    rows = session.rows("SELECT record FROM gateway_keys ORDER BY name")
     return [KeyRecord.from_json(text) for (text,) in rows]
 
 
 def admit(
-    connection: sqlite3.Connection,
+    session: Session,
     account: str,
     call_id: str,
     limits: Limits,
@@ -77,41 +77,41 @@ def admit(
 ) -> Admission | Refusal:
     """Implement ``AccountStore.admit``."""
     now = time.time() if now_s is None else now_s
-    _sweep(connection, account, now)
-    known = connection.execute("SELECT 1 FROM gateway_calls WHERE account = ? AND call = ?", (account, call_id))
-    if known.fetchone() is not None:
+    _sweep(session, account, now)
+    known = session.row("SELECT 1 FROM gateway_calls WHERE account = ? AND call = ?", (account, call_id))
+    if known is not None:
         return Admission()
     day, month = periods(now)
-    under_way, count = _account(connection, account)
-    refusal = _refusal(connection, account, limits, (day, month), under_way, now)
+    under_way, count = _account(session, account)
+    refusal = _refusal(session, account, limits, (day, month), under_way, now)
     start = None
     if refusal is None and limits.rate is not None:
         statement = "SELECT start_s FROM gateway_starts WHERE account = ? AND place = ?"
-        start = connection.execute(statement, (account, count % limits.rate)).fetchone()
+        start = session.row(statement, (account, count % limits.rate))
         if start is not None and start[0] > now - limits.window_s:
             refusal = Refusal(limit="rate", retry_after_s=start[0] + limits.window_s - now)
     if refusal is not None:
         for period in (day, month):
-            _add(connection, account, period, refused=1)
+            _add(session, account, period, refused=1)
         return refusal
     if limits.rate is not None:
         statement = "INSERT OR REPLACE INTO gateway_starts (account, place, start_s) VALUES (?, ?, ?)"
-        connection.execute(statement, (account, count % limits.rate, now))
-    connection.execute(
+        session.change(statement, (account, count % limits.rate, now))
+    session.change(
         "INSERT OR REPLACE INTO gateway_accounts (account, under_way, count) VALUES (?, ?, ?)",
         (account, under_way + 1, count + 1),
     )
-    connection.execute(
+    session.change(
         "INSERT INTO gateway_calls (account, call, until_s, held, day, month, is_open) VALUES (?, ?, ?, ?, ?, ?, 1)",
         (account, call_id, now + lease_s, held, day, month),
     )
     for period in (day, month):
-        _add(connection, account, period, held=held, requests=1)
+        _add(session, account, period, held=held, requests=1)
     return Admission()
 
 
 def _refusal(
-    connection: sqlite3.Connection,
+    session: Session,
     account: str,
     limits: Limits,
     places: tuple[str, str],
@@ -126,7 +126,7 @@ def _refusal(
     for name, most, period, seconds in spend:
         if most is None:
             continue
-        spent, held, *_ = connection.execute(_ROW, (account, period)).fetchone() or _NO_ROW
+        spent, held, *_ = session.row(_ROW, (account, period)) or _NO_ROW
         if spent + held >= most:
             wait_s = seconds if spent >= most else min(RETRY_S, seconds)
             return Refusal(limit=name, retry_after_s=wait_s, spent_nusd=spent, held_nusd=held)
@@ -135,52 +135,50 @@ def _refusal(
     return None
 
 
-def renew(
-    connection: sqlite3.Connection, account: str, calls: Sequence[Open], lease_s: float, now_s: float | None
-) -> None:
+def renew(session: Session, account: str, calls: Sequence[Open], lease_s: float, now_s: float | None) -> None:
     """Implement ``AccountStore.renew``."""
     now = time.time() if now_s is None else now_s
-    _sweep(connection, account, now)
+    _sweep(session, account, now)
     for call in calls:
         statement = "SELECT held, day, month, is_open FROM gateway_calls WHERE account = ? AND call = ?"
-        row = connection.execute(statement, (account, call.call_id)).fetchone()
+        row = session.row(statement, (account, call.call_id))
         if row is None:
             continue
         held, *places, is_open = row
         more = max(0, call.held_nusd - held)
         until_s = now + lease_s if is_open else None
-        connection.execute(
+        session.change(
             """UPDATE gateway_calls SET held = held + ?, until_s = coalesce(?, until_s)
             WHERE account = ? AND call = ?""",
             (more, until_s, account, call.call_id),
         )
         for period in places if more else ():
-            _add(connection, account, period, **{"held" if is_open else "spent": more})
+            _add(session, account, period, **{"held" if is_open else "spent": more})
 
 
-def settle(connection: sqlite3.Connection, account: str, call_id: str, cost: int, unpriced: int) -> bool:
+def settle(session: Session, account: str, call_id: str, cost: int, unpriced: int) -> bool:
     """Implement ``AccountStore.settle``."""
     statement = "DELETE FROM gateway_calls WHERE account = ? AND call = ? RETURNING held, day, month, is_open"
-    rows = connection.execute(statement, (account, call_id)).fetchall()
+    rows = session.rows(statement, (account, call_id))
     if not rows:
         return False
     held, *places, is_open = rows[0]
     for period in places:
         if is_open:
-            _add(connection, account, period, spent=cost, held=-held, unpriced=unpriced)
+            _add(session, account, period, spent=cost, held=-held, unpriced=unpriced)
         else:
-            _add(connection, account, period, spent=cost - held, unpriced=unpriced)
+            _add(session, account, period, spent=cost - held, unpriced=unpriced)
     if is_open:
-        connection.execute("UPDATE gateway_accounts SET under_way = under_way - 1 WHERE account = ?", (account,))
+        session.change("UPDATE gateway_accounts SET under_way = under_way - 1 WHERE account = ?", (account,))
     return True
 
 
-def usage(connection: sqlite3.Connection, account: str, now_s: float | None) -> Usage:
+def usage(session: Session, account: str, now_s: float | None) -> Usage:
     """Implement ``AccountStore.usage``."""
     now = time.time() if now_s is None else now_s
-    _sweep(connection, account, now)
-    rows = [connection.execute(_ROW, (account, period)).fetchone() or _NO_ROW for period in periods(now)]
-    return Usage(day=period_of(rows[0]), month=period_of(rows[1]), under_way=_account(connection, account)[0])
+    _sweep(session, account, now)
+    rows = [session.row(_ROW, (account, period)) or _NO_ROW for period in periods(now)]
+    return Usage(day=period_of(rows[0]), month=period_of(rows[1]), under_way=_account(session, account)[0])
 
 
 def period_of(row: Sequence[int]) -> Period:
@@ -189,15 +187,15 @@ def period_of(row: Sequence[int]) -> Period:
     return Period(spent_nusd=spent, held_nusd=held, requests=requests, refused=refused, unpriced=unpriced)
 
 
-def _account(connection: sqlite3.Connection, account: str) -> tuple[int, int]:
+def _account(session: Session, account: str) -> tuple[int, int]:
     """Calls under way, and the number of all admitted calls."""
     statement = "SELECT under_way, count FROM gateway_accounts WHERE account = ?"
-    row: tuple[int, int] | None = connection.execute(statement, (account,)).fetchone()
+    row: tuple[int, int] | None = session.row(statement, (account,))
     return row or (0, 0)
 
 
 def _add(
-    connection: sqlite3.Connection,
+    session: Session,
     account: str,
     period: str,
     *,
@@ -207,7 +205,7 @@ def _add(
     refused: int = 0,
     unpriced: int = 0,
 ) -> None:
-    connection.execute(
+    session.change(
         """INSERT INTO gateway_spend (account, period, spent, held, requests, refused, unpriced) VALUES (?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET spent = spent + excluded.spent, held = held + excluded.held,
         requests = requests + excluded.requests, refused = refused + excluded.refused,
@@ -216,13 +214,13 @@ def _add(
     )
 
 
-def _sweep(connection: sqlite3.Connection, account: str, now: float) -> None:
+def _sweep(session: Session, account: str, now: float) -> None:
     """Count what calls hold whose leases have ended as spent."""
     statement = "SELECT call, held, day, month FROM gateway_calls WHERE account = ? AND is_open = 1 AND until_s <= ?"
-    for call, held, *places in connection.execute(statement, (account, now)).fetchall():
+    for call, held, *places in session.rows(statement, (account, now)):
         for period in places:
-            _add(connection, account, period, spent=held, held=-held)
-        connection.execute("UPDATE gateway_calls SET is_open = 0 WHERE account = ? AND call = ?", (account, call))
-        connection.execute("UPDATE gateway_accounts SET under_way = under_way - 1 WHERE account = ?", (account,))
+            _add(session, account, period, spent=held, held=-held)
+        session.change("UPDATE gateway_calls SET is_open = 0 WHERE account = ? AND call = ?", (account, call))
+        session.change("UPDATE gateway_accounts SET under_way = under_way - 1 WHERE account = ?", (account,))
     statement = "DELETE FROM gateway_calls WHERE account = ? AND is_open = 0 AND until_s <= ?"
-    connection.execute(statement, (account, now - LOST_S))
+    session.change(statement, (account, now - LOST_S))

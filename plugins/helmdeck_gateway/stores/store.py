@@ -10,26 +10,14 @@ import hashlib
 from collections.abc import Sequence
 from typing import Protocol
 
-import attrs
-
-from helmdeck_core import HelmdeckError
 from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Refusal, Usage
+from helmdeck_storage import StorageError
 
 MAX_DOCUMENTS = 10_000
 """Documents that are kept of each kind; the oldest ones are removed first."""
 
 MAX_DOCUMENT_BYTES = 8_000_000
 """A larger document is not stored."""
-
-
-@attrs.frozen
-class StoreError(HelmdeckError):
-    """The store cannot be opened or does not answer; the message has neither URL nor password."""
-
-    detail: str
-
-    def __str__(self) -> str:
-        return self.detail
 
 
 class DocumentStore(Protocol):
@@ -44,21 +32,21 @@ class DocumentStore(Protocol):
         :param kind: a short constant, such as ``response``.
         :param key: any string; keys may come from clients.
         :param ttl_s: seconds after which the document is gone.
-        :raises StoreError: the store does not answer, or the document is larger than ``MAX_DOCUMENT_BYTES``.
+        :raises StorageError: the store does not answer, or the document is larger than ``MAX_DOCUMENT_BYTES``.
         """
         ...
 
     async def get(self, kind: str, key: str, owner: str) -> bytes | None:
         """Return a document; ``None`` if the owner has none under the key.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
     async def delete(self, kind: str, key: str, owner: str) -> bool:
         """Delete a document; return whether there was one.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
@@ -70,21 +58,21 @@ class KeyStore(Protocol):
         """Store a key in place of the previous version of its name.
 
         :returns: ``False``, and nothing is stored, if the stored version is not ``record.version - 1`` (0: no key of the name).
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
     async def find_key(self, digest: str) -> KeyRecord | None:
         """Return the key with the digest, revoked or not.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
     async def list_keys(self) -> Sequence[KeyRecord]:
         """Return all keys by name, revoked ones included.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
@@ -109,14 +97,14 @@ class AccountStore(Protocol):
         :param held_nusd: an upper estimate of the cost in nano US dollars.
         :param lease_s: seconds until the call counts as lost, unless it is renewed.
         :param now_s: seconds since 1970; by default the clock of the store.
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
     async def renew(self, account: str, calls: Sequence[Open], lease_s: float, *, now_s: float | None = None) -> None:
         """Renew the leases of calls that are under way, and raise the held amounts where they are lower than the given ones.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
@@ -125,14 +113,14 @@ class AccountStore(Protocol):
 
         :param unpriced: the price of a model is unknown, so the cost is too low.
         :returns: whether the call was not settled yet. A call whose lease had ended is corrected.
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Return what an account has used.
 
-        :raises StoreError: the store does not answer.
+        :raises StorageError: the store does not answer.
         """
         ...
 
@@ -153,8 +141,10 @@ def document_id(kind: str, key: str, owner: str) -> str:
 def checked(data: bytes) -> bytes:
     """Return the data.
 
-    :raises StoreError: it is too large.
+    :raises StorageError: it is too large.
     """
     if len(data) > MAX_DOCUMENT_BYTES:
-        raise StoreError(f"a document of {len(data):,} bytes is not stored; the limit is {MAX_DOCUMENT_BYTES:,} bytes")
+        raise StorageError(
+            f"a document of {len(data):,} bytes is not stored; the limit is {MAX_DOCUMENT_BYTES:,} bytes"
+        )
     return data

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
-import redis
 
 from helmdeck_core import UNKNOWN_TOOL, PlanRecord
 from helmdeck_history.deck_history import PlanGroup
@@ -27,9 +25,8 @@ from helmdeck_history.store_types import (
     Scope,
 )
 from helmdeck_history.stores import redis_scripts
+from helmdeck_storage import DAY_S, RedisServer, glob_literal
 
-DAY_S = 86_400.0
-TIMEOUT_S = 5.0
 PREFIX = "helmdeck:history"
 FACTS_S = 366 * 86_400
 """Seconds after which the facts of a caller who stores no more of them are deleted; each expires earlier."""
@@ -44,40 +41,27 @@ class RedisStore:
 
     :param url: ``redis://USER:PASSWORD@HOST:PORT/DATABASE``; the query parameter ``prefix`` sets the prefix of all keys.
     :param keep_days: records that are older, in days, are deleted.
-    :raises ValueError: a newer release wrote the keys.
+    :raises StorageError: the server does not answer, or a newer release wrote the keys.
     """
 
     VERSION = 1
 
     def __init__(self, url: str, keep_days: float) -> None:
-        parts = urlsplit(url)
-        query = dict(parse_qsl(parts.query))
-        self._prefix = query.pop("prefix", PREFIX)
+        self._server = RedisServer(url, "history", PREFIX)
+        self._prefix = self._server.prefix
+        self._client = self._server.client
         self._keep_s = keep_days * DAY_S
-        self._client: Any = redis.Redis.from_url(
-            urlunsplit(parts._replace(query=urlencode(query))),
-            decode_responses=True,
-            socket_timeout=TIMEOUT_S,
-            socket_connect_timeout=TIMEOUT_S,
-            health_check_interval=30,
-        )
         script = self._client.register_script
         self._add, self._forget = script(redis_scripts.ADD), script(redis_scripts.FORGET)
         self._weights = script(redis_scripts.WEIGHTS % (MAX_SAME_PART, MAX_STEPS))
         self._similar = script(redis_scripts.SIMILAR % MAX_SAME_PART)
         self._groups, self._values = script(redis_scripts.GROUPS), script(redis_scripts.VALUES)
         self._expire = script(redis_scripts.EXPIRE)
-        key = f"{self._prefix}:version"
-        self._client.set(key, self.VERSION, nx=True)
-        if (version := int(self._client.get(key) or 0)) > self.VERSION:
-            raise ValueError(
-                f"{key} is {version}: a newer release wrote the keys, and this release knows versions up to {self.VERSION}; "
-                "update helmdeck, or use another prefix"
-            )
+        self._server.check_version(self.VERSION)
 
     def close(self) -> None:
         """Close all connections; idempotent."""
-        self._client.close()
+        self._server.close()
 
     # -- records -----------------------------------------------------------------------------------------------
 
@@ -94,7 +78,7 @@ class RedisStore:
                 row = msgspec.json.encode(_row(record)).decode()
                 by_caller[record.caller] += [record.id, record.time, row]
         ttl = math.ceil(min(self._keep_s, 100 * 366 * DAY_S)) + 1
-        with self._client.pipeline(transaction=True) as pipe:
+        with self._server.errors(), self._client.pipeline(transaction=True) as pipe:
             for caller, rows in by_caller.items():
                 self._add(args=[self._base(caller), oldest, ttl, *rows], client=pipe)
             pipe.execute()
@@ -102,17 +86,20 @@ class RedisStore:
     def plans(self, caller: str, limit: int = 100) -> tuple[PlanRecord, ...]:
         """Return a caller's unexpired records, newest first."""
         key = f"{self._base(caller)}times"
-        ids = self._client.zrevrangebyscore(key, "+inf", self._oldest, start=0, num=limit)
+        with self._server.errors():
+            ids = self._client.zrevrangebyscore(key, "+inf", self._oldest, start=0, num=limit)
         return tuple(self._records(caller, ids))
 
     def export(self, caller: str) -> Iterator[PlanRecord]:
         """Return a caller's unexpired records, the oldest first."""
-        ids = self._client.zrangebyscore(f"{self._base(caller)}times", self._oldest, "+inf")
+        with self._server.errors():
+            ids = self._client.zrangebyscore(f"{self._base(caller)}times", self._oldest, "+inf")
         return self._records(caller, ids)
 
     def _records(self, caller: str, ids: Sequence[str]) -> Iterator[PlanRecord]:
         for start in range(0, len(ids), PAGE):
-            rows = self._client.hmget(f"{self._base(caller)}rows", ids[start : start + PAGE])
+            with self._server.errors():
+                rows = self._client.hmget(f"{self._base(caller)}rows", ids[start : start + PAGE])
             yield from (record_of_row(msgspec.json.decode(row)["r"]) for row in rows if row is not None)
 
     # -- what is learned ---------------------------------------------------------------------------------------
@@ -120,51 +107,57 @@ class RedisStore:
     def weights(self, caller: str, intent_sha: str, sketch: Sequence[int], now: float) -> Mapping[str, float]:
         """Return the weights of a caller's tools for similar requests."""
         arguments = (self._base(caller), intent_sha, now - self._keep_s, now, HALF_LIFE_S, MIN_SIMILARITY, MAX_SIMILAR)
-        rows = self._weights(args=[*arguments, *sketch])
+        rows = self._run(self._weights, *arguments, *sketch)
         found = [(tool, float(weight)) for tool, weight in rows]
         return dict(sorted(found, key=lambda each: (-each[1], each[0])))
 
     def values(self, caller: str, limit: int) -> Sequence[tuple[str, str, Any, int]]:
         """Return a caller's newest values with their numbers of uses."""
-        rows = self._values(args=[self._base(caller), self._oldest, limit])
+        rows = self._run(self._values, self._base(caller), self._oldest, limit)
         found = [(tool, name, msgspec.json.decode(value), uses) for tool, name, value, uses in rows]
         return sorted(found, key=lambda row: (-row[3], row[0], row[1], repr(row[2])))
 
     def groups(self, caller: str, limit: int) -> tuple[PlanGroup, ...]:
         """Return a caller's plans by request."""
-        return tuple(map(_group, self._groups(args=[self._base(caller), self._oldest, limit])))
+        return tuple(map(_group, self._run(self._groups, self._base(caller), self._oldest, limit)))
 
     def similar(self, caller: str, intent_sha: str, sketch: Sequence[int], limit: int) -> tuple[PlanGroup, ...]:
         """Return the groups of similar requests, the most similar first."""
         base = self._base(caller)
-        rows = self._similar(args=[base, intent_sha, self._oldest, MIN_SIMILARITY, limit, *sketch])
+        rows = self._run(self._similar, base, intent_sha, self._oldest, MIN_SIMILARITY, limit, *sketch)
         near = [each for row in [(intent_sha, "1"), *rows] for each in row]
-        return tuple(map(_group, self._groups(args=[base, self._oldest, limit, *near])))
+        return tuple(map(_group, self._run(self._groups, base, self._oldest, limit, *near)))
 
     # -- deletion ----------------------------------------------------------------------------------------------
 
     def forget(self, caller: str, scope: Scope) -> int:
         """Delete a caller's records in a scope, and everything that was derived from them."""
         conditions = ("" if each is None else each for each in (scope.intent_sha, scope.tool, scope.before))
-        return int(self._forget(args=[self._base(caller), *conditions]))
+        return int(self._run(self._forget, self._base(caller), *conditions))
 
     def purge(self) -> int:
         """Delete what has expired."""
         count = 0
-        for key in self._client.scan_iter(f"{_literal(self._prefix)}:{{*}}:times", count=PAGE):
-            base = key.removesuffix("times")
-            while deleted := int(self._expire(args=[base, self._oldest])):
+        for base in self._bases("times"):
+            while deleted := int(self._run(self._expire, base, self._oldest)):
                 count += deleted
-        for key in self._client.scan_iter(f"{_literal(self._prefix)}:{{*}}:facts", count=PAGE):
-            expired = [fact.id for fact in self._all_facts(key) if fact.expires < time.time()]
-            count += int(self._client.hdel(key, *expired)) if expired else 0
+        for base in self._bases("facts"):
+            expired = [fact.id for fact in self._all_facts(base) if fact.expires < time.time()]
+            with self._server.errors():
+                count += int(self._client.hdel(f"{base}facts", *expired)) if expired else 0
         return count
+
+    def _bases(self, name: str) -> Iterator[str]:
+        """Yield the prefixes of all callers that have a key of a name."""
+        with self._server.errors():
+            keys = list(self._client.scan_iter(f"{glob_literal(self._prefix)}:{{*}}:{name}", count=PAGE))
+        return (key.removesuffix(name) for key in keys)
 
     # -- facts -------------------------------------------------------------------------------------------------
 
     def add_facts(self, facts: Sequence[Fact]) -> None:
         """Store facts."""
-        with self._client.pipeline(transaction=True) as pipe:
+        with self._server.errors(), self._client.pipeline(transaction=True) as pipe:
             for fact in facts:
                 key = f"{self._base(fact.caller)}facts"
                 pipe.hsetnx(key, fact.id, msgspec.json.encode(fact_to_row(fact)).decode())
@@ -174,17 +167,24 @@ class RedisStore:
     def facts(self, caller: str) -> tuple[Fact, ...]:
         """Return a caller's unexpired facts, the newest first."""
         now = time.time()
-        found = [fact for fact in self._all_facts(f"{self._base(caller)}facts") if fact.expires >= now]
+        found = [fact for fact in self._all_facts(self._base(caller)) if fact.expires >= now]
         return tuple(sorted(found, key=lambda fact: (-fact.time, fact.id)))
 
-    def _all_facts(self, key: str) -> Sequence[Fact]:
-        return [fact_of_row(msgspec.json.decode(row)) for row in self._client.hvals(key)]
+    def _all_facts(self, base: str) -> Sequence[Fact]:
+        with self._server.errors():
+            rows = self._client.hvals(f"{base}facts")
+        return [fact_of_row(msgspec.json.decode(row)) for row in rows]
 
     def forget_facts(self, caller: str, ids: Sequence[str] | None = None) -> int:
         """Delete facts of a caller by id, or all of them."""
         key = f"{self._base(caller)}facts"
-        chosen = self._client.hkeys(key) if ids is None else ids
-        return int(self._client.hdel(key, *chosen)) if chosen else 0
+        with self._server.errors():
+            chosen = self._client.hkeys(key) if ids is None else ids
+            return int(self._client.hdel(key, *chosen)) if chosen else 0
+
+    def _run(self, script: Callable[..., Any], *arguments: Any) -> Any:
+        with self._server.errors():
+            return script(args=arguments)
 
     def _base(self, caller: str) -> str:
         return f"{self._prefix}:{{{caller}}}:"
@@ -228,8 +228,3 @@ def _top(flat: Sequence[Any], most: int) -> dict[str, int]:
     """The most frequent of alternating names and counts."""
     counts = sorted(zip(flat[::2], flat[1::2], strict=True), key=lambda each: (-each[1], each[0]))
     return dict(counts[:most])
-
-
-def _literal(text: str) -> str:
-    """The text for a pattern of ``SCAN``."""
-    return "".join(f"\\{char}" if char in "\\*?[]^-" else char for char in text)

@@ -1,14 +1,12 @@
-"""What the SQL stores have in common: the tables, and the statements that compute what is learned inside the database."""
+"""Records and facts in SQLite or PostgreSQL, and the statements that compute what is learned inside the database."""
 
 # ruff: noqa: S608  # statements consist of constants of this module; all values are parameters
 
 from __future__ import annotations
 
-import abc
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -25,40 +23,8 @@ from helmdeck_history.store_types import (
     Scope,
     weight_at,
 )
-
-DAY_S = 86_400.0
-VERSION = 2
-PURGE_EVERY_S = 60.0
-"""Seconds between two deletions of expired rows; expired rows are never returned."""
-
-TABLES = (
-    """CREATE TABLE plan_history (
-        id TEXT PRIMARY KEY, kind TEXT NOT NULL, caller TEXT NOT NULL, intent_sha TEXT NOT NULL, outcome TEXT NOT NULL,
-        cause TEXT, complexity TEXT, model TEXT NOT NULL, duration_s {real} NOT NULL, time {real} NOT NULL,
-        steps TEXT NOT NULL, sketch TEXT NOT NULL)""",
-    "CREATE INDEX plan_history_caller ON plan_history (caller, time)",
-    "CREATE INDEX plan_history_expiry ON plan_history (time)",
-    # Derived from the rows above, so that one statement computes what a plan needs. The weight of a step is relative to
-    # a fixed time: it grows with the time of the plan instead of shrinking with its age, so that it is never updated.
-    """CREATE TABLE history_step (
-        record_id TEXT NOT NULL, position INTEGER NOT NULL, caller TEXT NOT NULL, intent_sha TEXT NOT NULL,
-        tool TEXT NOT NULL, time {real} NOT NULL, weight {real} NOT NULL, PRIMARY KEY (record_id, position))""",
-    "CREATE INDEX history_step_intent ON history_step (caller, intent_sha, time, tool, weight)",
-    """CREATE TABLE history_value (
-        record_id TEXT NOT NULL, position INTEGER NOT NULL, input TEXT NOT NULL, caller TEXT NOT NULL, tool TEXT NOT NULL,
-        value TEXT NOT NULL, time {real} NOT NULL, PRIMARY KEY (record_id, position, input))""",
-    "CREATE INDEX history_value_caller ON history_value (caller, time)",
-    """CREATE TABLE history_part (
-        caller TEXT NOT NULL, part BIGINT NOT NULL, intent_sha TEXT NOT NULL, size INTEGER NOT NULL, time {real} NOT NULL,
-        PRIMARY KEY (caller, part, intent_sha))""",
-    "CREATE INDEX history_part_newest ON history_part (caller, part, time, intent_sha, size)",
-    "CREATE INDEX history_part_intent ON history_part (caller, intent_sha)",
-    """CREATE TABLE history_fact (
-        id TEXT PRIMARY KEY, caller TEXT NOT NULL, text TEXT NOT NULL, tags TEXT NOT NULL, time {real} NOT NULL,
-        expires {real} NOT NULL)""",
-    "CREATE INDEX history_fact_caller ON history_fact (caller, time)",
-)
-"""The tables of ``VERSION``; ``{real}`` is the type of a double."""
+from helmdeck_history.stores import sqlite_digests
+from helmdeck_storage import DAY_S, Database, PurgeSchedule, Session
 
 _COLUMNS = "id, kind, caller, intent_sha, outcome, cause, complexity, model, duration_s, time, steps, sketch"
 _ADD = f"INSERT INTO plan_history ({_COLUMNS}) VALUES ({', '.join('?' * 12)}) ON CONFLICT (id) DO NOTHING"
@@ -106,39 +72,20 @@ _TOOLS = (
 )
 
 
-class Session(Protocol):
-    """A transaction."""
-
-    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
-        """Execute a statement with ``?`` for parameters, and return its rows."""
-        ...
-
-    def many(self, statement: str, parameters: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement for each of several tuples of parameters."""
-        ...
-
-    def changed(self, statement: str, parameters: Sequence[Any] = ()) -> int:
-        """Execute a statement and return the number of changed rows."""
-        ...
-
-
-class SqlStore(abc.ABC):
+class SqlStore:
     """A history store in an SQL database.
 
     :param keep_days: records that are older, in days, are deleted.
     """
 
-    def __init__(self, keep_days: float) -> None:
+    def __init__(self, database: Database, keep_days: float) -> None:
+        self.database = database
         self._keep_s = keep_days * DAY_S
-        self._next_purge_s = 0.0
+        self._purges = PurgeSchedule()
 
-    @abc.abstractmethod
-    def session(self, *, writes: bool) -> AbstractContextManager[Session]:
-        """Return a transaction, which ends with the block."""
-
-    @abc.abstractmethod
     def close(self) -> None:
         """Close all connections; idempotent."""
+        self.database.close()
 
     @property
     def _oldest(self) -> float:
@@ -154,10 +101,9 @@ class SqlStore(abc.ABC):
         """Store records in one transaction, and delete the expired ones from time to time."""
         oldest = self._oldest
         current = [record for record in records if record.time >= oldest]
-        with self.session(writes=True) as session:
+        with self.database.session() as session:
             add_records(session, current)
-            if time.monotonic() >= self._next_purge_s:
-                self._next_purge_s = time.monotonic() + PURGE_EVERY_S
+            if self._purges.is_due():
                 self._purge(session)
 
     def plans(self, caller: str, limit: int = 100) -> tuple[PlanRecord, ...]:
@@ -170,7 +116,7 @@ class SqlStore(abc.ABC):
 
     def _records(self, order: str, caller: str, limit: int) -> Iterable[PlanRecord]:
         statement = f"SELECT {_COLUMNS} FROM plan_history WHERE caller = ? AND time >= ? ORDER BY time {order}, id {order} LIMIT ?"
-        with self.session(writes=False) as session:
+        with self.database.session(writes=False) as session:
             rows = session.rows(statement, (caller, self._oldest, limit))
         return map(_record, rows)
 
@@ -178,8 +124,18 @@ class SqlStore(abc.ABC):
 
     def weights(self, caller: str, intent_sha: str, sketch: Sequence[int], now: float) -> Mapping[str, float]:
         """Return the weights of a caller's tools for similar requests."""
+        oldest = now - self._keep_s
+        if self.database.dialect == "sqlite":
+            with self.database.session(writes=False) as session:
+                weights = sqlite_digests.weights(session.rows, caller, intent_sha, sketch, now, oldest)
+            if weights is not None:
+                return weights
+        return self.computed_weights(caller, intent_sha, sketch, now)
+
+    def computed_weights(self, caller: str, intent_sha: str, sketch: Sequence[int], now: float) -> Mapping[str, float]:
+        """Return the same, computed from the rows."""
         oldest, scale = now - self._keep_s, 1 / weight_at(now)
-        with self.session(writes=False) as session:
+        with self.database.session(writes=False) as session:
             intents = [(intent_sha, 1.0), *_similar(session, caller, intent_sha, sketch, oldest, MAX_SIMILAR)]
             selects = " UNION ALL ".join(_STEPS.format(n=n) for n in range(len(intents)))
             parameters = [each for sha, near in intents for each in (near * near * scale, caller, sha, oldest)]
@@ -187,19 +143,19 @@ class SqlStore(abc.ABC):
 
     def values(self, caller: str, limit: int) -> Sequence[tuple[str, str, Any, int]]:
         """Return a caller's newest values with their numbers of uses."""
-        with self.session(writes=False) as session:
+        with self.database.session(writes=False) as session:
             rows = session.rows(_VALUES, (caller, self._oldest, limit))
         return [(tool, name, msgspec.json.decode(value), uses) for tool, name, value, uses in rows]
 
     def groups(self, caller: str, limit: int) -> tuple[PlanGroup, ...]:
         """Return a caller's plans by request."""
-        with self.session(writes=False) as session:
+        with self.database.session(writes=False) as session:
             rows = session.rows(_GROUPS, (caller, self._oldest, limit))
             return _described(session, caller, self._oldest, rows, {})
 
     def similar(self, caller: str, intent_sha: str, sketch: Sequence[int], limit: int) -> tuple[PlanGroup, ...]:
         """Return the groups of similar requests, the most similar first."""
-        with self.session(writes=False) as session:
+        with self.database.session(writes=False) as session:
             found = _similar(session, caller, intent_sha, sketch, self._oldest, limit)
             near = dict([(intent_sha, 1.0), *found])
             statement = _GROUPS_OF.format(intents=", ".join("?" * len(near)))
@@ -223,42 +179,42 @@ class SqlStore(abc.ABC):
             conditions.append("id IN (SELECT record_id FROM history_step WHERE caller = ? AND tool = ?)")
             parameters += [caller, scope.tool]
         chosen = f"SELECT id FROM plan_history WHERE {' AND '.join(conditions)}"
-        with self.session(writes=True) as session:
+        with self.database.session() as session:
             for table in ("history_step", "history_value"):
                 if table == "history_value" or scope.tool is None:
-                    session.changed(f"DELETE FROM {table} WHERE record_id IN ({chosen})", parameters)
-            count = session.changed(f"DELETE FROM plan_history WHERE id IN ({chosen})", parameters)
+                    session.change(f"DELETE FROM {table} WHERE record_id IN ({chosen})", parameters)
+            count = session.change(f"DELETE FROM plan_history WHERE id IN ({chosen})", parameters)
             if scope.tool is not None:  # the steps were needed to choose the records
                 statement = "DELETE FROM history_step WHERE caller = ? AND record_id NOT IN (SELECT id FROM plan_history WHERE caller = ?)"
-                session.changed(statement, (caller, caller))
+                session.change(statement, (caller, caller))
             statement = (
                 "DELETE FROM history_part WHERE caller = ? AND intent_sha NOT IN "
                 "(SELECT intent_sha FROM plan_history WHERE caller = ? AND sketch <> '[]')"
             )
-            session.changed(statement, (caller, caller))
+            session.change(statement, (caller, caller))
         return count
 
     def purge(self) -> int:
         """Delete what has expired."""
-        with self.session(writes=True) as session:
+        with self.database.session() as session:
             return self._purge(session)
 
     def _purge(self, session: Session) -> int:
         oldest, expired = (self._oldest,), 0
         chosen = "SELECT id FROM plan_history WHERE time < ?"
         if session.rows(f"{chosen} LIMIT 1", oldest):
-            session.changed(f"DELETE FROM history_step WHERE record_id IN ({chosen})", oldest)
-            session.changed(f"DELETE FROM history_value WHERE record_id IN ({chosen})", oldest)
-            session.changed("DELETE FROM history_part WHERE time < ?", oldest)
-            expired = session.changed("DELETE FROM plan_history WHERE time < ?", oldest)
-        return expired + session.changed("DELETE FROM history_fact WHERE expires < ?", (time.time(),))
+            session.change(f"DELETE FROM history_step WHERE record_id IN ({chosen})", oldest)
+            session.change(f"DELETE FROM history_value WHERE record_id IN ({chosen})", oldest)
+            session.change("DELETE FROM history_part WHERE time < ?", oldest)
+            expired = session.change("DELETE FROM plan_history WHERE time < ?", oldest)
+        return expired + session.change("DELETE FROM history_fact WHERE expires < ?", (time.time(),))
 
     # -- facts -------------------------------------------------------------------------------------------------
 
     def add_facts(self, facts: Sequence[Fact]) -> None:
         """Store facts."""
         rows = [(f.id, f.caller, f.text, msgspec.json.encode(f.tags).decode(), f.time, f.expires) for f in facts]
-        with self.session(writes=True) as session:
+        with self.database.session() as session:
             session.many(_ADD_FACT, rows)
 
     def facts(self, caller: str) -> tuple[Fact, ...]:
@@ -267,7 +223,7 @@ class SqlStore(abc.ABC):
             "SELECT id, caller, text, tags, time, expires FROM history_fact "
             "WHERE caller = ? AND expires >= ? ORDER BY time DESC, id"
         )
-        with self.session(writes=False) as session:
+        with self.database.session(writes=False) as session:
             rows = session.rows(statement, (caller, time.time()))
         return tuple(
             Fact(id=i, caller=c, text=text, tags=tuple(msgspec.json.decode(tags)), time=at, expires=expires)
@@ -279,8 +235,8 @@ class SqlStore(abc.ABC):
         if ids is not None and not ids:
             return 0
         condition = "" if ids is None else f" AND id IN ({', '.join('?' * len(ids))})"
-        with self.session(writes=True) as session:
-            return session.changed(f"DELETE FROM history_fact WHERE caller = ?{condition}", (caller, *(ids or ())))
+        with self.database.session() as session:
+            return session.change(f"DELETE FROM history_fact WHERE caller = ?{condition}", (caller, *(ids or ())))
 
 
 def add_records(session: Session, records: Sequence[PlanRecord]) -> None:

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import dbos
 
 from helmdeck_core import HelmdeckError, RunsConfig
-from helmdeck_runs.engines.database import Database, Session, sqlite_path
+from helmdeck_runs.engines.database import RunsDatabase, sqlite_path
 from helmdeck_runs.engines.records import executor_id, is_dead
+from helmdeck_storage import Schema, Session
 
 T = TypeVar("T")
 
@@ -45,7 +46,12 @@ PURGE_EVERY_S = 600.0
 PURGE_AT_ONCE = 1_000
 """Records that a worker deletes at once, and the seconds between two deletions."""
 
-TABLES = ("CREATE TABLE IF NOT EXISTS helmdeck_executors (id TEXT PRIMARY KEY, beat DOUBLE PRECISION NOT NULL)",)
+SCHEMA = Schema(
+    name="helmdeck_executors",
+    version=1,
+    tables=("CREATE TABLE IF NOT EXISTS helmdeck_executors (id TEXT PRIMARY KEY, beat DOUBLE PRECISION NOT NULL)",),
+    has_own_file=False,  # it is that of DBOS
+)
 
 _NOW = {"sqlite": "(julianday('now') - 2440587.5) * 86400.0", "postgresql": "EXTRACT(EPOCH FROM clock_timestamp())"}
 """The clock of the database, which all processes share."""
@@ -83,7 +89,7 @@ class Host:
         scheme = "sqlite" if self.url.startswith("sqlite") else "postgresql"
         self._now = _NOW[scheme]
         beats = f"sqlite:{self.url.removeprefix('sqlite:///')}" if scheme == "sqlite" else self.url
-        self._database = Database(beats, TABLES)
+        self._database = RunsDatabase(beats, SCHEMA)
         self._tasks: list[asyncio.Task[None]] = []
         self.is_worker = False
 
@@ -139,7 +145,7 @@ class Host:
         self._tasks.append(asyncio.create_task(self._beat()))
 
     async def _change(self, statement: str, *parameters: Any) -> int:
-        return await asyncio.wrap_future(self._database.submit(lambda session: session.change(statement, parameters)))
+        return await self._database.execute(lambda session: session.change(statement, parameters))
 
     async def _beat(self) -> None:
         while True:
@@ -180,7 +186,7 @@ class Host:
             rows = session.rows(f"SELECT id, {self._now} - beat FROM helmdeck_executors")  # noqa: S608
             return [(str(name), float(silent_s)) for name, silent_s in rows]
 
-        rows = await asyncio.wrap_future(self._database.submit(operation))
+        rows = await self._database.execute(operation)
         return [
             name
             for name, silent_s in rows

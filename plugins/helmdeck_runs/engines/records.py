@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from helmdeck_runs.engines.database import Database, Session
+from helmdeck_runs.engines.database import RunsDatabase
 from helmdeck_runs.runs import Run, RunRecord, RunState, StepRecord
-
-T = TypeVar("T")
+from helmdeck_storage import DAY_S, PurgeSchedule, Schema, Session
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS helmdeck_runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL,
@@ -25,12 +23,11 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS helmdeck_run_steps (run_id TEXT NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL,
     result TEXT, failure TEXT, duration_s DOUBLE PRECISION NOT NULL, ended DOUBLE PRECISION NOT NULL, PRIMARY KEY (run_id, id))""",
 )
+# They may be in the file of the history. Version 0.1.0 stored no version, so the tables may exist.
+SCHEMA = Schema(name="helmdeck_runs", version=1, tables=TABLES, has_own_file=False)
 
 KEPT_IN_MEMORY = 200
 """Ended runs that are kept where no database is configured."""
-
-PURGE_EVERY = 50
-"""Ended runs between two deletions of old records."""
 
 TOKEN = secrets.token_hex(4)
 """Distinguishes this process from an earlier one with the same number."""
@@ -66,13 +63,10 @@ class Records:
     """The records of one database; every coroutine ends when its change is committed."""
 
     def __init__(self, url: str | None, keep_days: float) -> None:
-        self._database = Database(url, TABLES)
+        self._database = RunsDatabase(url, SCHEMA)
         self._is_memory = url is None
-        self._keep_s = keep_days * 86_400
-        self._ended = 0
-
-    async def _run(self, operation: Callable[[Session], T]) -> T:
-        return await asyncio.wrap_future(self._database.submit(operation))
+        self._keep_s = keep_days * DAY_S
+        self._purges = PurgeSchedule()
 
     async def add(self, run: Run) -> None:
         """Store a run that starts now, with the results that it has from an earlier one."""
@@ -88,7 +82,7 @@ class Records:
             for step in done:
                 session.change("INSERT INTO helmdeck_run_steps VALUES (?, ?, ?, ?, NULL, ?, ?)", step)
 
-        await self._run(operation)
+        await self._database.execute(operation)
 
     async def add_step(self, run_id: str, place: int, step: StepRecord) -> bool:
         """Store a step that ended; return whether the run continues, which is not the case after ``cancel``."""
@@ -102,7 +96,7 @@ class Records:
             update = "UPDATE helmdeck_runs SET updated = ? WHERE id = ? AND state = ?"
             return session.change(update, (now, run_id, running)) > 0
 
-        return await self._run(operation)
+        return await self._database.execute(operation)
 
     async def end(self, run_id: str, state: RunState, output: Any, failure: Mapping[str, Any] | None) -> None:
         """Store the end of a run."""
@@ -113,15 +107,14 @@ class Records:
             None if failure is None else _encoded(failure),
             run_id,
         )
-        self._ended += 1
-        purges = self._ended % PURGE_EVERY == 1
+        purges = self._purges.is_due()
 
         def operation(session: Session) -> None:
             session.change("UPDATE helmdeck_runs SET state = ?, updated = ?, output = ?, failure = ? WHERE id = ?", row)
             if purges:
                 self._purge(session)
 
-        await self._run(operation)
+        await self._database.execute(operation)
 
     def _purge(self, session: Session) -> None:
         active = (RunState.RUNNING.value, RunState.QUEUED.value)
@@ -138,7 +131,7 @@ class Records:
         """Store that a run is cancelled, unless it has ended; return whether it had not."""
         row = (RunState.CANCELLED.value, time.time(), run_id, RunState.RUNNING.value)
         update = "UPDATE helmdeck_runs SET state = ?, updated = ? WHERE id = ? AND state = ?"
-        return await self._run(lambda session: session.change(update, row)) > 0
+        return await self._database.execute(lambda session: session.change(update, row)) > 0
 
     async def record(self, run_id: str) -> RunRecord | None:
         """Return the record of a run with its steps."""
@@ -150,7 +143,7 @@ class Records:
             )
             return rows, session.rows(select, (run_id,))
 
-        rows, steps = await self._run(operation)
+        rows, steps = await self._database.execute(operation)
         if not rows:
             return None
         records = (
@@ -165,7 +158,7 @@ class Records:
         """Return records without steps, the newest first."""
         select = f"{_SELECT} WHERE (? = '' OR kind = ?) AND (? = '' OR caller = ?)"
         parameters = (kind, kind, caller, caller, limit)
-        rows = await self._run(
+        rows = await self._database.execute(
             lambda session: session.rows(f"{select} ORDER BY started DESC, id DESC LIMIT ?", parameters)
         )
         return [_record(row, ()) for row in rows]

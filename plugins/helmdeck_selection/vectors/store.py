@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from helmdeck_core.log import logger
+from helmdeck_storage import cache_directory, replace_private_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,10 +29,7 @@ _MAX_TEXTS: Final = 50_000
 
 def cache_folder(configured: str) -> Path:
     """Return the directory of the cache: the configured one, else the user's cache directory."""
-    if configured:
-        return Path(configured).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
-    return Path(base or "~/.cache").expanduser() / "helmdeck" / "vectors"
+    return Path(configured).expanduser() if configured else cache_directory("vectors")
 
 
 def text_key(text: str) -> bytes:
@@ -83,22 +79,16 @@ class VectorStore:
         """
         keys = list(known) if len(known) <= _MAX_TEXTS else list(dict.fromkeys(latest))[:_MAX_TEXTS]
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Another process may write at the same time: each writes its own file, and the last one stays.
-            handle, temporary = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    np.savez(
-                        file,
-                        version=np.array(_VERSION),
-                        source=np.array(source),
-                        keys=np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), _DIGEST_BYTES),
-                        vectors=np.stack([known[key] for key in keys]).astype(np.float16),
-                    )
-                Path(temporary).replace(self._path(source))
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
+            replace_private_file(
+                self._path(source),
+                lambda file: np.savez(
+                    file,
+                    version=np.array(_VERSION),
+                    source=np.array(source),
+                    keys=np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), _DIGEST_BYTES),
+                    vectors=np.stack([known[key] for key in keys]).astype(np.float16),
+                ),
+            )
 
     def _path(self, source: str) -> Path:
         name = hashlib.blake2b(f"{_VERSION} {source}".encode(), digest_size=8).hexdigest()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
 from array import array
 from collections.abc import Mapping
 from functools import cache
@@ -24,6 +22,7 @@ from helmdeck_core.log import logger
 from helmdeck_language import terms_version
 from helmdeck_selection.lexical.index import fields, postings
 from helmdeck_selection.lexical.index.postings import Phrase, Postings, Superseded, build, by_beginning
+from helmdeck_storage import cache_directory, replace_private_file
 
 _VERSION: Final = 1
 # A smaller catalog is indexed in less time than a person notices.
@@ -48,12 +47,6 @@ class _Stored(msgspec.Struct, array_like=True):
     unknown_idf: float
 
 
-def cache_folder() -> Path:
-    """Return the directory of the files, in the user's cache directory."""
-    base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
-    return Path(base or "~/.cache").expanduser() / "helmdeck" / "lexical"
-
-
 def stored_postings(catalog: Catalog, weights: Mapping[str, float], folder: Path | None = None) -> Postings:
     """Return the index of a catalog from its file, or build it and write the file.
 
@@ -63,7 +56,7 @@ def stored_postings(catalog: Catalog, weights: Mapping[str, float], folder: Path
         return build(catalog.entries, weights)
     path: Path | None = None
     with contextlib.suppress(OSError, RuntimeError):  # no home directory
-        path = (folder or cache_folder()) / f"{_key(catalog, weights)}.bin"
+        path = (folder or cache_directory("lexical")) / f"{_key(catalog, weights)}.bin"
         found = _read(path, catalog, weights)
         if found is not None:
             return found
@@ -144,17 +137,8 @@ def _write(path: Path, made: Postings) -> None:
         unknown_idf=made.unknown_idf,
     )
     payload = msgspec.msgpack.encode(data)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Another process may write at the same time: each writes its own file, and the last one stays. ``mkstemp`` makes files
-    # that only their owner can read.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(payload).digest() + payload)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    content = hashlib.sha256(payload).digest() + payload
+    replace_private_file(path, lambda file: file.write(content))
     _remove_oldest(path.parent)
 
 
