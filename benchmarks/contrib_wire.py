@@ -17,7 +17,7 @@ for _name in ("bedrock", "cohere"):
 import helmdeck_provider_bedrock  # noqa: E402
 import helmdeck_provider_cohere  # noqa: E402
 from helmdeck_provider_bedrock.provider import make_wire_format as converse  # noqa: E402
-from helmdeck_provider_cohere.provider import make_wire_format as cohere  # noqa: E402
+from helmdeck_provider_cohere.wire_format import make_wire_format as cohere  # noqa: E402
 
 PLUGINS = (helmdeck_provider_bedrock, helmdeck_provider_cohere)
 CONVERSE, COHERE = converse(), cohere()

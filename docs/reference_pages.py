@@ -144,8 +144,8 @@ def configuration() -> str:
 
 def keys(cls: Any, above: str = "") -> Iterator[tuple[str, str, str, str]]:
     """Yield key, type, default and description of every key, tables with free names as ``NAME``."""
-    from helmdeck_core.domain.chat import ProviderSettings
     from helmdeck_core.domain.models import Budget
+    from helmdeck_core.domain.providers import ProviderSettings
 
     hints = typing.get_type_hints(cls)
     _, texts = documented(cls)

@@ -1,4 +1,7 @@
-"""Timeouts for every request and every chunk, cheaper than ``asyncio.timeout``: most of them never expire."""
+"""``Deadline`` and ``Limited``: timers for every request and every chunk, cheaper than ``asyncio.timeout``: most never expire.
+
+How long each timeout is by default is in ``domain.providers`` (requests) and ``config.types`` (calls).
+"""
 
 from __future__ import annotations
 

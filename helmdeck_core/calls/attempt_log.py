@@ -10,13 +10,13 @@ import attrs
 
 from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.operation import Prepared
-from helmdeck_core.calls.recovery import NextAttempt, RecoveryPolicy
+from helmdeck_core.calls.recovery_policy import NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
-from helmdeck_core.resolve.prices import Pricer
+from helmdeck_core.resolve.call_costs import Pricer
 
 NO_USAGE = Usage()
 

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core.calls.operation import Prepared
-from helmdeck_core.calls.recovery import NextAttempt
+from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import (
     AttemptEnded,

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 import attrs
 
-from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
+from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.calls.provider_client import ProviderClient
-from helmdeck_core.calls.recovery import RecoverySettings
+from helmdeck_core.calls.recovery_policy import RecoverySettings
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.events import CostUnknown, Event, ModelUnknown, StopReasonUnknown
 from helmdeck_core.domain.models import ModelId

@@ -9,7 +9,7 @@ from helmdeck_core.calls.history_trimming import drop_oldest_turns
 from helmdeck_core.calls.model_text import loop_of
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.provider_registry import ProviderRegistry
-from helmdeck_core.calls.recovery import NextAttempt
+from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.calls.response_failures import empty_failure, loop_failure
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Role, StopReason
 from helmdeck_core.domain.events import CallRef

@@ -11,13 +11,13 @@ from typing import TypeVar
 
 from helmdeck_core.calls.call import Call
 from helmdeck_core.calls.call_services import CallServices
-from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
+from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
-from helmdeck_core.calls.recovery import RecoverySettings, WaitPolicy
+from helmdeck_core.calls.recovery_policy import RecoverySettings, WaitPolicy
 from helmdeck_core.domain.chat import ChatResponse
-from helmdeck_core.domain.recovery import RecoveryRule
+from helmdeck_core.domain.recovery_actions import RecoveryRule
 from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallFinished
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.questions import Answer, Question
-from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.errors import InvalidRequest, PackError, PackErrorCode, total_cost
 from helmdeck_core.resolve.runtime import Runtime
 

@@ -7,8 +7,8 @@ import asyncio
 import attrs
 
 from helmdeck_core.calls.provider_pool import ProviderPool
-from helmdeck_core.domain.chat import ListingProvider, ModelInfo
 from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.providers import ListingProvider, ModelInfo
 from helmdeck_core.errors import CallFailed, InvalidRequest
 from helmdeck_core.redaction import quoted
 from helmdeck_core.suggestions import similar

@@ -9,12 +9,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.recovery import NextAttempt
+from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import FilterCall, Selection
-from helmdeck_core.domain.recovery import CallLimits
+from helmdeck_core.domain.recovery_actions import CallLimits
 from helmdeck_core.errors import Attempt, CallFailed
 
 T = TypeVar("T")

@@ -13,9 +13,10 @@ import attrs
 from helmdeck_core.calls.operation import copy_response
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.calls.schema_fallback import SchemaFallback
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Provider, ToolCallDelta
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ToolCallDelta
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.providers import Provider
 from helmdeck_core.errors import SCHEMA_REFUSED, CallFailed, HelmdeckError, Usage
 from helmdeck_core.hooks.type_check import misfit
 

@@ -8,8 +8,9 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from helmdeck_core.calls.provider_registry import ProviderRegistry
-from helmdeck_core.domain.chat import Disposition, Provider, StopReason
+from helmdeck_core.domain.chat import Disposition, StopReason
 from helmdeck_core.domain.events import ProviderNotice
+from helmdeck_core.domain.providers import Provider
 from helmdeck_core.resolve.runtime import Runtime
 
 

@@ -11,9 +11,9 @@ import attrs
 
 from helmdeck_core.config.provider_settings import key_notices, key_reference, kind_of
 from helmdeck_core.config.types import ProviderConfig, SecretRef
-from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.providers import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution

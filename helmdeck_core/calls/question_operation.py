@@ -12,7 +12,7 @@ import attrs
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
-from helmdeck_core.calls.recovery import NextAttempt
+from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.calls.response_failures import decode_failure
 from helmdeck_core.calls.visible_text import may_start_in_reasoning
 from helmdeck_core.context.composer import Composer, Prompt
@@ -23,7 +23,7 @@ from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import Answer, FilterCall, PromptVariant, Question
-from helmdeck_core.domain.recovery import NO_REQUEST_CHANGES, CallLimits, RequestChanges
+from helmdeck_core.domain.recovery_actions import NO_REQUEST_CHANGES, CallLimits, RequestChanges
 from helmdeck_core.errors import CallFailed, FailureClass
 from helmdeck_core.resolve.runtime import Runtime
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, urlsplit
 
 from helmdeck_core.config.types import ProviderConfig, SecretRef
-from helmdeck_core.domain.chat import ProviderSpec
+from helmdeck_core.domain.providers import ProviderSpec
 
 _KEY_HEADERS = ("authorization", "key", "token")
 """Parts of the names of headers that carry keys."""

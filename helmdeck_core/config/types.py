@@ -276,6 +276,7 @@ class RecoveryConfig:
     think_share: float = 0.8
     drop_turns: bool = True
     fallback_on: tuple[str, ...] | None = None
+    # Of models (calls.model_cooldowns); those of keys and servers are data of helmdeck_providers.routing.key_cooldowns.
     cool_down_after: int = 3
     cool_down_s: float = 8.0
 

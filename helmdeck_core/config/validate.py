@@ -19,11 +19,11 @@ from helmdeck_core.config.types import (
     is_hidden,
 )
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
-from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable
 from helmdeck_core.domain.packs import Pack
+from helmdeck_core.domain.providers import ProviderSpec
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.routing import RouterSpec

@@ -16,9 +16,10 @@ from helmdeck_core.context.library import MESSAGE_TOKENS, Library
 from helmdeck_core.context.llm_filter import FILTER_TASK
 from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, estimate_tokens, lay_out
 from helmdeck_core.domain.catalog import Catalog
-from helmdeck_core.domain.chat import Message, ProviderSpec
+from helmdeck_core.domain.chat import Message
 from helmdeck_core.domain.constraints import ResponseFormat, SchemaForm, SchemaOffer
 from helmdeck_core.domain.models import Budget, ModelId
+from helmdeck_core.domain.providers import ProviderSpec
 from helmdeck_core.domain.questions import PromptVariant, Question, Selection
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.domain.tasks import Task

@@ -17,8 +17,8 @@ from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
-from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.domain.models import Budget, Tier
+from helmdeck_core.domain.providers import ProviderSettings
 from helmdeck_core.domain.questions import CatalogIndex, Selection
 from helmdeck_core.domain.ranking import LazyScores, RankContext, Ranker, RankIndex, Ranking, Score
 from helmdeck_core.errors import ContextWindowExceeded

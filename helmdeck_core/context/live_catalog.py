@@ -12,8 +12,8 @@ from typing import Any
 from helmdeck_core.context.catalog_sources import load_catalog
 from helmdeck_core.context.library import Library
 from helmdeck_core.domain.catalog import Catalog, CatalogSource, OpenSource, SourceSettings
-from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.domain.events import CatalogSourceFailed
+from helmdeck_core.domain.providers import ProviderSettings
 from helmdeck_core.errors import ConfigError, Mistake
 from helmdeck_core.hooks.calls import describe_error
 from helmdeck_core.redaction import quoted

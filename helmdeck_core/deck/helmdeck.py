@@ -19,13 +19,14 @@ from helmdeck_core.config.validate import LOG_LEVELS
 from helmdeck_core.deck.inspection import Inspection
 from helmdeck_core.deck.portal import Portal, RunningCalls, blocking, stoppable, stops_at_close
 from helmdeck_core.deck.questions import AskOptions, make_request, typed_question
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo, Role
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Role
 from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.packs import PackOutput
 from helmdeck_core.domain.plans import Plan, PlanRequest, Route
+from helmdeck_core.domain.providers import ModelInfo
 from helmdeck_core.domain.questions import Answer
-from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.packs.runner import Runner

@@ -16,7 +16,7 @@ from helmdeck_core.domain.chat import ChatRequest, ImagePart, Message, Role, Tex
 from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInput
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.questions import Question
-from helmdeck_core.domain.recovery import CallLimits
+from helmdeck_core.domain.recovery_actions import CallLimits
 from helmdeck_core.resolve.runtime import Runtime
 
 TASK = "ask"

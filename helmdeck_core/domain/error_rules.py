@@ -1,4 +1,4 @@
-"""Rules for error responses, which plugins contribute for a vendor."""
+"""The base type of rules for error responses, which plugins contribute for a vendor; see ``helmdeck_providers.http.error_rules``."""
 
 from __future__ import annotations
 

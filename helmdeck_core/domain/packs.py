@@ -16,7 +16,7 @@ from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import History
 from helmdeck_core.domain.pack_services import PackLogger, PackMemory
 from helmdeck_core.domain.questions import Answer, Question
-from helmdeck_core.domain.recovery import CallLimits
+from helmdeck_core.domain.recovery_actions import CallLimits
 from helmdeck_core.domain.tasks import Task
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import Learned
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
-from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep, Task
 from helmdeck_core.errors import Attempt, Usage, total_cost
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar, overload
 import attrs
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.chat import ProviderSettings
+from helmdeck_core.domain.providers import ProviderSettings
 
 T = TypeVar("T")
 

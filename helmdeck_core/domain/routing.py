@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from helmdeck_core.domain.chat import Provider, ProviderSettings
 from helmdeck_core.domain.events import Event
+from helmdeck_core.domain.providers import Provider, ProviderSettings
 
 Router = Callable[[Sequence[Provider]], Provider]
 """Returns one provider over the open providers of an event loop, in the order of the routes; it closes them. Thread-safe."""

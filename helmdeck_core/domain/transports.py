@@ -15,6 +15,9 @@ import attrs
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.redaction import hidden_texts, shown_url
 
+CONNECT_TIMEOUT_S = 10.0
+"""Default of ``connect_timeout_s`` of a provider and of a transport, in seconds."""
+
 
 class TransportError(Exception):
     """A request failed on the wire. Transports map the exceptions of their library to its subclasses.
@@ -74,7 +77,7 @@ class TransportSettings:
     """
 
     base_url: str = attrs.field(repr=lambda url: repr(shown_url(url)))
-    connect_timeout_s: float = 10.0
+    connect_timeout_s: float = CONNECT_TIMEOUT_S
     keepalive_s: float = 30.0
     proxy: ProxySettings | None = None
     client: object | None = attrs.field(default=None, repr=lambda client: type(client).__name__)

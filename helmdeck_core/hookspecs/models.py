@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from helmdeck_core.hookspecs.markers import hookspec
 
 if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
-    from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
+    from helmdeck_core.domain.chat import StopReasonTable
     from helmdeck_core.domain.continuation import NativeContinuation
     from helmdeck_core.domain.error_rules import ErrorRuleSet
     from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
-    from helmdeck_core.domain.prices import PriceSource
-    from helmdeck_core.domain.recovery import RecoveryRule
+    from helmdeck_core.domain.price_sources import PriceSource
+    from helmdeck_core.domain.providers import ProviderSpec
+    from helmdeck_core.domain.recovery_actions import RecoveryRule
     from helmdeck_core.domain.routing import RouterSpec
     from helmdeck_core.domain.transports import TransportSpec
 

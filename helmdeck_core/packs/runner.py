@@ -25,7 +25,7 @@ from helmdeck_core.domain.pack_services import PackLogger, PackMemory, ProgressT
 from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
 from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
-from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed, describe_error

@@ -11,7 +11,7 @@ from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.structure import dotted
 from helmdeck_core.config.types import BudgetConfig
 from helmdeck_core.domain.models import Budget, BudgetLookup, BudgetTable, Tier, TierDefaults
-from helmdeck_core.domain.prices import ModelFigures, PriceSource
+from helmdeck_core.domain.price_sources import ModelFigures, PriceSource
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins

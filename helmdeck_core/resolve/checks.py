@@ -12,7 +12,14 @@ import attrs
 
 from helmdeck_core.domain.decode import DecodeStep
 from helmdeck_core.domain.questions import PromptVariant, rendered_like_others
-from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
+from helmdeck_core.domain.recovery_actions import (
+    CAUSES_OF_RULES,
+    Action,
+    FailureContext,
+    NextModel,
+    RecoveryRule,
+    Retry,
+)
 from helmdeck_core.domain.tool_calls import ToolCallFormat
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions

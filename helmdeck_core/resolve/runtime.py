@@ -19,13 +19,14 @@ from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import TrimStep
-from helmdeck_core.domain.chat import DISPOSITIONS, ChatResponse, Disposition, ProviderSpec, StopReason, StopReasonTable
+from helmdeck_core.domain.chat import DISPOSITIONS, ChatResponse, Disposition, StopReason, StopReasonTable
 from helmdeck_core.domain.continuation import ContinuationMerger
 from helmdeck_core.domain.decode import Decoder
 from helmdeck_core.domain.event_sinks import EventSink, EventSinkWarning
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, ModelId, Tier, TierDefaults
-from helmdeck_core.domain.prices import PriceSource
+from helmdeck_core.domain.price_sources import PriceSource
+from helmdeck_core.domain.providers import ProviderSpec
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import TEXTS, PromptText
@@ -37,9 +38,9 @@ from helmdeck_core.hooks.calls import Contribution, attributed, describe_error
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.resolve.budgets import BudgetResolver
+from helmdeck_core.resolve.call_costs import Pricer
 from helmdeck_core.resolve.checks import checked
 from helmdeck_core.resolve.event_sinks import ActiveSink, active_sinks
-from helmdeck_core.resolve.prices import Pricer
 from helmdeck_core.resolve.readers import continuation_merger, open_decoder, tool_call_reader
 from helmdeck_core.resolve.stop_reasons import StopReasons
 from helmdeck_core.resolve.transports import TransportChooser, client_mistakes

@@ -1,7 +1,7 @@
-"""Prices and windows of hosted models from the package ``genai-prices``: ``pip install 'helmdeck[prices]'``.
+"""The price source ``genai-prices``: prices and windows of hosted models, of the package in ``pip install 'helmdeck[prices]'``.
 
 The package contains its price table; nothing is downloaded. Importing it takes most of a second, so it is imported when
-the first call is priced.
+the first call is priced. Costs are computed in ``helmdeck_core.resolve.call_costs``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Stop reasons of providers without a built-in wire format, as data.
+"""Stop reasons of Bedrock, Cohere and xAI's own API, which have no built-in wire format; of all others: ``wire_formats.*.stop_reasons``.
 
-The tables translate stop reasons that a gateway forwards unchanged or that a user copies from a log. Each built-in wire
-format has its own table. Ambiguous reasons, such as ``TIMEOUT``, ``failed`` or ``malformed_tool_use``, are left out on
-purpose: a reason that no table lists is ``Unknown``.
+The tables translate stop reasons that a gateway forwards unchanged or that a user copies from a log. Reasons of Groq, Mistral and
+other servers with chat completions are in ``wire_formats.openai_chat.stop_reasons``. Ambiguous reasons, such as ``TIMEOUT``, ``failed``
+or ``malformed_tool_use``, are left out on purpose: a reason that no table lists is ``Unknown``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Refusals in prose, one pattern per language, as data.
+r"""Refusals in prose, one pattern per language, as data; ``decoder.refusal_matcher`` applies them.
 
 Each pattern matches a sentence in which the model declines the request. A statement that something does not exist, or
 cannot be done yet, is not a refusal. The patterns are written with

@@ -4,8 +4,9 @@
 - **Out**: actions in the order in which the call machine tries them; one text without repetition or loss.
 - **Hooks**: ``helmdeck_recovery_rules``, ``helmdeck_continuation_mergers``, ``helmdeck_continuation_announcements``,
   ``helmdeck_native_continuations``, ``helmdeck_prompt_texts``, ``helmdeck_weights``.
-- **Begin** with ``rules`` (the table of causes and actions) and ``continuation`` (how parts are merged). The machines that
-  execute both are in the core: ``helmdeck_core.calls``.
+- **Begin** with ``rules`` (the table of causes and actions) and ``continuation`` (its data; ``continuation.merge`` joins the parts).
+  The machines that execute both are in the core: ``helmdeck_core.calls.recovery_policy`` and ``helmdeck_core.calls``; numbers such as
+  ``max_attempts`` and ``backoff_s`` are settings of ``[recovery]``.
 """
 
 from helmdeck_core.public_names import export_from_stub

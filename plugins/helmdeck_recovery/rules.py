@@ -1,7 +1,8 @@
-"""Default recovery actions per failure cause, as data.
+"""Recovery actions per failure cause, as data: what is retried, in which order, and which causes count against a model.
 
 A retry helps with some causes only: a rate limit passes, a refusal does not, and a model that returned nothing for a
-large prompt will do so again. A cause that is not listed is raised as an error.
+large prompt will do so again. A cause that is not listed is raised as an error. The types are in
+``helmdeck_core.domain.recovery_actions``, the machine in ``helmdeck_core.calls.recovery_policy``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The weights of catalog selection, as data."""
+"""Weights of the shares of history, index and filter, as data; weights of names and descriptions: ``lexical.weights``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
 from helmdeck_testing.command_contract import CommandContract as CommandContract
-from helmdeck_testing.contract import ProviderContract as ProviderContract
 from helmdeck_testing.deck_factory import make_deck as make_deck
 from helmdeck_testing.deck_factory import provider_settings as provider_settings
 from helmdeck_testing.deck_factory import write_distribution as write_distribution
@@ -12,6 +11,7 @@ from helmdeck_testing.fault_server import Mode as Mode
 from helmdeck_testing.fault_server import failing_server as failing_server
 from helmdeck_testing.history_contract import HistoryStoreContract as HistoryStoreContract
 from helmdeck_testing.pack_contract import PackContract as PackContract
+from helmdeck_testing.provider_contract import ProviderContract as ProviderContract
 from helmdeck_testing.proxy import Fault as Fault
 from helmdeck_testing.proxy import FaultKind as FaultKind
 from helmdeck_testing.proxy import FaultyProxy as FaultyProxy

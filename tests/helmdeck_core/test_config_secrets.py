@@ -28,7 +28,7 @@ from helmdeck_core import (
 from helmdeck_core.config.load import load_config
 from helmdeck_core.config.types import Config, ProviderConfig, is_hidden
 from helmdeck_providers import HttpConnection
-from helmdeck_providers.http.settings import proxy_at
+from helmdeck_providers.http.proxies import proxy_at
 from helmdeck_testing import EventRecorder, make_deck
 from tests.case_support import each_case
 from tests.cli_support import Cli, leave_the_machine

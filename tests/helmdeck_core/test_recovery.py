@@ -35,7 +35,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.calls.circuit_breaker import CircuitBreaker
+from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.errors.attempts import MAX_LISTED_ATTEMPTS, MAX_SUMMARY_BYTES, summary
 from helmdeck_testing import (
     EventRecorder,

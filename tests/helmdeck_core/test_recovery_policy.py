@@ -16,7 +16,14 @@ from helmdeck_core import (
     Retry,
     Wait,
 )
-from helmdeck_core.calls.recovery import AttemptFailure, GiveUp, NextAttempt, RecoveryPolicy, RecoverySettings, rule_for
+from helmdeck_core.calls.recovery_policy import (
+    AttemptFailure,
+    GiveUp,
+    NextAttempt,
+    RecoveryPolicy,
+    RecoverySettings,
+    rule_for,
+)
 from helmdeck_core.errors import FAILURES, Attempt
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_recovery.rules import helmdeck_recovery_rules

@@ -1,7 +1,8 @@
 """Rules of several sets are combined into one."""
 
 from helmdeck_core import InvalidRequest, QuotaExhausted, SafetyFiltered
-from helmdeck_providers import Cause, ErrorFields, ErrorRules, combined_rules, read_error
+from helmdeck_providers import Cause, ErrorFields, ErrorRules, read_error
+from helmdeck_providers.http.error_rules import combined_rules
 
 FIRST = ErrorRules(
     name="first", words={"a": Cause(QuotaExhausted)}, marks=(("x", Cause(QuotaExhausted)),), context_marks=("long",)

@@ -8,7 +8,8 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_providers import EventDecoder, LineDecoder
+from helmdeck_providers import EventDecoder
+from helmdeck_providers.http.sse import LineDecoder
 from tests.case_support import each_case
 
 

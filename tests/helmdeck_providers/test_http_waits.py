@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helmdeck_providers import ErrorFacts, failure_of, retry_after_s
+from helmdeck_providers import ErrorFacts, failure_of
+from helmdeck_providers.http.failures import retry_after_s
 from tests.case_support import each_case
 
 NOW_S = 1_700_000_000.0

@@ -25,7 +25,7 @@ from helmdeck_core import (
     TransientUnknown,
     quoted,
 )
-from helmdeck_providers import retry_after_s
+from helmdeck_providers.http.failures import retry_after_s
 from helmdeck_testing import Chunks, Ending, completion, make_deck, provider_settings
 from tests.case_support import each_case
 from tests.helmdeck_providers import openai_support

@@ -22,7 +22,8 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_providers import in_context, looks_truncated
+from helmdeck_providers import in_context
+from helmdeck_providers.http.stop_reason_context import looks_truncated
 from helmdeck_providers.wire_formats.openai_chat.presets import PRESETS as CHAT_PRESETS
 from helmdeck_testing import completion, provider_settings
 from tests.case_support import each_case

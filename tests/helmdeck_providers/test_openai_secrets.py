@@ -18,7 +18,8 @@ from helmdeck_core import (
     TransientUnknown,
     quoted,
 )
-from helmdeck_providers import HttpConnection, plain_text, read_error, retry_after_s
+from helmdeck_providers import HttpConnection, plain_text, read_error
+from helmdeck_providers.http.failures import retry_after_s
 from helmdeck_providers.wire_formats.error_codes import ERROR_RULES
 from helmdeck_testing import completion
 from tests.case_support import each_case

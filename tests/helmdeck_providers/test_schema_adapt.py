@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from helmdeck_providers import SchemaDialect, UnsupportedSchema, adapt_schema
+from helmdeck_providers import SchemaDialect
+from helmdeck_providers.schemas.adapt import UnsupportedSchema, adapt_schema
 from helmdeck_providers.schemas.dialect import measured
 from tests.case_support import each_case
 

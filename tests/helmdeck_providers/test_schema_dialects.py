@@ -11,7 +11,7 @@ from helmdeck_core import Catalog, Helmdeck, InvalidRequest, ProviderSettings, S
 from helmdeck_planner.packs.plan import PlanAnswer
 from helmdeck_planner.packs.route import RouteAnswer
 from helmdeck_planner.packs.validation import StepChecker
-from helmdeck_providers import adapted_form, pick_form
+from helmdeck_providers.schemas.constraint import adapted_form, pick_form
 from helmdeck_providers.schemas.server_dialects import DIALECTS, OPENAI_MODELS, dialect_of
 from helmdeck_providers.wire_formats.openai_chat.request import Options
 from tests.case_support import each_case

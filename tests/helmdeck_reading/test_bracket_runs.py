@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmdeck_reading.decoder.tokens import Tokens
+from helmdeck_reading.decoder.json_bounds import Tokens
 
 PARTS = [
     "{",

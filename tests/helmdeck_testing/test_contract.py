@@ -92,7 +92,7 @@ def test_defect_fails_the_matching_contract_test(contract, monkeypatch, name, ol
 
 
 def test_hanging_provider_fails_the_contract(contract, monkeypatch):
-    from helmdeck_testing import contract_runner as module
+    from helmdeck_testing import provider_contract_runner as module
 
     bench = contract(with_defect("fine", "", ""))
     monkeypatch.setattr(module, "_MAX_TEST_S", 0.05)

@@ -193,7 +193,7 @@ SETTINGS = {"config/types.py": "defaults of settings", "domain/ranking.py": "the
 MACHINE = {
     "calls/models.py": "likeness of names in a suggestion",
     "suggestions.py": "likeness of names in a suggestion",
-    "calls/recovery.py": "defaults of [recovery], and the middle of the jitter",
+    "calls/recovery_policy.py": "defaults of [recovery], and the middle of the jitter",
 }
 """Modules with fractions that weigh nothing, and what these are."""
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from helmdeck_core import Task
 from helmdeck_planner.packs.constraints import plan_forms
 from helmdeck_planner.packs.validation import StepChecker
-from helmdeck_providers import adapt_schema
+from helmdeck_providers.schemas.adapt import adapt_schema
 from helmdeck_providers.schemas.server_dialects import DIALECTS, LLAMA_CPP_PYTHON
 from helmdeck_selection import load_catalog_file
 

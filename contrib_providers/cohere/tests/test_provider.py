@@ -22,7 +22,7 @@ from helmdeck_core import (
     TextPart,
 )
 from helmdeck_provider_cohere.answer import REASONS
-from helmdeck_provider_cohere.provider import WIRE_FORMAT, open_cohere
+from helmdeck_provider_cohere.wire_format import WIRE_FORMAT
 from helmdeck_testing import Chunks, Ending, make_deck, provider_settings
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
@@ -60,7 +60,8 @@ def use(base_url, act, key=KEY, **settings):
 
     async def run():
         provider_config = provider_settings("cohere", base_url=base_url, api_key=lambda: key, **settings)
-        provider = open_cohere(provider_config, Context())
+        (spec,) = helmdeck_provider_cohere.helmdeck_providers()
+        provider = spec.open(provider_config, Context())
         assert isinstance(provider, StreamingProvider)
         assert isinstance(provider, ListingProvider)
         try:

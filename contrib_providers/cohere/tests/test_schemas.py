@@ -6,7 +6,6 @@ import pytest
 
 import helmdeck_provider_cohere
 from helmdeck_core import ChatRequest, InvalidRequest, Message, ProviderSettings, ResponseFormat, Role, TextPart
-from helmdeck_provider_cohere.provider import constrain
 from helmdeck_testing import make_deck
 
 MODEL = "cohere/command-x"
@@ -113,5 +112,6 @@ def test_invalid_option_is_named(options):
         messages=(Message(Role.USER, (TextPart("x"),)),),
         response_format=ResponseFormat("json_object"),
     )
+    (spec,) = helmdeck_provider_cohere.helmdeck_providers()
     with pytest.raises(InvalidRequest, match=f"providers.cohere.options.{next(iter(options))}"):
-        constrain(settings, request)
+        spec.constrain(settings, request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from helmdeck_core import (
     PIPELINE_RUN,
     UNKNOWN_TOOL,
     Answer,
-    CallFailed,
     Complexity,
     Pack,
     PackContext,
@@ -29,14 +27,7 @@ from helmdeck_core import (
 )
 from helmdeck_planner.packs.arguments import check_nesting
 from helmdeck_planner.packs.constraints import plan_forms
-from helmdeck_planner.packs.questions import (
-    INPUT_SCHEMA,
-    check_request,
-    learned_for,
-    make_question,
-    own_values,
-    record_of,
-)
+from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
 
 NAME = "helmdeck.plan"
@@ -98,19 +89,9 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 
 @hookimpl
 def helmdeck_packs() -> Sequence[Pack]:
-    """Contribute the pack; it is not listed, because a plan must never name it."""
-    return (
-        Pack(
-            name=NAME,
-            version="1",
-            description="Turns a request into an ordered, validated plan of packs and pipelines.",
-            run=make_plan,
-            input_schema=INPUT_SCHEMA,
-            input_type=PlanRequest,
-            constraint=CONSTRAINT,
-            is_listed=False,
-        ),
-    )
+    """Contribute the pack."""
+    description = "Turns a request into an ordered, validated plan of packs and pipelines."
+    return (planning_pack(NAME, description, make_plan, CONSTRAINT),)
 
 
 async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
@@ -119,34 +100,17 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
     :raises PackError: ``invalid_input`` for a blank request.
     :raises CallFailed: the model gave nothing usable.
     """
-    check_request(request, NAME)
-    question = make_question(
-        request,
-        caller=NAME,
-        task="plan",
-        type=PlanAnswer,
-        schema=ANSWER_SCHEMA,
-        constraint=CONSTRAINT,
-        learned=await learned_for(context, request.intent),
+    inquiry = await Inquiry.begin(
+        context, request, caller=NAME, kind="plan", type=PlanAnswer, schema=ANSWER_SCHEMA, constraint=CONSTRAINT
     )
-    start = (time.time(), time.perf_counter())
-    try:
-        plan = finish(await context.ask(question), StepChecker(context.catalog), question)
-    except CallFailed as exc:
-        cause = exc.failure_class.value
-        failed = record_of(context, question, start, model=exc.model, outcome="failed", cause=cause)
-        context.history.remember(failed, request.intent)
-        raise
-    record = record_of(
-        context,
-        question,
-        start,
+    plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
+    inquiry.remember(
+        [_inputs(step) for step in plan.steps],
         model=plan.model,
         outcome=plan.outcome.value,
         complexity=plan.complexity.value,
         steps=tuple(RecordedStep(step.order, _entry_id(step), args_sha(step.args)) for step in plan.steps),
     )
-    context.history.remember(record, request.intent, [own_values(question, _inputs(step)) for step in plan.steps])
     return plan
 
 

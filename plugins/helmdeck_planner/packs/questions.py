@@ -1,14 +1,30 @@
-"""The input of the planning packs, and the question that they make of it."""
+"""What the planning packs share: their input, the question that they ask a model, and its record in the history."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from helmdeck_core import Learned, PackContext, PackError, PackErrorCode, PlanRecord, PlanRequest, Question, intent_sha
+import attrs
+
+from helmdeck_core import (
+    Answer,
+    CallFailed,
+    Learned,
+    Pack,
+    PackContext,
+    PackError,
+    PackErrorCode,
+    PlanRecord,
+    PlanRequest,
+    Question,
+    SchemaForm,
+    Task,
+    intent_sha,
+)
 
 LEARNED_S = 1.0
 """Seconds that a plan waits for the history store at most, such as one on a host that does not answer."""
@@ -39,22 +55,94 @@ INPUT_SCHEMA: Mapping[str, Any] = {
 }
 
 
-def make_question(request: PlanRequest, *, caller: str, task: str, learned: Learned, **options: Any) -> Question[Any]:
-    """Make the question of a planning pack.
+Constrain = Callable[[Task], Sequence[SchemaForm]]
+"""Returns the schemas of an answer over the entries that a model is shown."""
 
-    :param options: the type, schema and constraint of the answer.
-    """
-    return Question(
-        caller=caller,
-        task=task,
-        request=request.intent,
-        model=request.model,
-        context=request.context,
-        done=request.done,
-        defaults=request.defaults,
-        learned=learned,
-        **options,
+
+def planning_pack(
+    name: str, description: str, run: Callable[[PackContext, PlanRequest], Awaitable[Any]], constraint: Constrain
+) -> Pack:
+    """Declare a planning pack; it is not listed, because a plan must never name it."""
+    return Pack(
+        name=name,
+        version="1",
+        description=description,
+        run=run,
+        input_schema=INPUT_SCHEMA,
+        input_type=PlanRequest,
+        constraint=constraint,
+        is_listed=False,
     )
+
+
+@attrs.frozen
+class Inquiry:
+    """One question of a planning pack, and its record in the history.
+
+    :ivar kind: the kind of the record: ``plan`` or ``route``.
+    """
+
+    context: PackContext
+    question: Question[Any]
+    kind: str
+    _time: float = attrs.field(factory=time.time, init=False)
+    _start_s: float = attrs.field(factory=time.perf_counter, init=False)
+
+    @classmethod
+    async def begin(
+        cls, context: PackContext, request: PlanRequest, *, caller: str, kind: str, **options: Any
+    ) -> Inquiry:
+        """Check a request and make the question of it, with what the history contributes.
+
+        :param options: the type, schema and constraint of the answer.
+        :raises PackError: ``invalid_input``, such as for an empty request.
+        """
+        check_request(request, caller)
+        question: Question[Any] = Question(
+            caller=caller,
+            task=kind,
+            request=request.intent,
+            model=request.model,
+            context=request.context,
+            done=request.done,
+            defaults=request.defaults,
+            learned=await learned_for(context, request.intent),
+            **options,
+        )
+        return cls(context, question, kind)
+
+    async def ask(self) -> Answer[Any]:
+        """Ask the model; a failure is recorded.
+
+        :raises CallFailed: the model gave nothing usable.
+        """
+        try:
+            return await self.context.ask(self.question)
+        except CallFailed as exc:
+            self.remember((), model=exc.model, outcome="failed", cause=exc.failure_class.value)
+            raise
+
+    def remember(self, inputs: Sequence[Mapping[str, Any]], **facts: Any) -> None:
+        """Record the plan, the route or the failure.
+
+        :param inputs: the arguments of each entry.
+        :param facts: the other fields of the record.
+        """
+        record = PlanRecord(
+            caller=self.context.caller,
+            intent_sha=intent_sha(self.question.request),
+            duration_s=time.perf_counter() - self._start_s,
+            time=self._time,
+            kind=self.kind,
+            **facts,
+        )
+        self.context.history.remember(record, self.question.request, [self._own_values(each) for each in inputs])
+
+    def _own_values(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without learned defaults: a default that counted as another use would confirm itself."""
+        question = self.question
+        learned = {name: value for name, value in question.learned.defaults.items() if name not in question.defaults}
+        return {name: value for name, value in arguments.items() if name not in learned or learned[name] != value}
 
 
 async def learned_for(context: PackContext, intent: str) -> Learned:
@@ -66,27 +154,6 @@ async def learned_for(context: PackContext, intent: str) -> Learned:
             return await asyncio.to_thread(context.history.learned, context.caller, intent)
     except TimeoutError:  # the worker thread ends with the timeout of the store, which is then left alone for a while
         return Learned()
-
-
-def own_values(question: Question[Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments without learned defaults: a default that counted as another use would confirm itself."""
-    learned = {name: value for name, value in question.learned.defaults.items() if name not in question.defaults}
-    return {name: value for name, value in arguments.items() if name not in learned or learned[name] != value}
-
-
-def record_of(context: PackContext, question: Question[Any], start: tuple[float, float], **facts: Any) -> PlanRecord:
-    """Return the record of a plan, a route or a failure.
-
-    :param start: the time and the performance counter at the start.
-    :param facts: the other fields of the record.
-    """
-    return PlanRecord(
-        caller=context.caller,
-        intent_sha=intent_sha(question.request),
-        duration_s=time.perf_counter() - start[1],
-        time=start[0],
-        **facts,
-    )
 
 
 def check_request(request: PlanRequest, caller: str) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from helmdeck_core import (
-    CallFailed,
     Entry,
     EntryKind,
     Pack,
     PackContext,
     PlanRequest,
-    Question,
     Recommendation,
     RecordedStep,
     Route,
@@ -26,14 +23,7 @@ from helmdeck_core import (
 )
 from helmdeck_planner.packs.arguments import as_declared, check_nesting, parse_arguments
 from helmdeck_planner.packs.constraints import route_forms
-from helmdeck_planner.packs.questions import (
-    INPUT_SCHEMA,
-    check_request,
-    learned_for,
-    make_question,
-    own_values,
-    record_of,
-)
+from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import EntryResolver, resolver_of
 
 NAME = "helmdeck.route"
@@ -85,19 +75,9 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 
 @hookimpl
 def helmdeck_packs() -> Sequence[Pack]:
-    """Contribute the pack; it is not listed, because a plan must never name it."""
-    return (
-        Pack(
-            name=NAME,
-            version="1",
-            description="Finds the one pack or pipeline that serves a request, and says what nothing serves.",
-            run=route,
-            input_schema=INPUT_SCHEMA,
-            input_type=PlanRequest,
-            constraint=CONSTRAINT,
-            is_listed=False,
-        ),
-    )
+    """Contribute the pack."""
+    description = "Finds the one pack or pipeline that serves a request, and says what nothing serves."
+    return (planning_pack(NAME, description, route, CONSTRAINT),)
 
 
 async def route(context: PackContext, request: PlanRequest) -> Route:
@@ -106,26 +86,20 @@ async def route(context: PackContext, request: PlanRequest) -> Route:
     :raises PackError: ``invalid_input`` for a blank request.
     :raises CallFailed: the model gave nothing usable.
     """
-    check_request(request, NAME)
-    question = make_question(
-        request,
-        caller=NAME,
-        task="route",
-        type=RouteAnswer,
-        schema=ANSWER_SCHEMA,
-        constraint=CONSTRAINT,
-        learned=await learned_for(context, request.intent),
+    inquiry = await Inquiry.begin(
+        context, request, caller=NAME, kind="route", type=RouteAnswer, schema=ANSWER_SCHEMA, constraint=CONSTRAINT
     )
-    start = (time.time(), time.perf_counter())
-    try:
-        answer = await context.ask(question)
-    except CallFailed as exc:
-        _remember(context, question, start, model=exc.model, cause=exc.failure_class.value)
-        raise
+    answer = await inquiry.ask()
     names = resolver_of(context.catalog)
     value: RouteAnswer = answer.value
     chosen = _recommended(names, value.recommendation)
-    _remember(context, question, start, model=answer.model, chosen=chosen)
+    is_found = chosen.kind is not RouteKind.NONE
+    inquiry.remember(
+        [chosen.suggested_inputs] if is_found else [],
+        model=answer.model,
+        outcome=chosen.kind.value,
+        steps=(RecordedStep(1, chosen.id, args_sha(chosen.suggested_inputs)),) if is_found else (),
+    )
     others = _alternatives(names, value.alternatives or (), chosen)
     return Route(
         recommendation=chosen,
@@ -134,23 +108,6 @@ async def route(context: PackContext, request: PlanRequest) -> Route:
         reasoning=value.reasoning or "",
         **answer.facts,
     )
-
-
-def _remember(
-    context: PackContext,
-    question: Question[Any],
-    start: tuple[float, float],
-    *,
-    model: str,
-    cause: str | None = None,
-    chosen: Recommendation | None = None,
-) -> None:
-    has_step = chosen is not None and chosen.kind is not RouteKind.NONE
-    steps = (RecordedStep(1, chosen.id, args_sha(chosen.suggested_inputs)),) if chosen and has_step else ()
-    outcome = "failed" if chosen is None else chosen.kind.value
-    record = record_of(context, question, start, kind="route", outcome=outcome, cause=cause, steps=steps, model=model)
-    inputs = [own_values(question, chosen.suggested_inputs)] if chosen and has_step else ()
-    context.history.remember(record, question.request, inputs)
 
 
 def _recommended(names: EntryResolver, choice: Choice) -> Recommendation:

@@ -1,4 +1,7 @@
-"""The lookup of built-in budgets: the longest prefix of the id, then of its other names, then the weakest tier."""
+"""Finds the built-in budget of a model: the row with the longest prefix of its id, else of its other names, else the weakest tier.
+
+The rows are data in ``rows``; defaults of the tiers are here.
+"""
 
 from __future__ import annotations
 

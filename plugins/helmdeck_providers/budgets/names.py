@@ -1,4 +1,4 @@
-"""Other names of a model: routers, clouds and servers each spell the id of the same model in their own way.
+"""Other names of a model, for the lookup of its budget: each router, cloud and server spells the id of the same model in its own way.
 
 ``names_of`` returns the names that an id may stand for. The rules are general, so that an unknown router is read like a
 known one.

@@ -1,4 +1,4 @@
-"""The rows of the built-in budget table.
+"""Budgets of known models, as data: tier, token limits, catalog limit and prices by the prefix of the model id.
 
 Figures are from field reports of 2026 and from public boards as they stood in June 2026: BFCL (function calling) and
 Aider polyglot (edit-format adherence). Prices are US dollars per million tokens of the same month. A tier rates how reliably

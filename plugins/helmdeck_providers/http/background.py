@@ -15,7 +15,7 @@ import attrs
 from helmdeck_core import CallFailed, LikelyTimeout, Secrets
 from helmdeck_providers.http.bodies import decode_body
 from helmdeck_providers.http.connection import HttpConnection, HttpResponse
-from helmdeck_providers.http.failures import ErrorRules
+from helmdeck_providers.http.error_rules import ErrorRules
 
 PAUSE_FACTOR = 1.5
 """Growth of the pause between two polls."""

@@ -1,4 +1,4 @@
-"""Decodes response bodies, including damaged JSON and HTML pages, and reads their fields."""
+"""Decodes response bodies, including damaged JSON and HTML pages, and reads the fields of decoded JSON (``string``, ``count`` ...)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from helmdeck_core import (
     without_byte_order_mark,
     without_cut_secret,
 )
-from helmdeck_providers.http.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
+from helmdeck_providers.http.error_rules import ErrorRules
+from helmdeck_providers.http.failures import ErrorFacts, failure_of, read_error, request_id
 
 MAX_COUNT: Final = 2**53
 """No response has more tokens; a larger number is a mistake of the server."""

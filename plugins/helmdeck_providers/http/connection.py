@@ -1,13 +1,13 @@
 """HTTP connections to one provider: sends JSON, reads a response whole or in chunks, and turns every failure into a class.
 
 The transport is only the wire; the limits of time and size, decompression, redaction and error mapping are here. Nothing is
-retried and no redirect is followed: the first is decided elsewhere, the second could carry the key to another host.
+retried and no redirect is followed: the first is decided elsewhere, the second could carry the key to another host. Defaults of the
+limits, such as the connect timeout, are fields of ``ProviderSettings`` (``helmdeck_core.domain.providers``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -30,7 +30,6 @@ from helmdeck_core import (
     Limited,
     ProviderSettings,
     ProviderUnavailable,
-    ProxySettings,
     Secrets,
     TransientUnknown,
     Transport,
@@ -43,7 +42,8 @@ from helmdeck_core import (
     without_scheme,
 )
 from helmdeck_providers.http.compression import ENCODINGS, DecodingError, decompressed
-from helmdeck_providers.http.settings import checked_base_url, checked_headers, proxy_at, url_problem
+from helmdeck_providers.http.proxies import proxy_for
+from helmdeck_providers.http.settings import checked_base_url, checked_headers
 
 _MAX_ERROR_BYTES = 100_000
 """Bytes of an error body that are read."""
@@ -192,7 +192,7 @@ class HttpConnection:
         self._url = checked_base_url(settings)
         self._headers = checked_headers(settings)
         self._transport: Transport | None = None
-        self._proxy = _proxy_for(self._url, settings.name)
+        self._proxy = proxy_for(self._url, settings.name)
         # Secrets of the last request, and these with everything else that is secret, in all forms that may come back.
         proxy_headers = self._proxy.headers if self._proxy else EMPTY
         self._own_secrets = Secrets((*header_secrets(self._headers), *header_secrets(proxy_headers)))
@@ -374,41 +374,6 @@ def _too_large(response: TransportResponse, settings: ProviderSettings) -> CallF
     limit = f"more than {settings.max_response_bytes:,} bytes; see providers.{settings.name}.max_response_bytes"
     headline = "the provider's answer is too large"
     return TransientUnknown(headline, status=response.status, sub_cause="too_large", detail=limit)
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether a host is this machine, in any form; ``0.0.0.0`` and ``::`` connect to it as well."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    if isinstance(address, ipaddress.IPv6Address):
-        address = address.ipv4_mapped or address
-    return address.is_loopback or address.is_unspecified
-
-
-def _proxy_for(url: str, name: str) -> ProxySettings | None:
-    """The proxy that the environment names for a URL; ``None`` for loopback hosts, which a proxy cannot reach.
-
-    :param name: of the provider.
-    :raises InvalidRequest: it cannot be used; it is not repeated, for it may hold a password.
-    """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if _is_loopback(host):
-        return None
-    # Costs a tenth of a second, which a process that opens no provider should not pay.
-    from urllib.request import getproxies, proxy_bypass
-
-    found = getproxies()
-    proxy = found.get(parts.scheme) or found.get("all")
-    if not proxy or proxy_bypass(host):
-        return None
-    if problem := url_problem(proxy):
-        headline = "the proxy that the environment names cannot be used"
-        detail = f"HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is {problem} (it is not shown)"
-        raise InvalidRequest(headline, provider=name, sub_cause="misconfigured", detail=detail)
-    return proxy_at(proxy)
 
 
 def _failure(

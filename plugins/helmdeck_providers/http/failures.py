@@ -1,28 +1,23 @@
 """Maps error responses to failure classes by status, headers and body.
 
-The fields of error bodies and the meaning of error codes differ per API and are data (``ErrorRules``).
+The fields of error bodies and the meaning of error codes differ per API and are data (``error_rules``).
 """
 
 from __future__ import annotations
 
-import math
-import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
 from helmdeck_core import (
-    EMPTY,
     MAX_EXCERPT_CHARS,
     MAX_READ_CHARS,
     SCHEMA_REFUSED,
     AuthFailed,
     CallFailed,
     ContextWindowExceeded,
-    ErrorRuleSet,
     InvalidRequest,
     LikelyTimeout,
     ProviderUnavailable,
@@ -34,14 +29,16 @@ from helmdeck_core import (
     echoed,
     quoted,
 )
-
-MILLISECONDS_HEADER = "retry-after-ms"
-"""Default header with the retry delay in milliseconds; ``ErrorRules`` can name another one."""
+from helmdeck_providers.http.error_rules import Cause, ErrorFields, ErrorRules
+from helmdeck_providers.http.retry_delays import (
+    delay_in_headers_s,
+    delay_in_text_s,
+    delay_s,
+    duration_s,
+    until_reset_s,
+)
 
 _RESET_HEADER = "x-ratelimit-reset"
-
-_MAX_WAIT_S = 1e9
-"""Longer delays are ignored as invalid."""
 
 # -- reading an error -----------------------------------------------------------------------------------------
 
@@ -63,71 +60,6 @@ class ErrorFacts:
     is_flagged: bool = False
     retry_after_s: float | None = None
     generation: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class ErrorFields:
-    """The fields of error objects; the defaults fit most APIs.
-
-    Each value is a list of paths into the object, with keys joined by dots; a path applies to each item of a list.
-
-    :ivar message: message; the first non-empty one is used.
-    :ivar upstream: message of the server behind a gateway, added to the message.
-    :ivar words: codes and types.
-    :ivar status: HTTP status in the body, for errors that arrive with 200.
-    :ivar flags: true or non-empty if moderation stopped the request.
-    :ivar delays: retry delay as a duration such as ``30s``.
-    :ivar upstream_headers: objects with the headers of the server behind a gateway.
-    :ivar generation: model output that the provider rejected.
-    :ivar unwrapped: fields and values that identify a body as an error object without ``error`` around it.
-    """
-
-    message: Sequence[str] = ("message", "detail", "error", "title")
-    upstream: Sequence[str] = ()
-    words: Sequence[str] = ("code", "type", "status", "error_type")
-    status: Sequence[str] = ("code", "status", "status_code")
-    flags: Sequence[str] = ()
-    delays: Sequence[str] = ()
-    upstream_headers: Sequence[str] = ()
-    generation: Sequence[str] = ()
-    unwrapped: Mapping[str, str] = EMPTY
-
-
-@attrs.frozen
-class Cause:
-    """A failure class and an optional sub-cause."""
-
-    kind: type[CallFailed]
-    sub_cause: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class ErrorRules(ErrorRuleSet):
-    """Rules that map error responses to failure classes, as data; codes and phrases in lower case.
-
-    Each wire format has rules; plugins add rules for named providers with the hook ``helmdeck_error_rules``.
-
-    :ivar fields: fields of error objects.
-    :ivar words: codes and types that apply to every status.
-    :ivar marks: phrases in the codes or the message; the first match applies.
-    :ivar context_marks: phrases for a prompt that is too long; ignored for unambiguous statuses such as 429.
-    :ivar form_marks: names of request fields that constrain the response. If a rejected request's error contains one,
-        the constraint was rejected: the same request without it may succeed.
-    :ivar vague_words: codes and types that apply only without an error status, in a body that arrived with 200.
-    :ivar statuses: HTTP statuses with a special meaning.
-    :ivar retry_header: header with ``true`` or ``false`` for whether a retry can succeed; empty for none.
-    :ivar milliseconds_header: header with the retry delay in milliseconds; overrides ``Retry-After``.
-    """
-
-    fields: ErrorFields = ErrorFields()
-    words: Mapping[str, Cause] = EMPTY
-    marks: Sequence[tuple[str, Cause]] = ()
-    context_marks: Sequence[str] = ()
-    form_marks: Sequence[str] = ()
-    vague_words: Mapping[str, Cause] = EMPTY
-    statuses: Mapping[int, Cause] = attrs.field(factory=dict)
-    retry_header: str = ""
-    milliseconds_header: str = MILLISECONDS_HEADER
 
 
 _NO_RULES = ErrorRules()
@@ -192,17 +124,15 @@ def _status(value: object) -> int | None:
     return value if isinstance(value, int) and 400 <= value < 600 else None
 
 
-# -- retry delay ----------------------------------------------------------------------------------------------
-
-_DURATION = (
-    r"(?:(?P<d>[0-9]{1,9}) ?d)?(?:(?P<h>[0-9]{1,9}) ?h)?(?:(?P<m>[0-9]{1,9}) ?m(?!s|on|illi))?"
-    r"(?:(?P<s>[0-9]{1,9}(?:\.[0-9]{1,30})?) ?(?P<unit>ms|s))?"
-)
-_AGAIN_IN = re.compile(rf"(?i)(?:try again|retry) (?:in|after) {_DURATION}")
-_BARE = re.compile(_DURATION, re.IGNORECASE)
-_SECONDS_OF = {"d": 86_400, "h": 3_600, "m": 60}
-_FIRST_EPOCH_S, _FIRST_EPOCH_MS = 1e9, 1e11
-"""From these values on, a number is a Unix timestamp instead of a delay, in seconds or in milliseconds."""
+def _delay_in_body(error: Mapping[str, Any], fields: ErrorFields, message: str) -> float | None:
+    for delay in _values(error, fields.delays):
+        if seconds := duration_s(str(delay)):
+            return seconds
+    tables = [each for each in _values(error, fields.upstream_headers) if isinstance(each, dict)]
+    named = {str(name).casefold(): value for table in tables for name, value in table.items()}
+    reset = named.get(_RESET_HEADER)
+    seconds = None if reset is None else delay_s(str(reset), time.time())
+    return seconds if seconds is not None else delay_in_text_s(message)
 
 
 def retry_after_s(
@@ -217,79 +147,8 @@ def retry_after_s(
     :param headers: names in lower case.
     :param now_s: Unix timestamp in seconds; the current time by default.
     """
-    milliseconds = _number(headers.get(rules.milliseconds_header))
-    if milliseconds is not None and (seconds := _wait(milliseconds / 1000)) is not None:
-        return seconds
-    seconds = _from_now_s(headers.get("retry-after", ""), time.time() if now_s is None else now_s)
+    seconds = delay_in_headers_s(headers, rules.milliseconds_header, time.time() if now_s is None else now_s)
     return seconds if seconds is not None or facts is None else facts.retry_after_s
-
-
-def _wait(seconds: float | None) -> float | None:
-    """Return a valid delay, or ``None``."""
-    return seconds if seconds is not None and 0 <= seconds <= _MAX_WAIT_S else None
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(value)  # type: ignore[arg-type]  # any value may be a number
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _until_date(value: str, now_s: float) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            date = read(value)
-            # Without a time zone it is UTC.
-            return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now_s)
-        except (ValueError, OverflowError):
-            continue
-    return None
-
-
-def _delay_in_body(error: Mapping[str, Any], fields: ErrorFields, message: str) -> float | None:
-    for delay in _values(error, fields.delays):
-        if seconds := _duration(_BARE.fullmatch(str(delay))):
-            return seconds
-    tables = [each for each in _values(error, fields.upstream_headers) if isinstance(each, dict)]
-    named = {str(name).casefold(): value for table in tables for name, value in table.items()}
-    reset = named.get(_RESET_HEADER)
-    seconds = None if reset is None else _from_now_s(str(reset), time.time())
-    return seconds if seconds is not None else _duration(_AGAIN_IN.search(message))
-
-
-def _duration(match: re.Match[str] | None) -> float | None:
-    if match is None or not any(match[name] for name in "dhms"):
-        return None
-    seconds = float(match["s"] or 0) / (1000 if (match["unit"] or "").lower() == "ms" else 1)
-    return _wait(sum(int(match[name] or 0) * length for name, length in _SECONDS_OF.items()) + seconds)
-
-
-def _until_reset(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return the time until the exhausted rate limit resets, or ``None``.
-
-    Rate limits are pairs of headers, such as ``x-ratelimit-remaining-tokens`` and ``x-ratelimit-reset-tokens``.
-    """
-    waits = [
-        _from_now_s(value, now_s)
-        for name, value in headers.items()
-        if "ratelimit" in name and "reset" in name and _number(headers.get(name.replace("reset", "remaining"))) == 0
-    ]
-    return max((wait for wait in waits if wait is not None), default=None)
-
-
-def _from_now_s(value: str, now_s: float) -> float | None:
-    """Return a header as seconds from now: a number, a duration such as ``6m0s``, a Unix timestamp or a date."""
-    number = _number(value)
-    if number is not None:
-        if number < _FIRST_EPOCH_S:
-            return _wait(number)
-        return _wait(max(0.0, number / (1000 if number >= _FIRST_EPOCH_MS else 1) - now_s))
-    seconds = _duration(_BARE.fullmatch(value.strip()))
-    return seconds if seconds is not None or not value else _wait(_until_date(value, now_s))
 
 
 # -- failure class --------------------------------------------------------------------------------------------
@@ -378,7 +237,7 @@ def failure_of(
     is_anonymous = cause.kind is AuthFailed and not any(secrets)
     wait_s = retry_after_s(headers, facts, now_s, rules=rules)
     if wait_s is None and cause.kind is RateLimited:
-        wait_s = _until_reset(headers, time.time() if now_s is None else now_s)
+        wait_s = until_reset_s(headers, time.time() if now_s is None else now_s)
     return cause.kind(
         "the provider answered with an error",
         status=status,

@@ -1,4 +1,4 @@
-"""Helpers for writing requests."""
+"""Parts of requests that wire formats share: JSON bodies, key headers, images, tools, stop sequences, cache keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from urllib.parse import quote
 import attrs
 import msgspec
 
-from helmdeck_core import EMPTY, ChatRequest, ImagePart, InvalidRequest, Message, ModelId, Role, TextPart, ToolCall
+from helmdeck_core import (
+    EMPTY,
+    ChatRequest,
+    ImagePart,
+    InvalidRequest,
+    Message,
+    ModelId,
+    Role,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+)
 
 _DATA_URL = re.compile(r"data:(?P<kind>[^;,]*)(?:;[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 
@@ -55,6 +66,13 @@ def encode_payload(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> byte
         return json.dumps(payload, ensure_ascii=False, default=msgspec.json.decode).encode("utf-8", "replace")
     except TypeError as exc:
         raise InvalidRequest("the request contains a value that cannot be encoded as JSON", detail=str(exc)) from exc
+
+
+def key_headers(key: str | None, name: str = "authorization") -> Mapping[str, str]:
+    """Return the header with the key: as a bearer token in ``authorization``, as it is in any other header."""
+    if not key:
+        return {}
+    return {name: f"Bearer {key}" if name == "authorization" else key}
 
 
 def text_of(parts: Iterable[TextPart]) -> str | msgspec.Raw:
@@ -101,6 +119,23 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {"INVALID_JSON": call.arguments}
     return decoded if isinstance(decoded, dict) else {} if decoded is None else {"INVALID_JSON": call.arguments}
+
+
+def function_tool(tool: ToolDefinition) -> dict[str, Any]:
+    """Return a tool in the shape of chat completions, which other APIs share."""
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
+    return {"type": "function", "function": function}
+
+
+def function_call(call: ToolCall) -> dict[str, Any]:
+    """Return a tool call in the shape of chat completions, which other APIs share."""
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def returned_fields(message: Message, key: str) -> Mapping[str, Any]:
+    """Return what ``ResponseReader.opaque`` kept of an assistant turn to send back; empty for a turn of another provider."""
+    own = message.opaque.get(key)
+    return own if isinstance(own, Mapping) else EMPTY
 
 
 def image_data(part: ImagePart) -> tuple[str, str] | None:

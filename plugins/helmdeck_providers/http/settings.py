@@ -1,11 +1,10 @@
-"""The settings of an HTTP provider that can be wrong."""
+"""Checks the settings of an HTTP provider: base URL, headers and options; proxies are in ``proxies``."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import attrs
 
@@ -15,7 +14,6 @@ from helmdeck_core import (
     InvalidRequest,
     Mistake,
     ProviderSettings,
-    ProxySettings,
     read_options,
     shown_url,
 )
@@ -68,16 +66,6 @@ def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
         if not (value.isascii() and value.isprintable()):
             raise refused_setting(settings, "headers", f"{name!r} has characters that no header can carry")
     return Hidden({name.lower(): value for name, value in settings.headers.items()})
-
-
-def proxy_at(url: str) -> ProxySettings:
-    """The proxy at a URL, which may hold a user name and a password."""
-    parts = urlsplit(url)
-    credentials, _, place = parts.netloc.rpartition("@")
-    user, _, password = credentials.partition(":")
-    basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    headers = {"proxy-authorization": f"Basic {basic}"} if credentials else {}
-    return ProxySettings(parts._replace(netloc=place).geturl(), headers)
 
 
 def provider_options(settings: ProviderSettings, cls: type[T]) -> T:

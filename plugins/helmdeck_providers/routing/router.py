@@ -15,7 +15,7 @@ import attrs
 
 from helmdeck_core import CallFailed, ChatRequest, ChatResponse, CooldownStarted, Event, Provider
 from helmdeck_providers.routing import Choose, Routes
-from helmdeck_providers.routing.cooldowns import Cooldowns, kind_of, summary
+from helmdeck_providers.routing.key_cooldowns import Cooldowns, kind_of, summary
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Puts a JSON Schema into the dialect of an interface: what the dialect cannot say is loosened, and never tightened."""
+"""Adapts a JSON Schema to the dialect of a server: what the dialect cannot say is loosened, and never tightened."""
 
 from __future__ import annotations
 

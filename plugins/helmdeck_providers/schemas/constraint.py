@@ -44,13 +44,15 @@ def pick_form(offer: SchemaOffer, dialect: SchemaDialect) -> tuple[SchemaForm | 
 
 
 def constrained(
-    response_format: ResponseFormat, kinds: Sequence[str], dialect: SchemaDialect | None = None
+    response_format: ResponseFormat | None, kinds: Sequence[str], dialect: SchemaDialect | None = None
 ) -> Constraint:
-    """Return the constraint that a provider sends for a response format.
+    """Return the constraint that a provider sends for a response format; an empty one without a format.
 
     :param kinds: the supported kinds. An offered schema is used if ``json_schema`` is the first.
     :param dialect: the supported subset of JSON Schema; ``None`` for a model without schema support.
     """
+    if response_format is None:
+        return Constraint()
     supported = tuple(kind for kind in kinds if kind != "json_schema" or dialect is not None)
     if response_format.kind == "json_schema":
         return _requested(response_format, supported, dialect)

@@ -1,4 +1,4 @@
-"""What interfaces take of JSON Schema, as data, and how large a schema is by their measures."""
+"""``SchemaDialect``: what a server takes of JSON Schema, and how large a schema is by its measures; the dialects are ``server_dialects``."""
 
 from __future__ import annotations
 

@@ -14,12 +14,11 @@ import attrs
 from helmdeck_core import ProviderSettings
 from helmdeck_providers.http.rendering import JSON_STRING_NOTE
 from helmdeck_providers.http.settings import refused_setting
-from helmdeck_providers.schemas.dialect import SchemaDialect
+from helmdeck_providers.schemas.dialect import ANNOTATIONS, SchemaDialect
 
 NONE: Final = "none"
 """Used instead of a dialect for models without schema support."""
 
-_ANNOTATIONS = frozenset(("title", "description"))
 _NUMBERS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 _LISTS = frozenset(("minItems", "maxItems"))
 _FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
@@ -39,7 +38,7 @@ XAI = SchemaDialect(name="xai", most_length=2_048, is_strict=True)
 OPENAI = SchemaDialect(
     name="openai",
     json_string_note=JSON_STRING_NOTE,
-    keywords=_ANNOTATIONS | _NUMBERS | _LISTS | {"const", "pattern", "format"},
+    keywords=ANNOTATIONS | _NUMBERS | _LISTS | {"const", "pattern", "format"},
     formats=_FORMATS,
     is_strict=True,
     closes_objects=True,
@@ -59,13 +58,13 @@ OPENAI = SchemaDialect(
 AZURE = attrs.evolve(
     OPENAI,
     name="azure",
-    keywords=_ANNOTATIONS | {"const"},
+    keywords=ANNOTATIONS | {"const"},
     most_depth=5,
     most_properties=100,
 )
 """Strict mode with the limits of Azure's documentation."""
 
-STRICT = attrs.evolve(OPENAI, name="strict", keywords=_ANNOTATIONS | {"const"}, takes_recursion=False)
+STRICT = attrs.evolve(OPENAI, name="strict", keywords=ANNOTATIONS | {"const"}, takes_recursion=False)
 """What every strict mode supports: for servers that document no more than that, and for routers."""
 
 CEREBRAS = attrs.evolve(
@@ -83,7 +82,7 @@ CEREBRAS = attrs.evolve(
 ANTHROPIC = SchemaDialect(
     name="anthropic",
     json_string_note=JSON_STRING_NOTE,
-    keywords=_ANNOTATIONS | {"const", "format", "minItems"},
+    keywords=ANNOTATIONS | {"const", "format", "minItems"},
     formats=_FORMATS | {"uri"},
     most_min_items=1,
     is_strict=True,
@@ -97,7 +96,7 @@ ANTHROPIC = SchemaDialect(
 GEMINI = SchemaDialect(
     name="gemini",
     json_string_note=JSON_STRING_NOTE,
-    keywords=_ANNOTATIONS | _LISTS | {"minimum", "maximum", "format", "additionalProperties", "propertyOrdering"},
+    keywords=ANNOTATIONS | _LISTS | {"minimum", "maximum", "format", "additionalProperties", "propertyOrdering"},
     needs_properties=True,
     takes_recursion=True,
     has_any_value=True,
@@ -108,7 +107,7 @@ GEMINI = SchemaDialect(
 OPENAPI = SchemaDialect(
     name="openapi",
     json_string_note=JSON_STRING_NOTE,
-    keywords=_ANNOTATIONS
+    keywords=ANNOTATIONS
     | _LISTS
     | {"format", "nullable", "minimum", "maximum", "minLength", "maxLength", "pattern", "propertyOrdering", "default"},
     has_references=False,

@@ -1,4 +1,4 @@
-"""Error codes and phrases that the built-in wire formats share, as data.
+"""Error codes and phrases of providers and the failure class that each means, as data; shared by the built-in wire formats.
 
 One table for all of them: gateways and compatible APIs forward the errors of their upstreams, so any format may see any of
 them, and none is ambiguous. Rules that only one format needs are in its own package.
@@ -17,7 +17,7 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from helmdeck_providers.http.failures import Cause, ErrorFields, ErrorRules
+from helmdeck_providers.http.error_rules import Cause, ErrorFields, ErrorRules
 
 QUOTA_HEADERS = (
     "anthropic-ratelimit-",

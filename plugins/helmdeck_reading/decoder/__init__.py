@@ -1,4 +1,7 @@
-"""Decodes JSON in model text: strips reasoning, finds the value, and diagnoses a text without one."""
+"""Decodes JSON in model text: strips reasoning, finds the value, and diagnoses a text without one.
+
+``json_decoder`` is the way in; repairs are decode steps of ``helmdeck_reading.json_repair``.
+"""
 
 from __future__ import annotations
 

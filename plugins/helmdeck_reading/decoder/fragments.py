@@ -15,7 +15,7 @@ import attrs
 import msgspec
 
 from helmdeck_reading.decoder.control_tokens import ControlBlocks, TokenBlock
-from helmdeck_reading.decoder.tokens import (
+from helmdeck_reading.decoder.json_bounds import (
     ANY_SHAPE,
     INVISIBLE,
     OBJECT_SHAPE,
@@ -25,7 +25,7 @@ from helmdeck_reading.decoder.tokens import (
     has_line_comment,
     is_commented_out,
 )
-from helmdeck_reading.marks import ReasoningMark, ReasoningMarks
+from helmdeck_reading.reasoning_marks import ReasoningMark, ReasoningMarks
 
 _MAX_FRAGMENTS = 500
 """Maximum fragments examined when one object is expected; a response contains a handful."""
@@ -184,15 +184,6 @@ def ends_in_key(text: str) -> bool:
     """Whether a text ends in a quote and a colon, as before the value of a key."""
     before = text.rstrip()
     return before.endswith(":") and before[:-1].rstrip().endswith(_QUOTES)
-
-
-def is_json(text: str) -> bool:
-    """Whether the text is one JSON value."""
-    try:
-        _raw.decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 _MatchT = TypeVar("_MatchT")

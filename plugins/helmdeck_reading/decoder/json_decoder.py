@@ -30,11 +30,12 @@ from helmdeck_core import (
 from helmdeck_reading.decoder.control_tokens import has_token
 from helmdeck_reading.decoder.diagnosis import FINISHED, is_leak
 from helmdeck_reading.decoder.fragments import end_of_value, ends_in_key, is_truncation_error
-from helmdeck_reading.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
-from helmdeck_reading.decoder.reasoning import TagStream, strip
-from helmdeck_reading.decoder.refusal import RefusalMatcher
-from helmdeck_reading.decoder.tokens import ascii_brackets
-from helmdeck_reading.marks import ReasoningMarks
+from helmdeck_reading.decoder.json_bounds import ascii_brackets
+from helmdeck_reading.decoder.reasoning_stripper import TagStream, strip
+from helmdeck_reading.decoder.refusal_matcher import RefusalMatcher
+from helmdeck_reading.decoder.response_decoder import DecodeRequest, ResponseDecoder
+from helmdeck_reading.reasoning_marks import ReasoningMarks
+from helmdeck_reading.strict_json import DECODE_ERRORS
 
 T = TypeVar("T")
 
@@ -125,7 +126,7 @@ class JsonDecoder:
         try:
             if not wants_list and (decoded := self._read_span(text, read, stop, fits)):
                 return decoded
-            return ResponseReader(
+            return ResponseDecoder(
                 text, DecodeRequest(read, fits, stop, wants_list, tried), self._marks, self._steps, self._refusals
             ).read()
         except (RecursionError, MemoryError):

@@ -34,6 +34,7 @@ from helmdeck_reading.json_repair.wrapped import (
     quote_by_entities,
     uncomment,
 )
+from helmdeck_reading.strict_json import is_json
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -53,7 +54,7 @@ def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> De
     def candidates(text: str) -> Iterator[str]:
         if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or (only_with and not any(map(text.count, only_with))):
             return
-        if _is_valid(text):
+        if is_json(text):
             return  # of another shape, which no rewritten token changes
         tokens = tokens_of(text)
         rewritten = rewrite(tokens) if tokens else None
@@ -63,18 +64,6 @@ def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> De
             yield changed
 
     return DecodeStep(name=name, order=order, candidates=candidates)
-
-
-_raw = msgspec.json.Decoder(msgspec.Raw)
-
-
-def _is_valid(text: str) -> bool:
-    """Whether a text is JSON; for most that are not, this ends at once."""
-    try:
-        _raw.decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _each(kind: str, change: Callable[[str], str | None], *, becomes: str = "", only_if: str = "") -> Rewrite:
@@ -147,18 +136,20 @@ def _repair_escapes(text: str) -> str | None:
     text is ambiguous then, and is not repaired.
     """
     escapes = _ESCAPE.findall(text)
-    if any(map(_is_plain_letter, escapes)) and any(escape[1] in "bfnrtu" and _is_json(escape) for escape in escapes):
+    if any(map(_is_plain_letter, escapes)) and any(
+        escape[1] in "bfnrtu" and _is_json_escape(escape) for escape in escapes
+    ):
         return None
     return _ESCAPE.sub(lambda escape: _repaired_escape(escape.group()), text)
 
 
-def _is_json(escape: str) -> bool:
+def _is_json_escape(escape: str) -> bool:
     return escape[1] in '"\\/bfnrt' or (escape[1] == "u" and len(escape) == 6)
 
 
 def _is_plain_letter(escape: str) -> bool:
     r"""Whether an escape such as ``\d`` is valid in no string syntax."""
-    return escape[1].isalpha() and not _is_json(escape) and not _code_point(escape)
+    return escape[1].isalpha() and not _is_json_escape(escape) and not _code_point(escape)
 
 
 def _code_point(escape: str) -> int:
@@ -168,7 +159,7 @@ def _code_point(escape: str) -> int:
 
 
 def _repaired_escape(escape: str) -> str:
-    if _is_json(escape):
+    if _is_json_escape(escape):
         return escape
     if escape == "\\'":
         return "'"
@@ -192,7 +183,7 @@ _ENDS: dict[str, re.Pattern[str]] = {"key": _AFTER_KEY, "value": _AFTER_VALUE, "
 
 def _escape_quotes(text: str) -> Iterator[str]:
     """Escape quotes inside strings if they cannot be confused with closing quotes."""
-    if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or _is_valid(text):
+    if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or is_json(text):
         return
     if (tokens := tokens_of(text)) and not _BESIDE_STRING.search(tokens.structure):
         return  # a quote in a string leaves a string and something else without a comma between them

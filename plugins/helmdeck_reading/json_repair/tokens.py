@@ -1,4 +1,4 @@
-"""The tokens of malformed JSON, kept from one decode step to the next."""
+"""The tokens of one malformed JSON value, to be rewritten; kept from one decode step to the next."""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """Reads tool calls: recovers them from model text and decides which calls may be executed.
 
-The formats are contributed data. Truncated calls are never completed; all searches are linear in the text length.
+The formats are contributed data. Truncated calls are never completed; all searches are linear in the text length::
+
+    formats -> scanner (one pattern) -> walker (left to right: what is a call, what only looks like one)
+                                          -> regions (what follows a mark) -> payloads (JSON of a call)
+                                        walk_result -> reader (names and arguments against the tools) -> ToolCalls
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from typing import Any
 import attrs
 import msgspec
 
-DECODE_ERRORS = (ValueError, RecursionError, MemoryError)
-"""What a decode raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``."""
+from helmdeck_reading.strict_json import DECODE_ERRORS
 
 NAMES = ("name", "tool_name", "tool", "function")
 ARGUMENTS = ("arguments", "parameters", "args", "input", "params", "tool_args", "tool_input")

@@ -1,4 +1,4 @@
-"""Decides which calls of a response may be executed, by the same rules for native and text calls."""
+"""Decides which calls of a response may be executed, by the same rules for native calls and for calls in the text."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from helmdeck_core import (
     ToolDefinition,
     excerpt_of,
 )
-from helmdeck_reading.marks import ReasoningMarks
 from helmdeck_reading.name_resolver import NameResolver
+from helmdeck_reading.reasoning_marks import ReasoningMarks
 from helmdeck_reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
 from helmdeck_reading.tool_calls.scanner import Scanner
 from helmdeck_reading.tool_calls.walk_result import ENDED, WalkContext

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from helmdeck_reading.tool_calls.payloads import DECODE_ERRORS, NotACall, RawCall, calls_in, extent_of
+from helmdeck_reading.strict_json import DECODE_ERRORS
+from helmdeck_reading.tool_calls.payloads import NotACall, RawCall, calls_in, extent_of
 from helmdeck_reading.tool_calls.scanner import CompiledFormat, Scanner
 
 RepairJson = Callable[[str], tuple[str, tuple[str, ...]] | None]

@@ -9,7 +9,7 @@ from functools import cached_property
 import attrs
 
 from helmdeck_core import ToolCallFormat, ToolCallFormatKind
-from helmdeck_reading.marks import compile_marks, mark_atoms, mark_of_group
+from helmdeck_reading.mark_patterns import compile_marks, mark_atoms, mark_of_group
 
 _LINE_START = r"[ \t*]{0,8}"
 """What may precede a mark at the start of a line: indentation and emphasis."""

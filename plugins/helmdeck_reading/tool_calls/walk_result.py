@@ -1,4 +1,4 @@
-"""Input and result of a walk over a response."""
+"""Input and result of the walker: ``WalkContext``, ``WalkResult``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from helmdeck_core import StopReason, ToolCallFormat
-from helmdeck_reading.marks import ReasoningMarks
+from helmdeck_reading.reasoning_marks import ReasoningMarks
 from helmdeck_reading.tool_calls.payloads import RawCall
 from helmdeck_reading.tool_calls.regions import RepairJson
 from helmdeck_reading.tool_calls.scanner import Scanner

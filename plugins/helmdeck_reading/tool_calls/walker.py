@@ -11,16 +11,9 @@ import re
 import attrs
 
 from helmdeck_core import ToolCallFormat, ToolCallFormatKind
-from helmdeck_reading.marks import ReasoningMark
-from helmdeck_reading.tool_calls.payloads import (
-    DECODE_ERRORS,
-    NotACall,
-    RawCall,
-    calls_in,
-    content_of,
-    extent_of,
-    is_protocol,
-)
+from helmdeck_reading.reasoning_marks import ReasoningMark
+from helmdeck_reading.strict_json import DECODE_ERRORS
+from helmdeck_reading.tool_calls.payloads import NotACall, RawCall, calls_in, content_of, extent_of, is_protocol
 from helmdeck_reading.tool_calls.regions import Region, RegionReader, complete_items, loose_end
 from helmdeck_reading.tool_calls.scanner import CompiledFormat, Token
 from helmdeck_reading.tool_calls.walk_result import WalkContext, WalkResult, WrittenCall

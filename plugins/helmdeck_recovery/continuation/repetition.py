@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from helmdeck_recovery.continuation.short import is_doubled_word, is_short_restart, may_double
+from helmdeck_recovery.continuation.short_overlap import is_doubled_word, is_short_restart, may_double
 from helmdeck_recovery.continuation.structure import Ending, structural_verdict
 
 _ANCHORS = (200, 48, 12)

@@ -1,4 +1,4 @@
-"""Reads catalogs from the shapes in which tools are described: packs and pipelines, tool definitions, tools of servers."""
+"""Reads catalogs from JSON-like data in the shapes in which tools are described: packs and pipelines, tool definitions, servers' tools."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from helmdeck_core import CallFailed, ProviderSettings
-from helmdeck_providers import ErrorRules, HttpConnection, checked_base_url, decode_body, encode_payload
+from helmdeck_providers import ErrorRules, HttpConnection, checked_base_url, decode_body, encode_payload, key_headers
 from helmdeck_selection.vectors.sources import EmbeddingFailed
 
 if TYPE_CHECKING:
@@ -74,9 +74,8 @@ class EndpointSource:
     async def _batched(self, connection: HttpConnection, texts: Sequence[str]) -> list[Sequence[float]]:
         key = connection.key()
         secrets = connection.secrets(key)
-        headers = {"authorization": f"Bearer {key}"} if key else {}
         body = encode_payload({"model": self._model, "input": list(texts), "encoding_format": "float"}, {})
-        response = await connection.post(_PATH, body, headers, secrets)
+        response = await connection.post(_PATH, body, key_headers(key), secrets)
         answer = decode_body(response.status, response.headers, response.body, ErrorRules(), secrets)
         return _vectors(answer, len(texts))
 

@@ -77,8 +77,6 @@ def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:
 
     :param has_schemas: send a JSON schema.
     """
-    if request.response_format is None:
-        return Constraint()
     schemas = CLAUDE_SCHEMAS if "anthropic." in request.model else SCHEMAS
     return constrained(request.response_format, ("json_schema",), schemas if has_schemas else None)
 

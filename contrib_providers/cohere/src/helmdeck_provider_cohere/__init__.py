@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core import (
-    ChatRequest,
-    Constraint,
-    Provider,
-    ProviderContext,
-    ProviderSettings,
-    ProviderSpec,
-    StopReasonTable,
-    hookimpl,
-)
+from helmdeck_core import ProviderSpec, StopReasonTable, hookimpl
+from helmdeck_provider_cohere.answer import REASONS
+from helmdeck_provider_cohere.request import Options, constraint
+from helmdeck_provider_cohere.wire_format import WIRE_FORMAT, make_wire_format
+from helmdeck_providers import provider_spec
 
 NAME = "cohere"
 
@@ -21,34 +16,13 @@ NAME = "cohere"
 @hookimpl
 def helmdeck_providers() -> Sequence[ProviderSpec]:
     """Cohere."""
+    summary = "Cohere, Chat API v2"
     return (
-        ProviderSpec(
-            name=NAME,
-            open=_open,
-            summary="Cohere, Chat API v2",
-            base_url="https://api.cohere.com",
-            api_key="env:CO_API_KEY",
-            constrain=_constrain,
-        ),
+        provider_spec(NAME, summary, "https://api.cohere.com", "CO_API_KEY", Options(), make_wire_format, constraint),
     )
 
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
     """Stop reasons of version 2."""
-    from helmdeck_provider_cohere.answer import REASONS
-    from helmdeck_provider_cohere.provider import WIRE_FORMAT
-
     return (StopReasonTable(name=WIRE_FORMAT, reasons=REASONS),)
-
-
-def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    from helmdeck_provider_cohere.provider import open_cohere
-
-    return open_cohere(settings, context)
-
-
-def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
-    from helmdeck_provider_cohere.provider import constrain
-
-    return constrain(settings, request)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+import attrs
 import msgspec
 
 from helmdeck_core import (
@@ -14,6 +15,7 @@ from helmdeck_core import (
     InvalidRequest,
     Message,
     ModelId,
+    ProviderSettings,
     Role,
     TextPart,
     ToolDefinition,
@@ -25,11 +27,13 @@ from helmdeck_providers import (
     constrained,
     encode_payload,
     first_stops,
+    function_call,
+    function_tool,
     image_url,
+    provider_options,
+    returned_fields,
     text_of,
 )
-
-KINDS = ("json_schema", "json_object")
 
 OPAQUE = "cohere"
 """Key of the plan and the reasoning of a turn with calls in ``opaque``."""
@@ -50,20 +54,35 @@ _CHOICES = {"required": "REQUIRED", "none": "NONE"}
 _MAX_STOPS = 5
 
 
-def constraint(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Constraint:
-    """Return how the answer is constrained; the API rejects a response format together with tools.
+@attrs.frozen(kw_only=True)
+class Options:
+    """The options of ``[providers.cohere.options]``.
 
-    :param kinds: supported response formats, the preferred one first.
+    :ivar response_formats: supported response formats, the preferred one first.
     """
-    if request.response_format is None:
-        return Constraint()
-    return constrained(request.response_format, () if request.tools else kinds, SCHEMAS)
+
+    response_formats: tuple[Literal["json_schema", "json_object"], ...] = ("json_schema", "json_object")
+
+    @classmethod
+    def read(cls, settings: ProviderSettings) -> Options:
+        """Read the options of a deployment.
+
+        :raises InvalidRequest: with every mistake in the options.
+        """
+        return provider_options(settings, cls)
 
 
-def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
+_DEFAULTS = Options()
+
+
+def constraint(request: ChatRequest, options: Options = _DEFAULTS) -> Constraint:
+    """Return how the answer is constrained; the API rejects a response format together with tools."""
+    return constrained(request.response_format, () if request.tools else options.response_formats, SCHEMAS)
+
+
+def render(request: ChatRequest, options: Options = _DEFAULTS) -> Rendered:
     """Write a request body.
 
-    :param kinds: supported response formats, the preferred one first.
     :raises InvalidRequest: the request contains something that cannot be sent.
     """
     if request.continues:
@@ -83,7 +102,7 @@ def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
         payload["stop_sequences"] = stops
     if request.tools:
         payload |= _tools(request.tools, request.tool_choice)
-    held = constraint(request, kinds)
+    held = constraint(request, options)
     if held.kind:
         schema = {} if held.schema is None else {"json_schema": held.schema}
         payload["response_format"] = {"type": "json_object", **schema}
@@ -93,7 +112,7 @@ def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
 
 def _message(message: Message) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": message.role.value}
-    own = _plan_and_reasoning(message)
+    own = returned_fields(message, OPAQUE) if message.tool_calls else {}
     if content := _content(message, own):
         rendered["content"] = content
     elif not message.tool_calls:
@@ -101,19 +120,10 @@ def _message(message: Message) -> dict[str, Any]:
     if message.tool_calls:
         if plan := own.get("tool_plan"):
             rendered["tool_plan"] = plan
-        rendered["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.tool_calls
-        ]
+        rendered["tool_calls"] = [function_call(call) for call in message.tool_calls]
     if message.tool_call_id is not None:
         rendered["tool_call_id"] = message.tool_call_id
     return rendered
-
-
-def _plan_and_reasoning(message: Message) -> Mapping[str, Any]:
-    """Return the plan and the reasoning of a turn with calls."""
-    own = message.opaque.get(OPAQUE) if message.tool_calls else None
-    return own if isinstance(own, Mapping) else {}
 
 
 def _content(message: Message, own: Mapping[str, Any]) -> str | msgspec.Raw | list[dict[str, Any]]:
@@ -141,12 +151,7 @@ def _tools(tools: Sequence[ToolDefinition], choice: str | None) -> dict[str, Any
             raise InvalidRequest(f"tool_choice names an unknown tool {choice!r}", detail=f"tools: {known}")
         # The API cannot name a tool: send only this one, and require a call.
         tools, choice = named, "required"
-    rendered: dict[str, Any] = {"tools": [_tool(tool) for tool in tools]}
+    rendered: dict[str, Any] = {"tools": [function_tool(tool) for tool in tools]}
     if choice in _CHOICES:
         rendered["tool_choice"] = _CHOICES[choice]
     return rendered
-
-
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
-    return {"type": "function", "function": function}

@@ -24,7 +24,14 @@ from helmdeck_core import (
     above_zero,
     non_empty,
 )
-from helmdeck_providers.http.rendering import Rendered, arguments_of, encode_payload, image_data, text_of
+from helmdeck_providers.http.rendering import (
+    Rendered,
+    arguments_of,
+    encode_payload,
+    image_data,
+    returned_fields,
+    text_of,
+)
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import ANTHROPIC, NONE, check_dialects, dialect_of
@@ -166,8 +173,6 @@ def _beta_headers(configured: Sequence[str], requested: Any) -> Mapping[str, str
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:
     """Return how the answer is constrained; a continued answer cannot be."""
-    if request.response_format is None:
-        return Constraint()
     is_prefilled = request.continues and not _is_paused(request.messages)
     dialect = dialect_of(ModelId.parse(request.model).name, options.schema_dialects)
     return constrained(request.response_format, options.response_formats, None if is_prefilled else dialect)
@@ -223,7 +228,7 @@ def _turn(message: Message, marks: _Marks) -> list[dict[str, Any]]:
 
 def _answer(message: Message, marks: _Marks) -> list[dict[str, Any]]:
     """Write an assistant turn: its original blocks where they are known, since signatures cover whole blocks."""
-    own = _own(message)
+    own = returned_fields(message, OPAQUE)
     blocks = [dict(block) for block in own.get("content", ()) if isinstance(block, Mapping)]
     text, calls = _text_and_call_ids(blocks)
     earlier, is_end = _split_suffix(message.text.rstrip(), text.rstrip())
@@ -243,11 +248,6 @@ def _answer(message: Message, marks: _Marks) -> list[dict[str, Any]]:
 def _split_suffix(whole: str, end: str) -> tuple[str, bool]:
     """Return the string without the suffix, and whether it ends with the suffix."""
     return whole.removesuffix(end), whole.endswith(end)
-
-
-def _own(message: Message) -> Mapping[str, Any]:
-    own = message.opaque.get(OPAQUE)
-    return own if isinstance(own, Mapping) else {}
 
 
 def _text_and_call_ids(blocks: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
@@ -289,7 +289,9 @@ def _image(part: ImagePart) -> dict[str, Any]:
 
 def _is_paused(messages: Sequence[Message]) -> bool:
     """Whether the server paused the last answer; every model can resume it."""
-    return bool(messages and messages[-1].role is Role.ASSISTANT and _own(messages[-1]).get("is_paused"))
+    return bool(
+        messages and messages[-1].role is Role.ASSISTANT and returned_fields(messages[-1], OPAQUE).get("is_paused")
+    )
 
 
 def _check_prefill(model: str, request: ChatRequest, options: Options) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from helmdeck_core import ModelInfo
 from helmdeck_providers.http.bodies import count, rows, string
+from helmdeck_providers.http.rendering import key_headers
 from helmdeck_providers.http.wire_format import WireFormat
 from helmdeck_providers.wire_formats.anthropic.request import Options, render
 from helmdeck_providers.wire_formats.anthropic.response import MessageAnswer
@@ -40,9 +41,7 @@ def _headers(key: str | None, options: Options) -> Mapping[str, str]:
     headers = {"anthropic-version": options.version}
     if options.betas:
         headers["anthropic-beta"] = ",".join(options.betas)
-    if key:
-        headers |= {"authorization": f"Bearer {key}"} if options.auth == "bearer" else {"x-api-key": key}
-    return headers
+    return {**headers, **key_headers(key, "authorization" if options.auth == "bearer" else options.auth)}
 
 
 def _read_models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:

@@ -6,25 +6,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from helmdeck_core import (
-    ChatRequest,
-    Constraint,
-    Provider,
-    ProviderContext,
-    ProviderSettings,
-    ProviderSpec,
-    StopReasonTable,
-    hookimpl,
-)
+from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, StopReasonTable, hookimpl
+from helmdeck_providers.http.provider import HttpProvider, provider_spec
 from helmdeck_providers.http.settings import refused_setting
-from helmdeck_providers.http.wire_format import HttpProvider
 from helmdeck_providers.wire_formats.gemini.request import Options, constraint
 from helmdeck_providers.wire_formats.gemini.stop_reasons import DISPOSITIONS, REASONS
 from helmdeck_providers.wire_formats.gemini.wire_format import NAME, make_wire_format
-
-
-def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, make_wire_format(Options.read(settings)))
 
 
 def _open_vertex(settings: ProviderSettings, context: ProviderContext) -> Provider:
@@ -37,31 +24,28 @@ def _open_vertex(settings: ProviderSettings, context: ProviderContext) -> Provid
     return HttpProvider(settings, context, make_wire_format(options))
 
 
-def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
-    return constraint(request, Options.read(settings))
-
-
 @hookimpl
 def helmdeck_providers() -> Sequence[ProviderSpec]:
     """The Gemini API and Vertex AI."""
-    return [
-        ProviderSpec(
-            name="gemini",
-            open=_open,
-            summary="Gemini, with an API key",
-            base_url="https://generativelanguage.googleapis.com/v1beta",
-            api_key="env:GEMINI_API_KEY",
-            constrain=_constrain,
-        ),
-        ProviderSpec(
-            name="vertex",
-            open=_open_vertex,
-            summary="Gemini in Vertex AI, with an access token",
-            api_key="env:CLOUDSDK_AUTH_ACCESS_TOKEN",
-            options={"auth": "bearer", "models_path": "publishers/google/models"},
-            constrain=_constrain,
-        ),
-    ]
+    gemini = provider_spec(
+        "gemini",
+        "Gemini, with an API key",
+        "https://generativelanguage.googleapis.com/v1beta",
+        "GEMINI_API_KEY",
+        Options(),
+        make_wire_format,
+        constraint,
+    )
+    vertex = provider_spec(
+        "vertex",
+        "Gemini in Vertex AI, with an access token",
+        None,
+        "CLOUDSDK_AUTH_ACCESS_TOKEN",
+        Options(auth="bearer", models_path="publishers/google/models"),
+        make_wire_format,
+        constraint,
+    )
+    return [gemini, attrs.evolve(vertex, open=_open_vertex)]
 
 
 @hookimpl

@@ -29,6 +29,7 @@ from helmdeck_providers.http.rendering import (
     first_stops,
     image_data,
     names_of_calls,
+    returned_fields,
     text_of,
 )
 from helmdeck_providers.http.settings import provider_options, refused_setting
@@ -177,15 +178,10 @@ def _conversation(messages: Sequence[Message], *, is_signed: bool) -> tuple[list
 
 def _answer(message: Message) -> list[dict[str, Any]]:
     """Write a model turn: its original parts where they are known, since signatures belong to parts."""
-    parts = [dict(part) for part in _own(message).get("parts", ()) if isinstance(part, Mapping)]
+    parts = [dict(part) for part in returned_fields(message, OPAQUE).get("parts", ()) if isinstance(part, Mapping)]
     if parts and _text_and_call_names(parts) == (message.text, [call.name for call in message.tool_calls]):
         return parts
     return [*_parts(message.parts), *map(_call, message.tool_calls)]
-
-
-def _own(message: Message) -> Mapping[str, Any]:
-    own = message.opaque.get(OPAQUE)
-    return own if isinstance(own, Mapping) else {}
 
 
 def _text_and_call_names(parts: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
@@ -223,7 +219,7 @@ def _image(part: ImagePart) -> dict[str, Any]:
 
 
 def _continuation(messages: Sequence[Message]) -> dict[str, Any]:
-    token = _own(messages[-1]).get("continuationToken") if messages else None
+    token = returned_fields(messages[-1], OPAQUE).get("continuationToken") if messages else None
     if not token:
         detail = (
             "the API continues only answers that came with a continuation token; ask for the rest in a user message"

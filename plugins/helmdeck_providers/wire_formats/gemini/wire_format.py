@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from helmdeck_core import ModelInfo
 from helmdeck_providers.http.bodies import count, rows, string
+from helmdeck_providers.http.rendering import key_headers
 from helmdeck_providers.http.wire_format import WireFormat
 from helmdeck_providers.wire_formats.error_codes import ERROR_RULES, QUOTA_HEADERS
 from helmdeck_providers.wire_formats.gemini.request import Options, render, request_path
@@ -27,19 +28,13 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
         name=NAME,
         error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
-        headers=lambda key: _headers(key, options),
+        headers=lambda key: key_headers(key, "authorization" if options.auth == "bearer" else "x-goog-api-key"),
         path=lambda request: request_path(request, options),
         render=lambda request: render(request, options),
         answer=lambda _, context: GeminiAnswer(context),
         models_path=models_path,
         models=lambda page: _read_models(page, models_path),
     )
-
-
-def _headers(key: str | None, options: Options) -> Mapping[str, str]:
-    if not key:
-        return {}
-    return {"authorization": f"Bearer {key}"} if options.auth == "bearer" else {"x-goog-api-key": key}
 
 
 def _read_models(page: Mapping[str, Any], path: str) -> tuple[Sequence[ModelInfo], str]:

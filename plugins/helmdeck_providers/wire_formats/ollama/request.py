@@ -16,15 +16,16 @@ from helmdeck_core import (
     ModelId,
     ProviderSettings,
     Role,
-    ToolDefinition,
     above_zero,
 )
 from helmdeck_providers.http.rendering import (
     Rendered,
     arguments_of,
     encode_payload,
+    function_tool,
     image_data,
     names_of_calls,
+    returned_fields,
     text_of,
 )
 from helmdeck_providers.http.settings import provider_options
@@ -88,7 +89,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         if request.tool_choice not in (None, "auto", "none"):
             downgrades.append(f"tool_choice {request.tool_choice} -> auto")
         if request.tool_choice != "none":
-            payload["tools"] = [_tool(tool) for tool in request.tools]
+            payload["tools"] = [function_tool(tool) for tool in request.tools]
     held = constraint(request)
     downgrades += held.downgrades
     if held.kind:
@@ -98,8 +99,6 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
 def constraint(request: ChatRequest) -> Constraint:
     """Return how the answer is constrained: Ollama decodes with llama.cpp's grammars, whatever the model."""
-    if request.response_format is None:
-        return Constraint()
     return constrained(request.response_format, ("json_schema", "json_object"), LLAMA_CPP)
 
 
@@ -108,9 +107,8 @@ def _message(message: Message, tool: str | None) -> dict[str, Any]:
     images = [_image(part) for part in message.parts if isinstance(part, ImagePart)]
     if images:
         rendered["images"] = images
-    own = message.opaque.get(OPAQUE)
-    if message.role is Role.ASSISTANT and isinstance(own, Mapping):
-        rendered |= own
+    if message.role is Role.ASSISTANT:
+        rendered |= returned_fields(message, OPAQUE)
     if message.tool_calls:
         rendered["tool_calls"] = [
             {"id": call.id, "function": {"name": call.name, "arguments": arguments_of(call)}}
@@ -126,8 +124,3 @@ def _image(part: ImagePart) -> str:
     if data is None:
         raise InvalidRequest("Ollama does not fetch images", detail="send the data of the image instead of its URL")
     return data[1]
-
-
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
-    return {"type": "function", "function": function}

@@ -7,6 +7,7 @@ from typing import Any
 
 from helmdeck_core import ModelInfo
 from helmdeck_providers.http.bodies import rows, string
+from helmdeck_providers.http.rendering import key_headers
 from helmdeck_providers.http.wire_format import WireFormat
 from helmdeck_providers.wire_formats.error_codes import ERROR_RULES, QUOTA_HEADERS
 from helmdeck_providers.wire_formats.ollama.request import Options, context_window, render
@@ -24,7 +25,7 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
         name=NAME,
         error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
-        headers=lambda key: {"authorization": f"Bearer {key}"} if key else {},  # only for Ollama's cloud
+        headers=key_headers,  # only for Ollama's cloud
         path=lambda _: "/api/chat",
         render=lambda request: render(request, options),
         answer=lambda request, context: OllamaAnswer(

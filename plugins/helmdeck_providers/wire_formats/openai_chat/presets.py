@@ -1,10 +1,11 @@
-"""Servers that are compatible with OpenAI's chat completions, as data."""
+"""Presets: servers with OpenAI's chat completions, such as Groq, Mistral and vLLM, and how they differ, as data."""
 
 from __future__ import annotations
 
 import attrs
 
 from helmdeck_core import ProviderSpec
+from helmdeck_providers.http.provider import provider_spec
 from helmdeck_providers.schemas.server_dialects import (
     ANTHROPIC,
     AZURE,
@@ -19,7 +20,7 @@ from helmdeck_providers.schemas.server_dialects import (
 )
 from helmdeck_providers.wire_formats.openai_chat.request import Options, constraint
 from helmdeck_providers.wire_formats.openai_chat.wire_format import make_wire_format
-from helmdeck_providers.wire_formats.openai_shared import REASONING_MODELS, preset
+from helmdeck_providers.wire_formats.openai_models import REASONING_MODELS
 
 _JSON_MODE_ONLY = ("json_object",)
 _DEFAULTS = Options()
@@ -29,7 +30,7 @@ _KIMI = ("kimi-k2.", "kimi-k3")
 def _preset(
     name: str, summary: str, base_url: str | None, key: str | None = None, options: Options = _DEFAULTS
 ) -> ProviderSpec:
-    return preset(name, summary, base_url, key, options, make_wire_format, constraint)
+    return provider_spec(name, summary, base_url, key, options, make_wire_format, constraint)
 
 
 _OPENAI = Options(

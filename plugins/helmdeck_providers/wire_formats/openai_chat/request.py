@@ -26,6 +26,8 @@ from helmdeck_providers.http.rendering import (
     cache_key,
     encode_payload,
     first_stops,
+    function_call,
+    function_tool,
     image_url,
     path_segment,
     text_of,
@@ -170,10 +172,7 @@ def _message(message: Message, returned_fields: Sequence[str], *, marks: bool) -
     rendered: dict[str, Any] = {"role": message.role.value, "content": _content(message.parts, marks=marks)}
     if message.tool_calls:
         rendered["content"] = rendered["content"] or None
-        rendered["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.tool_calls
-        ]
+        rendered["tool_calls"] = [function_call(call) for call in message.tool_calls]
     if message.tool_call_id is not None:
         rendered["tool_call_id"] = message.tool_call_id
     rendered |= {name: message.opaque[name] for name in returned_fields if name in message.opaque}
@@ -202,11 +201,6 @@ def _image(part: ImagePart) -> dict[str, Any]:
 # -- tools and formats ----------------------------------------------------------------------------------------
 
 
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
-    return {"type": "function", "function": function}
-
-
 def _choices(model: str, options: Options) -> Sequence[str]:
     forcing = ("required", "named") if model.startswith(options.unforced_models) else ()
     return [kind for kind in options.tool_choices if kind not in forcing]
@@ -215,7 +209,7 @@ def _choices(model: str, options: Options) -> Sequence[str]:
 def _tools(
     tools: Sequence[ToolDefinition], choice: str | None, supported: Sequence[str], downgrades: list[str]
 ) -> dict[str, Any]:
-    payload = {"tools": [_tool(tool) for tool in tools]}
+    payload = {"tools": [function_tool(tool) for tool in tools]}
     if choice is None:
         return payload
     kind = choice if choice in TOOL_CHOICES[:3] else "named"
@@ -224,7 +218,7 @@ def _tools(
         return {**payload, "tool_choice": named if kind == "named" else choice}
     if kind == "none":
         return {}  # a tool that is not sent is not called
-    only = [_tool(tool) for tool in tools if tool.name == choice]
+    only = [function_tool(tool) for tool in tools if tool.name == choice]
     if kind == "named" and only and "required" in supported:
         return {"tools": only, "tool_choice": "required"}
     downgrades.append(f"tool_choice {choice} -> auto")
@@ -233,8 +227,6 @@ def _tools(
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:
     """Return how the answer is constrained."""
-    if request.response_format is None:
-        return Constraint()
     dialect = dialect_of(ModelId.parse(request.model).name, options.schema_dialects)
     if options.has_lone_schemas and (request.tools or request.stream):
         dialect = None

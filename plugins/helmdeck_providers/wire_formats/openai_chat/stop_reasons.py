@@ -1,4 +1,4 @@
-"""Stop reasons of OpenAI's chat completions and of servers that are compatible with them."""
+"""Stop reasons of OpenAI's chat completions and of the servers in ``presets``: Groq, Mistral, DeepSeek, vLLM and the others."""
 
 from __future__ import annotations
 

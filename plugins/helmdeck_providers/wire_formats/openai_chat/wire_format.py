@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from helmdeck_providers.http.rendering import key_headers
 from helmdeck_providers.http.wire_format import WireFormat
 from helmdeck_providers.wire_formats.error_codes import ERROR_RULES, QUOTA_HEADERS
 from helmdeck_providers.wire_formats.openai_chat.request import Options, render
 from helmdeck_providers.wire_formats.openai_chat.response import ChatAnswer
-from helmdeck_providers.wire_formats.openai_shared import key_headers, read_models
+from helmdeck_providers.wire_formats.openai_models import read_models
 
 NAME = "openai"
 """Name of the stop-reason table."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from helmdeck_core import InvalidRequest, LikelyTimeout
-from helmdeck_providers.http.error_rules import combined_rules
-from helmdeck_providers.http.failures import Cause, ErrorRules
-from helmdeck_providers.wire_formats import error_codes as error_rules
+from helmdeck_providers.http.error_rules import Cause, ErrorRules, combined_rules
+from helmdeck_providers.wire_formats.error_codes import ERROR_RULES as SHARED_RULES
 
 ERROR_RULES = combined_rules(
-    error_rules.ERROR_RULES,
+    SHARED_RULES,
     ErrorRules(
         vague_words={
             "vector_store_timeout": Cause(LikelyTimeout, "upstream"),

@@ -1,12 +1,13 @@
-"""Servers that are compatible with OpenAI's Responses API, as data."""
+"""Presets: servers with OpenAI's Responses API, and how they differ, as data."""
 
 from __future__ import annotations
 
 from helmdeck_core import ProviderSpec
+from helmdeck_providers.http.provider import provider_spec
 from helmdeck_providers.schemas.server_dialects import AZURE, OPENAI_MODELS, XAI
+from helmdeck_providers.wire_formats.openai_models import REASONING_MODELS
 from helmdeck_providers.wire_formats.openai_responses.request import Options, constraint
 from helmdeck_providers.wire_formats.openai_responses.wire_format import make_wire_format
-from helmdeck_providers.wire_formats.openai_shared import REASONING_MODELS, preset
 
 _DEFAULTS = Options()
 
@@ -14,7 +15,7 @@ _DEFAULTS = Options()
 def _preset(
     name: str, summary: str, base_url: str | None, key: str | None = None, options: Options = _DEFAULTS
 ) -> ProviderSpec:
-    return preset(name, summary, base_url, key, options, make_wire_format, constraint)
+    return provider_spec(name, summary, base_url, key, options, make_wire_format, constraint)
 
 
 PRESETS = (

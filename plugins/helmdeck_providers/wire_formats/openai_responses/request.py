@@ -125,8 +125,6 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:
     """Return how the answer is constrained."""
-    if request.response_format is None:
-        return Constraint()
     dialect = dialect_of(ModelId.parse(request.model).name, options.schema_dialects)
     return constrained(request.response_format, options.response_formats, dialect)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from helmdeck_providers.http.background import Background
+from helmdeck_providers.http.rendering import key_headers
 from helmdeck_providers.http.wire_format import WireFormat
 from helmdeck_providers.wire_formats.error_codes import QUOTA_HEADERS
+from helmdeck_providers.wire_formats.openai_models import read_models
 from helmdeck_providers.wire_formats.openai_responses.error_rules import ERROR_RULES
 from helmdeck_providers.wire_formats.openai_responses.request import Options, render
 from helmdeck_providers.wire_formats.openai_responses.response import ResponsesAnswer, path_of_pending
-from helmdeck_providers.wire_formats.openai_shared import key_headers, read_models
 
 NAME = "openai-responses"
 """Name of the stop-reason table."""

@@ -1,4 +1,7 @@
-"""Prices of tokens, and the other figures that price lists have."""
+"""The types of a price source: a function that prices a call, and the figures that it lists for a model.
+
+The built-in source is ``helmdeck_providers.price_lists``; ``resolve.call_costs`` computes costs.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import attrs
 
 from helmdeck_core import Stripped
-from helmdeck_reading.marks import CODE_SPAN, Closer, ReasoningMark, ReasoningMarks
+from helmdeck_reading.reasoning_marks import CODE_SPAN, Closer, ReasoningMark, ReasoningMarks
 
 CONTROL_TOKEN = ("<|", "<｜")
 """How control tokens start; such a mark is never text."""

@@ -1,4 +1,7 @@
-"""Recovery of failed model calls: rules, their actions, and limits of a call."""
+"""What may follow a failed model call: the types of rules and actions, and the limits of a call.
+
+The rules themselves are data of ``helmdeck_recovery.rules``; ``calls.recovery_policy`` chooses among their actions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What opens JSON, and the tokens that show where it ends."""
+"""Where JSON in a text opens and ends: the shapes of its start, and the tokens that balance its brackets.
+
+``json_repair.tokens`` are the tokens of one malformed value, to be rewritten.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Cooldowns of routes: how long a key or server is left alone after a failure."""
+"""Cooldowns of the keys and servers of one provider: how long a route is left alone after a failure.
+
+Cooldowns of models, which choose among the models of a fallback chain, are in ``helmdeck_core.calls.model_cooldowns``.
+"""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_testing.contract_runner import ContractBench, answered
 from helmdeck_testing.fault_server import FailingServer
+from helmdeck_testing.provider_contract_runner import ContractBench, answered
 from helmdeck_testing.servers import Recorded
 
 _SCHEMA = {

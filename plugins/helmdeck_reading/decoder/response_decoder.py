@@ -12,15 +12,13 @@ import msgspec
 
 from helmdeck_core import Decoded, DecodeFailed, DecodeStep, StopReason, Tried, empty_sub_cause, loop_of, undecodable
 from helmdeck_reading.decoder.diagnosis import wrong_shape
-from helmdeck_reading.decoder.fragments import Fragment, Kind, ScanResult, commented_value, find_fragments, is_json
-from helmdeck_reading.decoder.reasoning import JoinedText, strip
-from helmdeck_reading.decoder.refusal import RefusalMatcher
-from helmdeck_reading.marks import ReasoningMarks
+from helmdeck_reading.decoder.fragments import Fragment, Kind, ScanResult, commented_value, find_fragments
+from helmdeck_reading.decoder.reasoning_stripper import JoinedText, strip
+from helmdeck_reading.decoder.refusal_matcher import RefusalMatcher
+from helmdeck_reading.reasoning_marks import ReasoningMarks
+from helmdeck_reading.strict_json import DECODE_ERRORS, is_json
 
 T = TypeVar("T")
-
-DECODE_ERRORS = (ValueError, RecursionError, MemoryError)
-"""What a typed decode raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``."""
 
 _NON_SPACE = re.compile(r"\S")
 
@@ -69,7 +67,7 @@ class DecodeRequest(Generic[T]):
     tried: Tried | None = None
 
 
-class ResponseReader(Generic[T]):
+class ResponseDecoder(Generic[T]):
     """Decodes one response in linear time."""
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Costs of calls and savings by prompt caches; ``None`` if a price is unknown."""
+"""Computes the cost of calls and the savings by prompt caches, from budgets and price sources; ``None`` if a price is unknown.
+
+Prices come from budget rows (``helmdeck_providers.budgets.rows``) and from price sources such as ``helmdeck_providers.price_lists``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import attrs
 
 from helmdeck_core.domain.chat import ChatRequest, TextPart
 from helmdeck_core.domain.models import Budget
-from helmdeck_core.domain.prices import PriceSource
+from helmdeck_core.domain.price_sources import PriceSource
 from helmdeck_core.errors import Usage
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution

@@ -1,4 +1,8 @@
-"""Opens the circuit of a model, or of a provider, that fails repeatedly. In memory, for one deck."""
+"""Cooldowns of models: a circuit breaker for each model, or provider, that fails repeatedly. In memory, for one deck.
+
+Its two numbers are ``cool_down_after`` and ``cool_down_s`` of ``[recovery]``. Cooldowns of the keys and servers of one provider are
+in ``helmdeck_providers.routing.key_cooldowns``.
+"""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ from helmdeck_core import (
     StopReason,
     StreamingProvider,
 )
-from helmdeck_testing.contract_requests import TOOL, RequestContract
-from helmdeck_testing.contract_runner import Act, answered
 from helmdeck_testing.fault_server import CALL, FAULT, MODELS, MODES, RETRY_AFTER_S, STATUSES, FailingServer
+from helmdeck_testing.provider_contract_requests import TOOL, RequestContract
+from helmdeck_testing.provider_contract_runner import Act, answered
 from helmdeck_testing.server_formats.base import ScriptedAnswer
 
 _DISCONNECT_TIMEOUT_S = 30.0

@@ -1,6 +1,6 @@
-"""Detects refusals in prose.
+"""Detects refusals in prose, by the patterns of plugins; the built-in ones are data in ``helmdeck_reading.refusals``.
 
-A refusal is a sentence near the start that declines the request. Plugins contribute the patterns of each language.
+A refusal is a sentence near the start that declines the request.
 """
 
 from __future__ import annotations

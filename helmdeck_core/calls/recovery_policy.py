@@ -1,7 +1,7 @@
-"""Decides what follows a failed attempt. It performs no I/O, never waits and reads no clock.
+"""Decides what follows a failed attempt, by the rules of plugins. It performs no I/O, never waits and reads no clock.
 
-The driver carries out a ``NextAttempt`` and reports its outcome. Contributed rules list actions in order of preference;
-the policy takes the first one that the limits, the fallback chain and the requests already sent allow.
+The driver carries out a ``NextAttempt`` and reports its outcome. Contributed rules (``helmdeck_recovery.rules``) list actions in
+order of preference; the policy takes the first one that the limits, the fallback chain and the requests already sent allow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import attrs
 
 from helmdeck_core.domain.chat import Disposition, StopReason
 from helmdeck_core.domain.models import Budget, ModelId
-from helmdeck_core.domain.recovery import (
+from helmdeck_core.domain.recovery_actions import (
     NO_REQUEST_CHANGES,
     PARTIAL_ANSWER,
     UNKNOWN_STOP,

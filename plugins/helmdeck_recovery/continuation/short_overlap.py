@@ -1,4 +1,4 @@
-"""Decides about overlaps of less than a dozen characters, where no structure of the text does.
+"""Decides whether a short overlap, of less than a dozen characters, is a repetition where no structure of the text decides it.
 
 How often texts repeat characters by themselves was counted in six million characters of documentation and source code: three
 letters inside a word, or one word twice, occur less than 20 times per million characters; two letters inside a word 200 times;

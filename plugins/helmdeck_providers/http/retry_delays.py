@@ -1,0 +1,103 @@
+"""Reads how long to wait before a retry: ``Retry-After``, resets of rate limits, and delays in the text of an error.
+
+A delay is a number, a duration such as ``6m0s``, a Unix timestamp or a date. The result is in seconds from now, or ``None``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+_MAX_DELAY_S = 1e9
+"""Longer delays are ignored as invalid."""
+
+_DURATION = (
+    r"(?:(?P<d>[0-9]{1,9}) ?d)?(?:(?P<h>[0-9]{1,9}) ?h)?(?:(?P<m>[0-9]{1,9}) ?m(?!s|on|illi))?"
+    r"(?:(?P<s>[0-9]{1,9}(?:\.[0-9]{1,30})?) ?(?P<unit>ms|s))?"
+)
+_AGAIN_IN = re.compile(rf"(?i)(?:try again|retry) (?:in|after) {_DURATION}")
+_BARE = re.compile(_DURATION, re.IGNORECASE)
+_SECONDS_OF = {"d": 86_400, "h": 3_600, "m": 60}
+_FIRST_EPOCH_S, _FIRST_EPOCH_MS = 1e9, 1e11
+"""From these values on, a number is a Unix timestamp instead of a delay, in seconds or in milliseconds."""
+
+
+def delay_in_headers_s(headers: Mapping[str, str], milliseconds_header: str, now_s: float) -> float | None:
+    """Return the retry delay that headers ask for.
+
+    :param headers: names in lower case.
+    :param milliseconds_header: overrides ``Retry-After``.
+    :param now_s: Unix timestamp in seconds.
+    """
+    milliseconds = _number(headers.get(milliseconds_header))
+    if milliseconds is not None and (seconds := _valid(milliseconds / 1000)) is not None:
+        return seconds
+    return delay_s(headers.get("retry-after", ""), now_s)
+
+
+def delay_s(value: str, now_s: float) -> float | None:
+    """Return a value as seconds from now: a number, a duration such as ``6m0s``, a Unix timestamp or a date."""
+    number = _number(value)
+    if number is not None:
+        if number < _FIRST_EPOCH_S:
+            return _valid(number)
+        return _valid(max(0.0, number / (1000 if number >= _FIRST_EPOCH_MS else 1) - now_s))
+    seconds = duration_s(value.strip())
+    return seconds if seconds is not None or not value else _valid(_until_date(value, now_s))
+
+
+def duration_s(text: str) -> float | None:
+    """Return a text that is nothing but a duration, such as ``30s``."""
+    return _seconds_of(_BARE.fullmatch(text))
+
+
+def delay_in_text_s(message: str) -> float | None:
+    """Return the delay in a sentence such as "try again in 30s"."""
+    return _seconds_of(_AGAIN_IN.search(message))
+
+
+def until_reset_s(headers: Mapping[str, str], now_s: float) -> float | None:
+    """Return the time until the exhausted rate limit resets.
+
+    Rate limits are pairs of headers, such as ``x-ratelimit-remaining-tokens`` and ``x-ratelimit-reset-tokens``.
+    """
+    waits = [
+        delay_s(value, now_s)
+        for name, value in headers.items()
+        if "ratelimit" in name and "reset" in name and _number(headers.get(name.replace("reset", "remaining"))) == 0
+    ]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _valid(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and 0 <= seconds <= _MAX_DELAY_S else None
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(value)  # type: ignore[arg-type]  # any value may be a number
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _seconds_of(match: re.Match[str] | None) -> float | None:
+    if match is None or not any(match[name] for name in "dhms"):
+        return None
+    seconds = float(match["s"] or 0) / (1000 if (match["unit"] or "").lower() == "ms" else 1)
+    return _valid(sum(int(match[name] or 0) * length for name, length in _SECONDS_OF.items()) + seconds)
+
+
+def _until_date(value: str, now_s: float) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            date = read(value)
+            # Without a time zone it is UTC.
+            return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now_s)
+        except (ValueError, OverflowError):
+            continue
+    return None
