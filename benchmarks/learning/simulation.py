@@ -20,7 +20,7 @@ from helmdeck_core.context.history_prior import with_prior
 from helmdeck_history.sketch import key_of, sketch
 from helmdeck_history.stores.databases import open_sqlite
 from helmdeck_selection import weights as selection
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 DAYS, PER_DAY, HABITS, TOP = 30, 12, 12, 12
 SHARES: Mapping[str, float] = {"repeated": 0.35, "rephrased": 0.2, "related": 0.15, "novel": 0.2, "lookalike": 0.1}

@@ -21,9 +21,9 @@ from benchmarks.selection.documents import chinese, documents
 from benchmarks.selection.speed import Timed, large, measure
 from helmdeck_cli.evaluation.plot import curves
 from helmdeck_core import Catalog
-from helmdeck_language.borders import BORDER
-from helmdeck_language.cues import FEATURES
-from helmdeck_language.layout import LAYOUT
+from helmdeck_language.request.borders import BORDER
+from helmdeck_language.request.cues import FEATURES
+from helmdeck_language.request.layout import LAYOUT
 from helmdeck_selection.lexical.ranker import CatalogIndex
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "selection.md"

@@ -25,11 +25,11 @@ from benchmarks.selection.compose import FOLDS, MODES, Source, compose, fold_of,
 from benchmarks.selection.data import DataSet, load
 from benchmarks.selection.documents import Document, chinese, documents, multiline, requests
 from helmdeck_core import Catalog
-from helmdeck_language import cues, layout
-from helmdeck_language.borders import BORDER
-from helmdeck_language.layout import LAYOUT, Text
-from helmdeck_language.sentences import copies, sentences
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_language.request import cues, layout
+from helmdeck_language.request.borders import BORDER
+from helmdeck_language.request.layout import LAYOUT, Text
+from helmdeck_language.request.sentences import copies, sentences
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 WEIGHTS = Path(layout.__file__).with_name("segmentation.json")
 RIDGE = 3.0

@@ -21,10 +21,10 @@ import attrs
 from benchmarks.selection.data import data_folder, load
 from benchmarks.selection.own_sets import server_catalog, server_requests
 from helmdeck_core import Catalog
-from helmdeck_language.english_words import VERBS
-from helmdeck_language.text import word_terms
-from helmdeck_selection.lexical.companions import LABEL
+from helmdeck_language.text.english import VERBS
+from helmdeck_language.text.terms import word_terms
 from helmdeck_selection.lexical.ranker import CatalogIndex
+from helmdeck_selection.lexical.scores.companions import LABEL
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "many-servers.md"
 TOP, CROWD, NEAR = 12, 6, 24

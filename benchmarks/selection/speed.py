@@ -15,11 +15,11 @@ import attrs
 from benchmarks.selection import bm25
 from benchmarks.selection.data import DataSet, pooled
 from helmdeck_core import Catalog
-from helmdeck_language.text import WORD_TERMS
+from helmdeck_language.text.terms import WORD_TERMS
+from helmdeck_selection.lexical.index.stored import stored_postings
 from helmdeck_selection.lexical.ranker import CatalogIndex
-from helmdeck_selection.lexical.stored import stored_postings
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
-from helmdeck_selection.lexical.word_index import LexicalIndex
 
 SIZES = (1_000, 10_000)
 REQUESTS_OF_EACH = 50

@@ -35,7 +35,7 @@ from helmdeck_cli.evaluation.plot import curves
 from helmdeck_cli.evaluation.requests import LabelledRequest
 from helmdeck_core import Catalog, ProviderSettings, RankContext, Ranker, RankIndex, Ranking
 from helmdeck_core.domain.ranking import should_escalate
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_testing.deck_factory import make_deck
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "selection-vectors.md"

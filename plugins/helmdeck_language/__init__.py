@@ -3,8 +3,21 @@
 - **In**: the text of a request, in any language; names and descriptions of a catalog.
 - **Out**: terms and their stems, clauses with weights, the request apart from a document, values such as dates and paths.
 - **Hooks**: none; the ranker and the planner build on it.
-- **Begin** with ``request`` (text to clauses), ``layout`` (request or document), ``values`` (dates, URLs, paths) and
-  ``text`` (words and stems). What words mean is data: ``synonyms``, ``verb_classes``, ``languages``.
+- **Begin** with ``request.reading`` (text to clauses), ``request.layout`` (request or document), ``values.scanner`` (dates, URLs,
+  paths), ``text.terms`` (words and stems) and ``meanings.lexicon`` (what words mean).
+
+::
+
+    text       words -> stems and terms          english.toml: stop words, verbs, small talk
+      |
+    languages  which language, English verbs     en.toml, de.toml, fr.toml, es.toml, function_words.toml
+    meanings   synonyms, broader, everyday       synonyms.toml, everyday*.toml, verb_classes.toml
+      |
+    request    sentences -> request or document  cues.toml, segmentation.json
+               -> clauses
+    values     dates, URLs, paths, numbers       dates.toml
+
+Word lists are TOML files beside the code that reads them; ``text.word_files`` reads and checks them.
 """
 
 from helmdeck_core.public_names import export_from_stub

@@ -4,8 +4,8 @@
 - **Out**: entries in the order of relevance, trimmed to the byte limit; the texts of the prompt.
 - **Hooks**: ``helmdeck_catalog_sources``, ``helmdeck_trim_steps``, ``helmdeck_rankers``, ``helmdeck_weights``,
   ``helmdeck_prompt_variants``, ``helmdeck_prompt_texts``.
-- **Begin** with ``trim_steps`` (the ladder), ``lexical`` (the default ranker: ``postings`` builds the index, ``word_index``
-  scores, ``ranker`` adds values and languages), ``vectors``, ``prompts`` and ``catalogs`` (files).
+- **Begin** with ``trim_steps`` (the ladder), ``lexical`` (the default ranker: ``index.postings`` builds the index,
+  ``scores.word_scores`` scores, ``ranker`` adds values and languages), ``vectors``, ``prompts`` and ``catalogs`` (files).
 """
 
 from helmdeck_core.public_names import export_from_stub

@@ -3,9 +3,9 @@
 from helmdeck_selection.catalogs.files import CatalogWarning as CatalogWarning
 from helmdeck_selection.catalogs.files import load_catalog_file as load_catalog_file
 from helmdeck_selection.catalogs.shapes import read_catalog as read_catalog
-from helmdeck_selection.lexical.fields import input_properties as input_properties
-from helmdeck_selection.lexical.fields import keyword_phrases as keyword_phrases
-from helmdeck_selection.lexical.fields import name_words as name_words
-from helmdeck_selection.lexical.fields import required_inputs as required_inputs
-from helmdeck_selection.lexical.fields import step_packs as step_packs
-from helmdeck_selection.lexical.word_index import LexicalIndex as LexicalIndex
+from helmdeck_selection.lexical.index.fields import input_properties as input_properties
+from helmdeck_selection.lexical.index.fields import keyword_phrases as keyword_phrases
+from helmdeck_selection.lexical.index.fields import name_words as name_words
+from helmdeck_selection.lexical.index.fields import required_inputs as required_inputs
+from helmdeck_selection.lexical.index.fields import step_packs as step_packs
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex as LexicalIndex

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from helmdeck_core import Catalog
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("BENCH_DATA", ROOT.parent / "shared" / "bench")) / "tool-selection"

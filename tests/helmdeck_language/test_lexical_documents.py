@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import Catalog
-from helmdeck_language import cues, layout
-from helmdeck_language.borders import BORDER, border_scores, recurrences
-from helmdeck_language.layout import LAYOUT, asking_chances
-from helmdeck_language.request import Reading, read
-from helmdeck_language.sentences import copies, sentences
-from helmdeck_language.text import terms
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_language.request import cues, layout
+from helmdeck_language.request.borders import BORDER, border_scores, recurrences
+from helmdeck_language.request.layout import LAYOUT, asking_chances
+from helmdeck_language.request.reading import Reading, read
+from helmdeck_language.request.sentences import copies, sentences
+from helmdeck_language.text.terms import terms
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from tests.case_support import each_case
 from tests.work_support import WorkCounter
 

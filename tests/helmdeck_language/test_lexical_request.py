@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_language.request import Reading, read
-from helmdeck_language.sentences import is_question
-from helmdeck_language.text import (
+from helmdeck_language.request.reading import Reading, read
+from helmdeck_language.request.sentences import is_question
+from helmdeck_language.text.terms import (
     SEPARATORS,
     WORD_TERMS,
     fold,

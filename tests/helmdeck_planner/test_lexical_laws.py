@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
-from helmdeck_language.values import scan
-from helmdeck_planner.embedded.negation import excluded_from
-from helmdeck_planner.embedded.profiles import Profiles
+from helmdeck_language.values.scanner import scan
+from helmdeck_planner.embedded.entries.profiles import Profiles
+from helmdeck_planner.embedded.request.negation import excluded_from
 from helmdeck_planner.embedded.steps import steps_of, understand
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from tests.case_support import each_case
 from tests.work_support import WorkCounter
 
@@ -93,7 +93,8 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def plan(catalog: Catalog, request: str) -> list[dict[str, Any]]:
-    return steps_of(understand(request, LexicalIndex(catalog), Profiles(catalog.entries)), {}, ())
+    lexical = LexicalIndex(catalog)
+    return steps_of(understand(request, lexical, Profiles(catalog.entries, lexical.lexicon)), {}, ())
 
 
 def spaced(text: str) -> str:

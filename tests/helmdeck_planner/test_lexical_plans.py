@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
-from helmdeck_planner.embedded.profiles import Profiles
+from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.steps import Understood, steps_of, understand
 from helmdeck_selection import read_catalog
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 
@@ -53,7 +53,8 @@ HARBOUR = read_catalog(
 
 
 def read(request: str, catalog: Catalog = HARBOUR) -> Understood:
-    return understand(request, LexicalIndex(catalog), Profiles(catalog.entries))
+    lexical = LexicalIndex(catalog)
+    return understand(request, lexical, Profiles(catalog.entries, lexical.lexicon))
 
 
 def plan(request: str, catalog: Catalog = HARBOUR) -> list[tuple[str, dict[str, Any]]]:

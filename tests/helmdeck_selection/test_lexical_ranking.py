@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Catalog, ConfigError, Ranking
 from helmdeck_selection.lexical import helmdeck_rankers
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from tests.case_support import each_case
 
 

@@ -11,11 +11,11 @@ import attrs
 import pytest
 
 from helmdeck_core import Catalog
-from helmdeck_selection.lexical import stored
-from helmdeck_selection.lexical.postings import Postings
-from helmdeck_selection.lexical.stored import stored_postings
+from helmdeck_selection.lexical.index import stored
+from helmdeck_selection.lexical.index.postings import Postings
+from helmdeck_selection.lexical.index.stored import stored_postings
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
-from helmdeck_selection.lexical.word_index import LexicalIndex
 from helmdeck_storage import cache_directory
 
 REQUEST = "find the orders of last week and send a message"

@@ -9,10 +9,10 @@ import pytest
 
 from helmdeck_core import Catalog
 from helmdeck_core.domain.ranking import Ranking, is_unsure, should_escalate
-from helmdeck_language.request_language import EVERYDAY_WORDS, CatalogLanguages
-from helmdeck_language.text import word_terms
+from helmdeck_language.languages.detection import CatalogLanguages, everyday_words
+from helmdeck_language.text.terms import word_terms
 from helmdeck_selection.lexical import helmdeck_rankers
-from helmdeck_selection.lexical.value_hints import value_terms
+from helmdeck_selection.lexical.scores.value_hints import value_terms
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 
@@ -102,7 +102,7 @@ def test_nearly_every_request_in_another_language_is_recognised():
 
 
 def test_no_request_is_foreign_to_a_catalog_of_all_languages():
-    languages = CatalogLanguages(frozenset({"Latin"}), frozenset(EVERYDAY_WORDS))
+    languages = CatalogLanguages(frozenset({"Latin"}), frozenset(everyday_words().by_language))
     assert not any(languages.lack(REQUESTS[code]) for code in ("en", "de", "fr", "es", "it"))
 
 

@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import attrs
 
-from helmdeck_language.text import fold
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the folded words of a text."""
-    return frozenset(fold(word) for word in text.split())
-
-
-def by_english(text: str) -> dict[str, str]:
-    """Read lines such as ``read: lies lesen``; return the English word of each folded word.
-
-    A line such as ``pull request: ...`` has two English words.
-    """
-    found: dict[str, str] = {}
-    for line in text.strip().splitlines():
-        english, _, words = line.partition(":")
-        for word in words.split():
-            found.setdefault(fold(word), english.strip())
-    return found
-
+from helmdeck_language.text.terms import fold
+from helmdeck_language.text.word_files import WordFile
 
 Phrases = Mapping[str, tuple[tuple[str, ...], ...]]
 """Phrases as folded words, longest first, by their first word."""
 
-
-def phrases(text: str) -> Phrases:
-    """Read phrases separated by ``|``."""
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for phrase in text.split("|"):
-        own = tuple(fold(word) for word in phrase.split())
-        found.setdefault(own[0], []).append(own)
-    return {first: tuple(sorted(rows, key=len, reverse=True)) for first, rows in found.items()}
-
-
-_NONE: Final[Phrases] = {}
+_TABLES: Final = ("verbs", "words", "prepositions")
+_PHRASES: Final = ("lead_in_phrases", "negators", "exclusions", "positive")
+_WORDS: Final = (
+    "function_words", "determiners", "lead_ins", "joints", "strong_joints", "references", "questions", "free_negators",
+    "action_exclusions", "naming", "nothing", "statements",
+)  # fmt: skip
+KEYS: Final = ("code", "name", "action_endings", *_WORDS, *_PHRASES, *_TABLES)
+"""The keys of a file of a language."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False)
 class Language:
     """The words of a language. All words are folded: lower case, without accents.
 
+    :ivar name: the English name of the language.
     :ivar verbs: forms of verbs with the English verb.
     :ivar words: nouns, adjectives and numerals with the English words.
     :ivar prepositions: prepositions with the English ones that they stand for.
@@ -66,9 +46,11 @@ class Language:
     :ivar action_endings: endings of the verb form that follows ``action_exclusions``.
     :ivar naming: words before a name or a text: "called", "saying".
     :ivar nothing: words that stand for everything excluded: "anything".
+    :ivar statements: words of sentences that state or greet rather than request.
     """
 
     code: str
+    name: str
     verbs: Mapping[str, str]
     words: Mapping[str, str]
     prepositions: Mapping[str, str]
@@ -83,8 +65,57 @@ class Language:
     exclusions: Phrases
     action_exclusions: frozenset[str]
     action_endings: tuple[str, ...]
-    free_negators: frozenset[str] = frozenset()
-    positive: Phrases = _NONE
-    lead_in_phrases: Phrases = _NONE
-    naming: frozenset[str] = frozenset()
-    nothing: frozenset[str] = frozenset()
+    free_negators: frozenset[str]
+    positive: Phrases
+    lead_in_phrases: Phrases
+    naming: frozenset[str]
+    nothing: frozenset[str]
+    statements: frozenset[str]
+
+    @classmethod
+    def of(cls, file: WordFile) -> Language:
+        """Read the language of a file.
+
+        :raises ConfigError: a key is unknown, or has a wrong value.
+        """
+        file.only(KEYS)
+        found: dict[str, Any] = {
+            "code": file.text("code", "the code of a language, such as 'it'"),
+            "name": file.text("name", "the English name of the language, such as 'Italian'"),
+            "action_endings": file.words("action_endings"),
+        }
+        found |= {key: frozenset(map(fold, file.words(key))) for key in _WORDS}
+        found |= {key: _phrases(file.lines(key)) for key in _PHRASES}
+        found |= {key: _by_english(file.rows(key)) for key in _TABLES}
+        return cls(**found)
+
+    def with_more(self, other: Language) -> Language:
+        """Return this language with the words of another file of it; what it has already stays."""
+        changes: dict[str, Any] = {"action_endings": (*self.action_endings, *other.action_endings)}
+        changes |= {key: getattr(self, key) | getattr(other, key) for key in _WORDS}
+        changes |= {key: {**getattr(other, key), **getattr(self, key)} for key in _TABLES}
+        for key in _PHRASES:
+            own, others = getattr(self, key), getattr(other, key)
+            every = [phrase for rows in (*own.values(), *others.values()) for phrase in rows]
+            changes[key] = _by_first_word(dict.fromkeys(every))
+        return attrs.evolve(self, **changes)
+
+
+def _by_english(rows: Mapping[str, str]) -> dict[str, str]:
+    """Return the English word of each folded word; an English key such as "pull request" has two words."""
+    found: dict[str, str] = {}
+    for english, words in rows.items():
+        for word in words.split():
+            found.setdefault(fold(word), english)
+    return found
+
+
+def _phrases(lines: Iterable[str]) -> Phrases:
+    return _by_first_word(tuple(fold(word) for word in phrase.split()) for phrase in lines)
+
+
+def _by_first_word(phrases: Iterable[tuple[str, ...]]) -> Phrases:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in phrases:
+        found.setdefault(phrase[0], []).append(phrase)
+    return {first: tuple(sorted(rows, key=len, reverse=True)) for first, rows in found.items()}

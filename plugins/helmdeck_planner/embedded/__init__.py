@@ -1,16 +1,42 @@
-"""``local/lexical``: a planner without a model or a network."""
+"""``local/lexical``: a planner without a model or a network.
+
+::
+
+    request    text -> parts, one per action     parts, negation, wording (the English meaning of words)
+      |
+    entries    what an entry does and takes      profiles, properties, property_words.toml
+      |
+    choice     part + scores of the ranker       weighing -> choose: effects, input_fit, pipelines
+      |        -> the entry, or a gap
+    arguments  part + entry -> values            fill: labels, typed_values, numbers, free_text; enumerations
+
+``steps`` goes through the stages, and ``planner`` makes the answer of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl
+import attrs
+
+from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl, read_options
+
+
+@attrs.frozen
+class Options:
+    """The keys of ``[providers.local.options]``.
+
+    :ivar words: a file of word lists or a folder of them, beside those of the package.
+    """
+
+    words: str = ""
 
 
 def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:
     from helmdeck_planner.embedded.planner import LexicalPlanner
 
-    return LexicalPlanner(settings.name)
+    options = read_options(settings.options, Options, "providers", settings.name, "options")
+    return LexicalPlanner(settings.name, options.words)
 
 
 @hookimpl

@@ -25,8 +25,8 @@ from helmdeck_core import (
     Task,
     Usage,
 )
-from helmdeck_planner.embedded.profiles import Profiles
-from helmdeck_planner.embedded.steps import MODEL_ADVICE, Understood, quoted, steps_of, understand, whole_inputs
+from helmdeck_planner.embedded.entries.profiles import Profiles
+from helmdeck_planner.embedded.steps import Understood, model_advice, quoted, steps_of, understand, whole_inputs
 from helmdeck_selection import LexicalIndex
 
 MODEL: Final = "lexical"
@@ -37,10 +37,14 @@ _MIN_RELATIVE_SCORE: Final = 0.25
 
 
 class LexicalPlanner:
-    """The provider of ``local/lexical``."""
+    """The provider of ``local/lexical``.
 
-    def __init__(self, name: str) -> None:
+    :param words: a file or folder of word lists beside those of the package.
+    """
+
+    def __init__(self, name: str, words: str = "") -> None:
         self._name = name
+        self._words = words
         # A deck passes the same catalog object with every request unless the catalog was trimmed.
         self._latest: tuple[Catalog, LexicalIndex, Profiles] | None = None
 
@@ -89,7 +93,8 @@ class LexicalPlanner:
     def _index(self, catalog: Catalog) -> tuple[LexicalIndex, Profiles]:
         latest = self._latest
         if latest is None or latest[0] is not catalog:
-            latest = self._latest = (catalog, LexicalIndex(catalog), Profiles(catalog.entries))
+            lexical = LexicalIndex(catalog, words=self._words)
+            latest = self._latest = (catalog, lexical, Profiles(catalog.entries, lexical.lexicon))
         return latest[1], latest[2]
 
 
@@ -107,7 +112,7 @@ def _plan(understood: Understood, task: Task) -> dict[str, Any]:
         "reasoning": _reasoning(understood, numbered),
     }
     if understood.is_foreign:
-        answer["advice"] = MODEL_ADVICE
+        answer["advice"] = model_advice(understood.wording)
     if task.variant == _SINGLE_PICK:
         answer |= {
             "steps": numbered[:1],
@@ -156,7 +161,7 @@ def _route(lexical: LexicalIndex, profiles: Profiles, understood: Understood, ta
             for entry in {entry.id: entry for entry in others}.values()
         ][:_ALTERNATIVES],
         "gap_warning": _gap_warning(understood, task.request),
-        "reasoning": MODEL_ADVICE
+        "reasoning": model_advice(understood.wording)
         if understood.is_foreign
         else "matched by the words of the request and of the catalog",
     }

@@ -8,24 +8,20 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
-from helmdeck_language import LANGUAGES, STATEMENT_WORDS, Token, detect, knows, scan, separate
-from helmdeck_planner.embedded.arguments import Earlier, Sources, fill
-from helmdeck_planner.embedded.choice import choose
-from helmdeck_planner.embedded.enumerations import one_value_each
-from helmdeck_planner.embedded.parts import Part, split_parts
-from helmdeck_planner.embedded.pipelines import covering_pipeline
-from helmdeck_planner.embedded.profiles import Profile, Profiles
-from helmdeck_planner.embedded.wording import Wording
+from helmdeck_language import Token, detect, knows, scan, separate
+from helmdeck_planner.embedded.arguments.enumerations import one_value_each
+from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, fill
+from helmdeck_planner.embedded.choice.choose import choose
+from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
+from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
 
 _MAX_QUOTE_CHARS: Final = 100
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
-MODEL_ADVICE: Final = (
-    "use a language model (--model PROVIDER/MODEL): local/lexical knows English, German, French and Spanish, "
-    "and hardly any word of this request"
-)
 
 
 @attrs.frozen
@@ -68,8 +64,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     """Split a request into parts and choose an entry for each."""
     separated = separate(request, lexical.read(request))
     tokens = scan(separated.request)
-    language = detect(token.word for token in tokens if token.is_word)
-    wording = Wording(language, profiles.vocabulary, lexical.verbs)
+    language = detect((token.word for token in tokens if token.is_word), lexical.lexicon.languages)
+    wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     picks: tuple[Pick, ...] = ()
     every: list[Part] = []
@@ -82,7 +78,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         every += single
         picks += tuple(Pick(each, profile) for each in single)
     parts = every
-    picks = _without_background(picks)
+    picks = _without_background(picks, lexical.lexicon.statements)
     is_foreign = _is_foreign(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
@@ -101,15 +97,15 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     )
 
 
-def _without_background(picks: tuple[Pick, ...]) -> tuple[Pick, ...]:
+def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:
     """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
-    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part))
+    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part, statements))
     return asking or picks
 
 
-def _is_statement(part: Part) -> bool:
+def _is_statement(part: Part, statements: frozenset[str]) -> bool:
     words = [token.word for token in part.tokens if token.is_word]
-    return not words or not STATEMENT_WORDS.isdisjoint(words) or len(part.tokens) == 1
+    return not words or not statements.isdisjoint(words) or len(part.tokens) == 1
 
 
 def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
@@ -119,7 +115,10 @@ def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
         return False
     if any(not _is_latin(word) for word in words):
         return sum(not _is_latin(word) for word in words) * 2 >= len(words)
-    known = sum(any(knows(language, [word]) for language in LANGUAGES) or wording.is_known(word) for word in words)
+    known = sum(
+        any(knows(language, [word]) for language in wording.lexicon.languages) or wording.is_known(word)
+        for word in words
+    )
     return len(words) >= _MIN_WORDS and known * 3 < len(words)
 
 
@@ -193,7 +192,7 @@ def _pipeline_step(understood: Understood, defaults: Mapping[str, Any]) -> dict[
     pipeline = understood.pipeline
     assert pipeline is not None
     profile = next((pick.profile for pick in understood.picks if pick.profile and pick.profile.entry is pipeline), None)
-    inputs = whole_inputs(understood, profile or _profile_of(pipeline), defaults)
+    inputs = whole_inputs(understood, profile or Profiles([pipeline], understood.wording.lexicon)[0], defaults)
     quote = quoted("; ".join(pick.part.text for pick in understood.picks))
     return {
         "tool": PIPELINE_RUN,
@@ -202,11 +201,16 @@ def _pipeline_step(understood: Understood, defaults: Mapping[str, Any]) -> dict[
     }
 
 
-def _profile_of(entry: Entry) -> Profile:
-    return Profiles([entry])[0]
-
-
 def quoted(text: str) -> str:
     """Quote a part of a request for display: one line, bounded length, valid UTF-8."""
     line = " ".join(text.split()).encode("utf-8", "replace").decode()
     return f"'{line if len(line) <= _MAX_QUOTE_CHARS else line[: _MAX_QUOTE_CHARS - 1] + '…'}'"
+
+
+def model_advice(wording: Wording) -> str:
+    """Return the advice for a request in a language that the planner does not know."""
+    *names, last = [language.name for language in wording.lexicon.languages]
+    return (
+        f"use a language model (--model PROVIDER/MODEL): local/lexical knows {', '.join(names)} and {last}, "
+        "and hardly any word of this request"
+    )

@@ -1,4 +1,9 @@
-"""The default ranker: BM25 on the full metadata of a catalog, clause by clause."""
+"""The default ranker: BM25 on the full metadata of a catalog, clause by clause.
+
+``index`` has what is computed once per catalog (fields of entries, postings, the file on disk), ``scores`` what is computed per
+request (``word_scores``, then what values stand for and look-ups of ids), ``weights`` the numbers that a deployment can set.
+``ranker`` puts them together.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,10 @@ from helmdeck_core import Catalog, Ranker, RankIndex, hookimpl
 from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
 
 
-def _index(catalog: Catalog, *, cache: bool = True, **weights: float) -> RankIndex:
+def _index(catalog: Catalog, *, cache: bool = True, words: str = "", **weights: float) -> RankIndex:
     from helmdeck_selection.lexical.ranker import CatalogIndex
 
-    return CatalogIndex(catalog, cache=cache, **weights)
+    return CatalogIndex(catalog, cache=cache, words=words, **weights)
 
 
 @hookimpl
@@ -22,6 +27,6 @@ def helmdeck_rankers() -> Sequence[Ranker]:
             name="lexical",
             index=_index,
             summary="BM25 on full metadata, clause by clause",
-            options={**LEXICAL_WEIGHTS, "cache": True},
+            options={**LEXICAL_WEIGHTS, "cache": True, "words": ""},
         ),
     )

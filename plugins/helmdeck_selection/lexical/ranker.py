@@ -9,9 +9,9 @@ import attrs
 
 from helmdeck_core import Catalog, RankIndex, Ranking
 from helmdeck_language import CatalogLanguages
-from helmdeck_selection.lexical.companions import Companions
-from helmdeck_selection.lexical.value_hints import value_terms
-from helmdeck_selection.lexical.word_index import LexicalIndex
+from helmdeck_selection.lexical.scores.companions import Companions
+from helmdeck_selection.lexical.scores.value_hints import value_terms
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
 """The label of a ranking whose request is in a language that the catalog does not use."""
@@ -21,17 +21,18 @@ class CatalogIndex(RankIndex):
     """The index of one catalog. Thread-safe.
 
     :param cache: whether the word index of a large catalog is kept on disk.
+    :param words: a file or folder of word lists beside those of the package.
     :param weights: those of ``LexicalIndex``.
     """
 
-    def __init__(self, catalog: Catalog, *, cache: bool = True, **weights: float) -> None:
-        self._index = LexicalIndex(catalog, stored=cache, **weights)
+    def __init__(self, catalog: Catalog, *, cache: bool = True, words: str = "", **weights: float) -> None:
+        self._index = LexicalIndex(catalog, stored=cache, words=words, **weights)
         self._entries = catalog.entries
         self._companions = Companions(catalog.entries, self._index.containing)
 
     @cached_property
     def _languages(self) -> CatalogLanguages:
-        return CatalogLanguages.of(self._entries)
+        return CatalogLanguages.of(self._entries, self._index.lexicon.languages)
 
     def rank(self, request: str) -> Ranking:
         """Rank the catalog for a request.

@@ -1,0 +1,1 @@
+"""What words mean: synonyms, broader and everyday words, and what verbs do."""

@@ -1,0 +1,154 @@
+"""What words mean: languages, synonyms, broader and everyday words, of the package and of the files of a deployment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from helmdeck_language.languages import LANGUAGES
+from helmdeck_language.languages.language import KEYS, Language
+from helmdeck_language.text.terms import stem, word_terms
+from helmdeck_language.text.word_files import WordFile
+
+_KEYS: Final = ("synonyms", "broader", "everyday")
+_NONE: Final[frozenset[str]] = frozenset()
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Lexicon:
+    """The meanings of words. Immutable; what is derived from the lists is computed at the first use.
+
+    :ivar groups: words that mean the same; a word may be in several groups.
+    :ivar broader: broader words with their cases: a request for rain needs a weather tool, but not the other way round.
+    :ivar everyday: words of catalogs with words of people, beside those of the package.
+    """
+
+    languages: Sequence[Language]
+    groups: Sequence[Sequence[str]]
+    broader: Mapping[str, str]
+    everyday: Mapping[str, str] = attrs.Factory(dict)
+    _synonym_sets: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False)
+
+    @cached_property
+    def synonyms_of(self) -> Mapping[str, tuple[str, ...]]:
+        """The synonyms of a term, and the broader terms that it is a case of."""
+        table: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for group in self.groups:
+            stems = list(dict.fromkeys(term for word in group for term in word_terms(word)))
+            for term in stems:
+                table[term].update(dict.fromkeys(other for other in stems if other != term))
+        return _with_broader(table, (self.broader,))
+
+    @cached_property
+    def everyday_meanings(self) -> Mapping[str, tuple[str, ...]]:
+        """The terms that a term stands for where a catalog does not contain it."""
+        names = ("everyday.toml", "everyday_chinese.toml")
+        rows = [WordFile.beside(__file__, name).rows("everyday") for name in names]
+        return _with_broader(defaultdict(dict), (*rows, self.everyday))
+
+    @cached_property
+    def near(self) -> Mapping[str, frozenset[str]]:
+        """The stems of the synonyms of a stem, itself included; broader words are left out."""
+        found: dict[str, frozenset[str]] = {}
+        for group in self.groups:
+            stems = frozenset(map(stem, group))
+            for term in stems:
+                found[term] = found.get(term, stems) | stems
+        return found
+
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """The words of synonyms and of broader words: they are spelt right."""
+        rows = (word for row in self.broader.items() for words in row for word in words.split())
+        return frozenset([word for group in self.groups for word in group]).union(rows)
+
+    def synonyms(self, term: str) -> frozenset[str]:
+        """Return the stems that mean the same as a stem, or a kind of it."""
+        found = self._synonym_sets.get(term)
+        if found is None:
+            if term not in self.synonyms_of:
+                return _NONE
+            found = self._synonym_sets[term] = frozenset(self.synonyms_of[term])
+        return found
+
+    @cached_property
+    def statements(self) -> frozenset[str]:
+        """Words of sentences that state or greet rather than request."""
+        return frozenset().union(*(language.statements for language in self.languages))
+
+
+def _with_broader(
+    table: defaultdict[str, dict[str, None]], tables: Iterable[Mapping[str, str]]
+) -> dict[str, tuple[str, ...]]:
+    """Add the terms of broader words to each term of their cases."""
+    for rows in tables:
+        for kinds, cases in rows.items():
+            wanted = [term for word in kinds.split() for term in word_terms(word)]
+            for term in (term for word in cases.split() for term in word_terms(word)):
+                table[term].update(dict.fromkeys(other for other in wanted if other != term))
+    return {term: tuple(others) for term, others in table.items()}
+
+
+@cache
+def built_in() -> Lexicon:
+    """Return the meanings that come with the package."""
+    file = WordFile.beside(__file__, "synonyms.toml")
+    groups = tuple([tuple(group.split()) for group in file.lines("synonyms")])
+    return Lexicon(languages=LANGUAGES, groups=groups, broader=file.rows("broader"))
+
+
+def lexicon(path: str = "") -> Lexicon:
+    """Return the meanings that come with the package, with those of a file or of a folder of files added.
+
+    A file is a language, or has synonyms, broader and everyday words.
+
+    :param path: a file ``.toml``, or a folder with such files; empty for the package alone.
+    :raises ConfigError: a file cannot be read, has an unknown key, or a wrong value.
+    """
+    if not path:
+        return built_in()
+    own = Path(path).expanduser().absolute()
+    files = sorted(own.glob("*.toml")) if own.is_dir() else [own]
+    return _with_files(tuple([(each, each.stat().st_mtime_ns if each.exists() else 0) for each in files]))
+
+
+@lru_cache(16)
+def _with_files(files: tuple[tuple[Path, int], ...]) -> Lexicon:
+    """Return the meanings of the package and of files.
+
+    :param files: each with the time of its last change, so that a changed file is read again.
+    """
+    found = built_in()
+    for path, _ in files:
+        file = WordFile.read(path)
+        is_language = not file.values.keys().isdisjoint(KEYS)
+        found = _with_language(found, Language.of(file)) if is_language else _with_words(found, file)
+    return found
+
+
+def _with_words(base: Lexicon, file: WordFile) -> Lexicon:
+    file.only(_KEYS)
+    groups = (*base.groups, *(tuple(group.split()) for group in file.lines("synonyms")))
+    return attrs.evolve(
+        base,
+        groups=groups,
+        broader=_joined(base.broader, file.rows("broader")),
+        everyday=_joined(base.everyday, file.rows("everyday")),
+    )
+
+
+def _joined(own: Mapping[str, str], others: Mapping[str, str]) -> Mapping[str, str]:
+    return {**own, **{key: f"{own.get(key, '')} {words}" for key, words in others.items()}}
+
+
+def _with_language(base: Lexicon, language: Language) -> Lexicon:
+    """Return a lexicon with one more language, or with more words of one that it has."""
+    languages = {each.code: each for each in base.languages}
+    own = languages.get(language.code)
+    languages[language.code] = language if own is None else own.with_more(language)
+    return attrs.evolve(base, languages=tuple(languages.values()))

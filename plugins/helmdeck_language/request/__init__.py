@@ -1,0 +1,1 @@
+"""What a person asked for: sentences, request apart from pasted documents, clauses."""

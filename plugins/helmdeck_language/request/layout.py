@@ -1,0 +1,419 @@
+"""Separates a request from a document that was pasted with it, at any position.
+
+Every possible layout of a text as request and document gets a score, a log-probability: the sum of learnt weights of the
+features of its sentences, its borders and the layout itself. The probability that a sentence belongs to the request is the
+share of the layouts in which it does. Case is not a signal. ``segmentation.json`` holds the weights.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import accumulate, pairwise
+from math import exp, log
+from operator import mul
+from typing import Final, NamedTuple
+
+import attrs
+
+from helmdeck_language.request import cues
+from helmdeck_language.request.borders import BORDER, Sides, border_scores, recurrences
+from helmdeck_language.request.sentences import Gap, Sentence, copies
+
+# A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
+# as ``width``.
+SHORT_TEXT: Final = 400
+_SHORT_DOCUMENT: Final = 280
+_WIDE: Final = "\u2e80"
+# Maximum number of sentences of a request next to a document, and at either end of a request around it.
+_LONGEST_REQUEST: Final = 24
+# A request of more sentences begins or ends with a line.
+_LONGEST_IN_LINE: Final = 8
+_LONGEST_END: Final = 4
+# Paragraphs at either end of a text that may be a request inside a document, and how many such a request has.
+_INNER_PARAGRAPHS: Final = 16
+_MOST_PARAGRAPHS: Final = 3
+# Relevance is computed for this many sentences at either end, the other features for this many.
+_RELEVANT_ENDS: Final = 5
+_FEATURED_ENDS: Final = 60
+# Sentences of one author are similar, so the evidence of many counts as that of a few.
+EVIDENCE_SENTENCES: Final = 8
+# Minimum probability that there is no document, for a text that is treated as one request. Beside a document it is higher in
+# less than 1 % of texts, and what is left out of a request is lost.
+_ALL_REQUEST: Final = 0.3
+# Words of sentences with a lower probability count nothing.
+_NEGLIGIBLE: Final = 0.25
+# Size limit of the cache of sums of weights.
+_MAX_SUMS: Final = 20_000
+# Usual length of a request and of a document, in characters.
+_REQUEST_LENGTH: Final = 180.0
+_DOCUMENT_LENGTH: Final = 1000.0
+
+LAYOUT: Final = (
+    "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
+    "lines", "titled", "silent", "silent_end", "loud_document", "quiet_document",
+    "inside_choices", "shared_tongue", "quiet_request",
+    "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
+    "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
+)  # fmt: skip
+"""Names of the features of a layout; those of a text without a document start with ``alone``."""
+ALONE_FEATURES: Final = LAYOUT.index("alone_length")
+
+Relevance = Callable[[Sequence[str]], float]
+
+
+class Layout(NamedTuple):
+    """One split of a text into request and document.
+
+    :ivar start: the sentences from here up to ``end`` are the request; the document, if ``is_around``.
+    :ivar score: the sum of the weights of its features.
+    """
+
+    start: int
+    end: int
+    is_around: bool
+    score: float
+
+
+@attrs.frozen
+class Model:
+    """The weights, in the order of the names of the features.
+
+    The scores of layouts are linear in the weights, and no step depends on their values: with unit vectors of NumPy as
+    weights, the "score" of a layout is its vector of features. So the weights are fitted on exactly what is computed here.
+    """
+
+    request: Sequence[float]
+    document: Sequence[float]
+    alone: Sequence[float]
+    border: Sequence[float]
+    layout: Sequence[float]
+    _sums: dict[int, tuple[float, float, float, float, float]] = attrs.field(factory=dict, init=False, eq=False)
+
+    def sums(self, flags: int) -> tuple[float, float, float, float, float]:
+        """Return the weight of the features of a sentence.
+
+        :returns: in a request, in a document, beside a border in these, and in a text that is all request.
+        """
+        found = self._sums.get(flags)
+        if found is not None:
+            return found
+        places = [place for place in range(len(cues.FEATURES)) if flags >> place & 1]
+        asks, opens, states = flags & cues.ASKING, flags & cues.OPEN_END, flags & cues.STATEMENT
+        own = _border_places("own", "asks", "open", "statement")
+        beside = _border_places("neighbour", "asks", "open", "statement", "bullet")
+        known = (asks, opens, states, flags & cues.BULLET)
+        found = (
+            sum([self.request[place] for place in places]),
+            sum([self.document[place] for place in places]),
+            sum([self.border[place] for place, is_so in zip(own, known, strict=False) if is_so]),
+            sum([self.border[place] for place, is_so in zip(beside, known, strict=True) if is_so]),
+            sum([self.alone[place] for place in places]),
+        )
+        if len(self._sums) < _MAX_SUMS:
+            self._sums[flags] = found
+        return found
+
+
+def _border_places(side: str, *names: str) -> list[int]:
+    return [BORDER.index(f"{side}_{name}") for name in names]
+
+
+@cache
+def model() -> Model:
+    """Return the weights of the data file."""
+    data: Mapping[str, Mapping[str, float]] = json.loads(
+        files("helmdeck_language.request").joinpath("segmentation.json").read_text(encoding="utf-8")
+    )
+    names = {
+        "request": cues.FEATURES, "document": cues.FEATURES, "alone": cues.FEATURES, "border": BORDER, "layout": LAYOUT,
+    }  # fmt: skip
+    return Model(*[tuple([data[part].get(name, 0.0) for name in own]) for part, own in names.items()])
+
+
+def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None) -> list[float]:
+    """Return the probability of each sentence to belong to the request; all 1 if there is no document.
+
+    :param relevance: how well terms match the catalog; used for sentences near the ends.
+    """
+    widths = [width(sentence.text) for sentence in found]
+    if sum(widths) < SHORT_TEXT or len(found) < 2:
+        return [1.0] * len(found)
+    # A passage that is pasted again neither asks again nor changes which part is the request.
+    ignored = copies(found)
+    is_whole = True
+    for place, sentence in enumerate(found):
+        if sentence.is_unread:
+            ignored.add(place)
+            is_whole = False
+    if not ignored:
+        return _asking_chances(found, widths, relevance)
+    kept = [place for place in range(len(found)) if place not in ignored]
+    if not is_whole and sum([widths[place] for place in kept]) < SHORT_TEXT:
+        kept = [place for place in range(len(found)) if not found[place].is_unread]
+    own = _asking_chances(
+        [found[place] for place in kept], [widths[place] for place in kept], relevance, is_whole=is_whole
+    )
+    chances = [0.0] * len(found)
+    for place, chance in zip(kept, own, strict=True):
+        chances[place] = chance
+    return chances
+
+
+def _asking_chances(
+    found: Sequence[Sentence], widths: Sequence[int], relevance: Relevance | None, *, is_whole: bool = True
+) -> list[float]:
+    """Return the probabilities of different sentences.
+
+    :param is_whole: nothing was left out, so there may be no document.
+    """
+    everything = [1.0] * len(found)
+    if (is_whole and sum(widths) < SHORT_TEXT) or len(found) < 2:
+        return everything
+    layouts = Text(found, widths, relevance).layouts(model())
+    if not is_whole:
+        del layouts[0]
+        if not layouts:
+            return everything
+    chances, first = _chances(len(found), layouts)
+    if is_whole and first >= _ALL_REQUEST:
+        return everything
+    if is_whole and sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
+        return everything
+    best = max(chances)
+    return [chance if chance >= _NEGLIGIBLE or chance == best else 0.0 for chance in chances]
+
+
+def width(text: str) -> int:
+    """Return the length of a text as that of an English one: a Chinese or Japanese character counts as 2.5."""
+    return len(text) if text.isascii() else len(text) + sum([char >= _WIDE for char in text[:4_000]]) * 3 // 2
+
+
+# -- features --------------------------------------------------------------------------------------------------
+
+
+class Text:
+    """The features of a text: of its sentences, of the borders between them, and of its layouts."""
+
+    def __init__(self, found: Sequence[Sentence], widths: Sequence[int], relevance: Relevance | None) -> None:
+        self.found = found
+        self._lengths = list(accumulate(widths, initial=0))
+        count = len(found)
+        ends = min(count, _FEATURED_ENDS)
+        featured = range(count) if count <= 2 * ends else (*range(ends), *range(count - ends, count))
+        self._flags = [cues.BASE] * count
+        self._values: list[Sequence[tuple[int, float]]] = [()] * count
+        self._tongues = [""] * count
+        for i in featured:
+            self._flags[i], self._values[i], self._tongues[i] = cues.features(found[i])
+        self._is_asking = [flags & cues.ASKING != 0 for flags in self._flags]
+        self._context(featured)
+        self._relevance = [0.0] * count
+        if relevance is not None:
+            self._relate(relevance)
+
+    def _context(self, featured: Sequence[int]) -> None:
+        """Add the features that depend on the other sentences."""
+        found = self.found
+        sizes: dict[str, int] = {}
+        tongues, flags, values = self._tongues, self._flags, self._values
+        for i in featured:
+            if tongue := tongues[i]:
+                sizes[tongue] = sizes.get(tongue, 0) + len(found[i].text)
+        main = max(sizes, key=sizes.__getitem__) if sizes else ""
+        self._tongue_share = sizes[main] / sum(sizes.values()) if sizes else 1.0
+        # The first and the last sentence in each language, if there are several.
+        self._spans: dict[str, tuple[int, int]] = {}
+        if len(sizes) > 1:
+            other = cues.OTHER_TONGUE if len(sizes) == 2 else cues.ONE_OF_TONGUES
+            for i in featured:
+                if tongue := tongues[i]:
+                    self._spans[tongue] = (self._spans.get(tongue, (i, i))[0], i)
+                    if tongue != main:
+                        flags[i] |= other
+        self._pairs, recurring = recurrences(found)
+        for i in featured:
+            if terms := found[i].terms:
+                values[i] = (*values[i], (cues.REPEATED, recurring[i] / len(terms)))
+
+    def _relate(self, relevance: Relevance) -> None:
+        """Add the relevance of the sentences near the ends."""
+        count = len(self.found)
+        ends = range(count) if count <= 2 * _RELEVANT_ENDS else (
+            *range(_RELEVANT_ENDS), *range(count - _RELEVANT_ENDS, count)
+        )  # fmt: skip
+        fits = [(i, relevance(self.found[i].terms)) for i in ends]
+        best = max([fit for _, fit in fits])
+        for i, fit in fits if best > 0 else ():
+            self._relevance[i] = relative = fit / best - 0.5
+            self._values[i] = (*self._values[i], (cues.RELEVANCE, relative))
+            if not fit:
+                self._flags[i] |= cues.UNRELATED
+            if fit < best / 2 and self._flags[i] & cues.STATEMENT:
+                self._flags[i] |= cues.DULL
+
+    # -- layouts -------------------------------------------------------------------------------------------
+
+    def layouts(self, weights: Model) -> list[Layout]:
+        """Return the plausible layouts with their scores, first the one that is all request."""
+        found, count = self.found, len(self.found)
+        flags = self._flags
+        sums = [weights.sums(each) for each in flags]
+        asking, telling, together = self._evidence(weights, sums)
+        before, after = self._borders(weights, sums)
+        last, first, inside, around, *others = weights.layout[:ALONE_FEATURES]
+        (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
+         by_loud, quiet, by_choices, shared, quiet_request) = others  # fmt: skip
+        every = list(accumulate(map(int, self._is_asking), initial=0))
+        paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in found], initial=0))
+        lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in found], initial=0))
+        lengths, whole, asked = self._lengths, self._lengths[count], every[count]
+        title = titled_ if flags[0] & cues.OPEN_END and not self._is_asking[0] else 0.0
+        most = EVIDENCE_SENTENCES
+        tongues, spans = self._tongues, self._spans
+        new = tuple.__new__  # several times as fast as calling the class
+
+        def beside(start: int, end: int, score: float, *, is_around: bool = False) -> Layout:
+            """Score a layout with the sentences from ``start`` to ``end`` on one side, the others on the other."""
+            own, told = asking[end] - asking[start], telling[end] - telling[start]
+            length, size, asks = lengths[end] - lengths[start], end - start, every[end] - every[start]
+            broken, wrapped = paragraphs[end] - paragraphs[start + 1], lines[end] - lines[start + 1]
+            if is_around:
+                own, length, asks, size = asking[count] - own, whole - length, asked - asks, count - size
+                broken = paragraphs[start] - paragraphs[1] + paragraphs[count] - paragraphs[min(end + 1, count)]
+                wrapped = lines[start] - lines[1] + lines[count] - lines[min(end + 1, count)]
+                if not every[start] or asked == every[end]:
+                    score = score + silent_end
+            else:
+                told = telling[count] - told
+            if spans and not is_around and (tongue := tongues[start]):
+                begins, ends = spans[tongue]
+                if begins < start or ends >= end:
+                    score = score + shared
+            rest = count - size
+            surprise = log((length if length > 8 else 8) / _REQUEST_LENGTH)
+            score = (
+                score + (own if size <= most else own * (most / size)) + (told if rest <= most else told * (most / rest))
+                + by_length * surprise + by_length2 * (surprise * surprise) + by_size * log(size)
+            )  # fmt: skip
+            length = whole - length
+            if length < _DOCUMENT_LENGTH:
+                short = log((length if length > 8 else 8) / _DOCUMENT_LENGTH)
+                score = score + by_document * short + by_document2 * (short * short)
+            if broken:
+                score = score + broken_ * (broken if broken < 4 else 4)
+            if wrapped:
+                score = score + wrapped_ * (wrapped if wrapped < 6 else 6)
+            if not asks:
+                score = score + silent
+            elif asks < size:
+                score = score + quiet_request * (1.0 - asks / size)
+            loud = asked - asks
+            return new(Layout, (start, end, is_around, score + (by_loud * (loud / rest) if loud else quiet)))
+
+        alone = self._alone(weights.layout[ALONE_FEATURES:], asked / count, paragraphs[count])
+        scored = [Layout(0, count, False, together * min(1.0, most / count) + alone)]
+        scored += [beside(start, count, last + title + before[start]) for start in self._starts]
+        scored += [beside(0, end, first + after[end]) for end in self._ends]
+        pairs = self._inner_pairs()
+        inside = inside + by_choices * log(1 + len(pairs))
+        for start, end in pairs:
+            scored.append(beside(start, end, inside + title + before[start] + after[end]))
+        tails = [end for end in self._starts if end >= count - _LONGEST_END and found[end].gap is not Gap.SAME_LINE]
+        for start in self._ends[:_LONGEST_END]:
+            if start <= _LONGEST_END and found[start].gap is not Gap.SAME_LINE:
+                for end in tails:
+                    if end > start:
+                        scored.append(beside(start, end, around + before[end] + after[start], is_around=True))
+        return scored
+
+    def _evidence(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[list[float], list[float], float]:
+        """Return the sums of the weights of all sentences up to each one, as a request and as a document, and of all."""
+        asks: list[float] = [0.0]
+        stated: list[float] = [0.0]
+        ask = tell = together = 0.0
+        for (own, told, _, _, shared), values in zip(sums, self._values, strict=True):
+            ask, tell, together = ask + own, tell + told, together + shared
+            for place, value in values:
+                ask = ask + weights.request[place] * value
+                tell = tell + weights.document[place] * value
+                together = together + weights.alone[place] * value
+            asks.append(ask)
+            stated.append(tell)
+        return asks, stated, together
+
+    def _borders(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the scores of the borders in front of a request, and of those behind one."""
+        found, count = self.found, len(self.found)
+        paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
+        self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
+        inner = {*self._inner[0], *self._inner[1]}
+        self._starts = [
+            i for i in range(max(1, count - _LONGEST_REQUEST), count) if self._is_possible_border(i, i, count - i)
+        ]
+        self._ends = [i for i in range(1, min(_LONGEST_REQUEST + 1, count)) if self._is_possible_border(i, i - 1, i)]
+        sides = Sides(self._flags, self._is_asking, self._tongues, self._relevance, sums)
+        return border_scores(
+            found, sides, weights.border, inner.union(self._starts), inner.union(self._ends), paragraphs, self._pairs
+        )
+
+    def _is_possible_border(self, at: int, own: int, size: int) -> bool:
+        """Whether a request of ``size`` sentences at an end of the text may begin or end at a border.
+
+        :param at: the sentence behind the border.
+        :param own: the sentence of the request; one without words, such as a brace or a rule, does not begin or end it.
+        """
+        return bool(self.found[own].words) and (size <= _LONGEST_IN_LINE or self.found[at].gap is not Gap.SAME_LINE)
+
+    def _inner_pairs(self) -> list[tuple[int, int]]:
+        """Return start and end of paragraphs near the ends of the text, and of a few that begin or end with a request."""
+        asks = self._is_asking
+        pairs = {pair for places in self._inner for pair in pairwise(places)}
+        for count in range(2, _MOST_PARAGRAPHS + 1):
+            for places in self._inner:
+                pairs.update([(start, end) for start, end in zip(places, places[count:], strict=False)
+                              if asks[start] or asks[end - 1]])  # fmt: skip
+        most = min(_LONGEST_REQUEST, len(self.found) - 2)
+        return sorted([(start, end) for start, end in pairs if end - start <= most])
+
+    def _alone(self, weights: Sequence[float], asking: float, paragraphs: int) -> float:
+        """Score the layout that is all request."""
+        flags, count = self._flags, len(self._flags)
+        surprise = log(max(self._lengths[count], SHORT_TEXT) / SHORT_TEXT)
+        labels = sum([each & cues.LABEL != 0 for each in flags])
+        letters = [i for i, each in enumerate(flags) if each & cues.LETTER]
+        bullets = sum([each & cues.BULLET != 0 for each in flags])
+        symbols = [value for values in self._values for place, value in values if place == cues.SYMBOLS]
+        titled = flags[0] & cues.OPEN_END and not self._is_asking[0]
+        values = (
+            surprise, surprise * surprise, float(labels >= 3),
+            float(bool(letters) and letters[0] < 5 and letters[-1] > count / 2), float(bullets >= 3),
+            sum([each & cues.OPEN_END != 0 for each in flags]) / count,
+            sum(symbols) / count, 1.0 - self._tongue_share,
+            log(1 + paragraphs), asking, float(titled), float(self._is_asking[0]), float(self._is_asking[-1]),
+        )  # fmt: skip
+        total: float = sum(map(mul, weights, values))
+        return total
+
+
+# -- probabilities ---------------------------------------------------------------------------------------------
+
+
+def _chances(count: int, layouts: Sequence[Layout]) -> tuple[list[float], float]:
+    """Return the probability of each sentence to belong to the request, and that of the first layout."""
+    best = max([layout.score for layout in layouts])
+    # Each layout adds its share at its start and removes it at its end.
+    changes = [0.0] * (count + 1)
+    total = 0.0
+    for start, end, is_around, score in layouts:
+        share = inside = exp(score - best)
+        total += share
+        if is_around:
+            changes[0] += share
+            inside = -share
+        changes[start] += inside
+        changes[end] -= inside
+    chances = [min(max(chance / total, 0.0), 1.0) for chance in accumulate(changes[:-1])]
+    return chances, exp(layouts[0].score - best) / total

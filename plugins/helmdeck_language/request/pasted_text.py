@@ -1,0 +1,58 @@
+"""Separates a request from a text that was pasted with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+
+from helmdeck_language.request.reading import Reading
+
+# "Translate this: ...", "Post the following to the channel: ..."
+_POINTERS: Final = re.compile(
+    r"\b(?:this|these|following|below|diesen?|dieses|folgenden?|folgendes|ce|cette|ces|suivante?s?|est[ea]|esto|estos"
+    r"|siguientes?|text|texte|texto|document|article|note|message|paragraph)\b",
+    re.IGNORECASE,
+)
+_COLON: Final = re.compile(r":(?=\s)")
+# A text without a request is not looked through for a colon beyond this place.
+_MAX_REQUEST: Final = 600
+_MIN_SENTENCES: Final = re.compile(r"[.!?\u3002]\s+\S")
+
+
+@attrs.frozen
+class Separated:
+    """A request without the pasted text, and the pasted text."""
+
+    request: str
+    document: str
+
+
+def separate(text: str, reading: Reading) -> Separated:
+    """Separate a request from a pasted text, by a colon after "this text", else by the reading."""
+    if reading.document.strip():
+        inner = _at_colon("\n".join(reading.asking))
+        return Separated(inner.request, inner.document or reading.document.strip())
+    return _at_colon(text)
+
+
+def _at_colon(text: str) -> Separated:
+    for colon in _COLON.finditer(text, 0, _MAX_REQUEST):
+        before, after = text[: colon.start()], text[colon.end() :].strip()
+        line = before[before.rfind("\n") + 1 :]
+        is_block = text[colon.end() :].lstrip(" \t").startswith("\n") and not after.startswith(("`", "1", "-", "*"))
+        is_pointed = _POINTERS.search(line) is not None
+        if (
+            after
+            and is_pointed
+            and not after.startswith("`")
+            and (is_block or _MIN_SENTENCES.search(after) or _is_short(line))
+        ):
+            return Separated(before, after.strip('"\u201c\u201d') if after.count('"') == 2 else after)
+    return Separated(text, "")
+
+
+def _is_short(line: str) -> bool:
+    """Whether a line can only introduce the text after its colon: "run this code:"."""
+    return re.search(r"\b(?:this|following)\b[^:]{0,30}$", line, re.IGNORECASE) is not None

@@ -1,0 +1,134 @@
+"""Splits a text into sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from itertools import pairwise
+from typing import Final
+
+import attrs
+
+from helmdeck_language.text.terms import token_words, tokens, unique_terms
+
+# Requests are near the ends of long texts; the middle is not split into sentences.
+_END_CHARACTERS: Final = 8_000
+
+# Sentences of at least so many characters that recur together are a copy; two short lines recur in any list or code.
+_COPIED_CHARACTERS: Final = 60
+
+# Runs of punctuation are bounded, so that a line of ten thousand dots is scanned only once.
+_END: Final = re.compile(
+    r"""[\n.!?\u2026\u3002\uff01\uff1f\u0964\u061f] (?:   # a leading set lets the engine skip ahead
+        (?<=\n) [\n\ \t\r]*+
+      | (?<=[\u3002\uff01\uff1f\u0964]) [\u3002\uff01\uff1f\u0964]{0,7} [\u300d\u300f\u201d]{0,2}
+      | (?<=[.!?\u2026\u061f]) [.!?\u2026\u061f]{0,7} ["'\u201d\u2019\u00bb)\]]{0,4} (?=\s|\Z)
+    )""",
+    re.VERBOSE,
+)
+_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}$")
+# A list number is not a sentence.
+_LIST_MARK: Final = re.compile(r"\W*(?:[0-9a-zA-Z]{1,2}|[ivxIVX]{3,5})\.")
+
+
+class Gap(int, Enum):
+    """Separation of a sentence from the previous one."""
+
+    SAME_LINE = 0
+    NEW_LINE = 1
+    NEW_PARAGRAPH = 2
+
+
+_GAPS: Final = tuple(Gap)
+
+
+@attrs.frozen(slots=False)  # faster to create
+class Sentence:
+    """A sentence, or a line without a full stop.
+
+    :ivar words: folded words.
+    :ivar terms: the unique terms.
+    :ivar is_unread: the middle of a very long text, which is not split and has no tokens.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    terms: tuple[str, ...]
+    gap: Gap
+    is_unread: bool = False
+
+    @property
+    def tokens(self) -> list[str]:
+        """Folded words and the separators between them."""
+        return [] if self.is_unread else tokens(self.text)
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Split a text into sentences; the middle of a very long one stays one sentence without words."""
+    if len(text) <= 2 * _END_CHARACTERS:
+        return _split(text)
+    head, inside, tail = text[:_END_CHARACTERS], text[_END_CHARACTERS:-_END_CHARACTERS], text[-_END_CHARACTERS:]
+    first, last = _split(head), _split(tail)
+    # A sentence that crosses the boundary belongs to the middle.
+    gap = Gap.SAME_LINE
+    if len(first) > 1:
+        inside, gap = first[-1].text + inside, first.pop().gap
+    if len(last) > 1:
+        inside += last.pop(0).text
+    return [*first, Sentence(inside, (), (), gap, is_unread=True), *last]
+
+
+def copies(found: Sequence[Sentence]) -> set[int]:
+    """Return the places of sentences that repeat an earlier passage, as in a document that was pasted twice.
+
+    A passage is at least two adjacent sentences. A single sentence may recur, such as a request above and below a document.
+    """
+    texts = [sentence.text for sentence in found]
+    if len(set(texts)) > len(texts) - 2:
+        return set()
+    first: set[tuple[str, str]] = set()
+    copied: set[int] = set()
+    start = 0  # of the passage that is repeated up to here
+    for place, pair in enumerate([*pairwise(texts), ("", "")]):
+        if pair in first:
+            continue
+        first.add(pair)
+        if place > start and sum(map(len, texts[start : place + 1])) >= _COPIED_CHARACTERS:
+            copied.update(range(start, place + 1))
+        start = place + 1
+    return copied
+
+
+def is_question(text: str) -> bool:
+    """Whether a text ends with a question mark."""
+    return _QUESTION.search(text.rstrip()[-5:]) is not None
+
+
+def _split(text: str) -> list[Sentence]:
+    found: list[Sentence] = []
+    lines = 0
+    for content, breaks in _pieces(text):
+        lines += breaks
+        if not content:
+            continue
+        gap, lines = _GAPS[min(lines, 2)], 0
+        if found and gap is Gap.SAME_LINE and _LIST_MARK.fullmatch(found[-1].text):
+            before = found.pop()
+            content, gap = f"{before.text} {content}", before.gap
+        own = tuple(token_words(content))
+        found.append(Sentence(content, own, unique_terms(own), gap))
+    return found
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the text between sentence ends, and the number of line breaks before each."""
+    position = 0
+    for match in _END.finditer(text):
+        if text[match.start()] == "\n":
+            yield text[position : match.start()].strip(), 0
+            yield "", match.group().count("\n")
+        else:
+            yield text[position : match.end()].strip(), 0
+        position = match.end()
+    yield text[position:].strip(), 0

@@ -1,0 +1,29 @@
+"""English words that do not depend on a catalog: ``english.toml`` describes each list."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language.text.word_files import WordFile
+
+_FILE: Final = WordFile.beside(__file__, "english.toml")
+
+
+def _set(key: str) -> frozenset[str]:
+    return frozenset(_FILE.words(key))
+
+
+STOP_WORDS: Final = _set("stop_words")
+VERBS: Final = _set("verbs")
+COMMAND_VERBS: Final = _set("command_verbs")
+SMALL_TALK: Final = _set("small_talk")
+LEAD_INS: Final = _set("lead_ins")
+BEFORE_VERB: Final = LEAD_INS | _set("before_verb")
+JOINTS: Final = _set("joints")
+OBJECT_STARTS: Final = _set("object_starts")
+WISHES: Final = _set("wishes")
+PLEASE: Final = _set("please")
+ASKING_PAIRS: Final = frozenset((first, second) for first, second in map(str.split, _FILE.lines("asking_pairs")))
+FIRST_PERSON: Final = _set("first_person")
+WE: Final = _set("we")
+LETTER_WORDS: Final = _set("letter_words")

@@ -1,0 +1,139 @@
+"""Reads word lists: TOML files beside the code, and those that a deployment adds.
+
+Words are separated by spaces, in one string. A wrong file raises an error that names the file, the key, what was found and what
+is allowed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+_WORDS: Final = "a string of words with spaces between them"
+_LINES: Final = "an array of strings"
+_TABLE: Final = "a table of strings"
+_MAX_SHOWN: Final = 60
+
+
+@attrs.frozen
+class WordFile:
+    """The content of a file, or one of its tables. A key that is left out is an empty list.
+
+    :ivar path: the file, for errors.
+    :ivar where: the key of the table with a dot at its end; empty for the whole file.
+    """
+
+    path: Path
+    values: Mapping[str, Any]
+    where: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> WordFile:
+        """Read a file.
+
+        :raises ConfigError: it cannot be read, or is no TOML in UTF-8.
+        """
+        try:
+            return cls(path, tomllib.loads(path.read_text(encoding="utf-8")))
+        except OSError as exc:
+            raise _config_error(str(path), exc.strerror or str(exc), "", "a readable file") from exc
+        except ValueError as exc:
+            raise _config_error(str(path), str(exc), "", "TOML in UTF-8") from exc
+
+    @classmethod
+    def beside(cls, module: str, name: str) -> WordFile:
+        """Read a file in the folder of a module.
+
+        :param module: the module's ``__file__``.
+        """
+        return cls.read(Path(module).with_name(name))
+
+    def only(self, allowed: Collection[str]) -> WordFile:
+        """Check that there are no other keys.
+
+        :raises ConfigError: there is one.
+        """
+        for key in self.values:
+            if key not in allowed:
+                from helmdeck_core import did_you_mean
+
+                problem = f"unknown key{did_you_mean(key, allowed)}"
+                raise _config_error(self._place(key), problem, repr(key), ", ".join(sorted(allowed)))
+        return self
+
+    def text(self, key: str, allowed: str) -> str:
+        """Return a string that is not empty.
+
+        :param allowed: what the string is, for the error.
+        :raises ConfigError: it is missing or something else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self._error(key, value, allowed)
+        return value.strip()
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """Return the words of a string, in order.
+
+        :raises ConfigError: the value is something else.
+        """
+        value = self.values.get(key, "")
+        if not isinstance(value, str):
+            raise self._error(key, value, _WORDS)
+        return tuple(value.split())
+
+    def lines(self, key: str) -> tuple[str, ...]:
+        """Return the strings of an array: phrases, or groups of words.
+
+        :raises ConfigError: the value is something else, or a string is empty.
+        """
+        value = self.values.get(key, ())
+        if not isinstance(value, (list, tuple)):
+            raise self._error(key, value, _LINES)
+        for each in value:
+            if not isinstance(each, str) or not each.strip():
+                raise self._error(key, each, f"{_LINES}, none of them empty")
+        return tuple(value)
+
+    def rows(self, key: str) -> dict[str, str]:
+        """Return a table of strings of words.
+
+        :raises ConfigError: a value is something else.
+        """
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            raise self._error(key, value, _TABLE)
+        for name, each in value.items():
+            if not isinstance(each, str):
+                raise self._error(f"{key}.{name}", each, _WORDS)
+        return value
+
+    def table(self, key: str) -> WordFile:
+        """Return a table of any lists.
+
+        :raises ConfigError: the value is something else.
+        """
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            raise self._error(key, value, "a table")
+        return WordFile(self.path, value, f"{self.where}{key}.")
+
+    def _place(self, key: str) -> str:
+        return f"{self.path}: {self.where}{key}"
+
+    def _error(self, key: str, found: object, allowed: str) -> Exception:
+        if found is None:
+            return _config_error(self._place(key), "missing", "", allowed)
+        shown = repr(found)
+        shown = shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}..."
+        return _config_error(self._place(key), "wrong value", shown, allowed)
+
+
+def _config_error(where: str, problem: str, found: str, allowed: str) -> Exception:
+    from helmdeck_core import ConfigError, Mistake
+
+    return ConfigError((Mistake(where=where, problem=problem, found=found, allowed=allowed),))

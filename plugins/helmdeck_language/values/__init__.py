@@ -1,0 +1,1 @@
+"""Values in a request: dates, URLs, paths, numbers, quoted strings."""

@@ -1,0 +1,147 @@
+"""Scans a request into words and values: quoted strings, URLs, paths, dates, numbers, code and the like.
+
+A value is one token, so that nothing later splits or matches its content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Final
+
+import attrs
+
+from helmdeck_language.text.terms import fold
+from helmdeck_language.values.dates import DATE, TIME
+
+
+class Kind(StrEnum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTE = "quote"
+    CODE = "code"
+    SQL = "sql"
+    URL = "url"
+    EMAIL = "email"
+    DATE = "date"
+    TIME = "time"
+    EXPRESSION = "expression"
+    GLOB = "glob"
+    PATH = "path"
+    SLUG = "slug"
+    HASH = "hash"
+    ID = "id"
+    NUMBER = "number"
+    MARK = "mark"
+    BREAK = "break"
+
+
+@attrs.frozen
+class Token:
+    """A word or value with its place in the request.
+
+    :ivar value: the text without quotation marks and fences.
+    :ivar word: the folded text of a word; for another kind the text.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    value: str
+    word: str
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a word of a language."""
+        return self.kind is Kind.WORD
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is a value, and neither a word nor punctuation."""
+        return self.kind not in (Kind.WORD, Kind.MARK, Kind.BREAK)
+
+
+# Lengths are bounded, so that unclosed quotation marks and the like are scanned once.
+_SQL_END: Final = (
+    r"(?=,?\s+(?:and\s+)?then\b|;|\n\s*\n|[.?]?\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:the|an?|my|all|it|me|them|to)\b"
+    r"|\s+(?-i:on|in|against|from)\s+(?:the\s+|my\s+)?(?:\w+\s+)?(?:database|db)\b)"
+)
+_SQL: Final = (
+    r"(?-i:SELECT\b[^\0]{1,400}?\bFROM\b)|select\s+(?:\*|count\s*\()|(?-i:SELECT)\s+\S+\s*" + _SQL_END,
+    r"insert\s+into\s+\S+\s*(?:\(|values|(?-i:SELECT))|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+(?=\s+where\b|\s*;|\s*\Z)",
+    r"create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|on\b|as\b)",
+    r"(?-i:DROP|ALTER|CREATE|TRUNCATE)\s+(?-i:TABLE|VIEW|INDEX)\s+\S+",
+)
+_PATTERNS: Final = (
+    ("CODE", r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"),
+    (
+        "QUOTE",
+        (
+        r'"(?P<q1>[^"]{1,2000})"|\u201c(?P<q2>[^\u201d]{1,2000})\u201d|\u201e(?P<q3>[^\u201c\u201d]{1,2000})[\u201c\u201d]'
+        r"|\u00ab\s?(?P<q4>[^\u00bb]{1,2000}?)\s?\u00bb|(?<!\w)'(?P<q5>[^'\n]{1,200})'(?!\w)"
+        r"|(?<!\w)\u2018(?P<q6>[^\u2019\n]{1,200})\u2019(?!\w)"
+        ),
+    ),
+    ("URL", r"(?<!\w)(?:\w{1,12}://|www\.)\S{0,2000}[^\s.,;:!?)\]'\"]|mailto:\S{1,200}"),
+    ("EMAIL", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
+    ("SQL", rf"\b(?:{'|'.join(_SQL)})(?:[^\0]{{0,4000}}?){_SQL_END}"),
+    ("DATE", DATE),
+    ("TIME", TIME),
+    ("EXPRESSION", r"=[A-Za-z]{1,20}\([^)\n]{0,200}\)|(?<![\w.])[\d(][\d .()]{0,40}?(?:\*{1,2}|\^|\ [+/-]\ |[+/])[\d .+*/^()%-]{0,120}[\d)]"),
+    ("GLOB", r"(?<!\w)(?:[\w./:-]{0,100}\*{1,2}[\w./*?:-]{0,100}[\w*]|[\w./:-]{1,100}\*)(?![\w(])"),
+    (
+        "PATH",
+        (
+        r"(?<![\w/:.@])(?:[A-Za-z]:\\[\w.\\-]{1,200}|(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,40}[\w.@+-]{0,99}[\w-]/?(?!\w)"
+        r"|(?:[\w.-]{1,100}/){0,40}[\w.-]{0,100}[\w-]\.(?!\d)[A-Za-z][A-Za-z0-9]{0,4}(?![\w/@]|\.\w)|(?:[\w.-]{1,100}/){2,40}[\w-]{0,100}"
+        r"|[\w.-]{1,100}/(?=[\s,;]|\Z)|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
+        ),
+    ),
+    ("SLUG", r"(?<![\w/:.@-])[A-Za-z_][\w.-]{0,99}/[\w.-]{0,99}[\w](?![\w/@])"),
+    ("HASH", r"(?<![\w&])\#\w[\w-]{0,80}"),
+    (
+        "ID",
+        (
+        r"(?<![\w.-])(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|\d{8,}\.\d{3,}|[A-Za-z_]\w{0,40}(?::\w{1,40}){1,4}|(?=\w{0,40}\d|[\w-]{0,40}-\w{0,40}\d)"
+        r"(?=[\w-]{0,60}[A-Za-z])(?:[A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){1,8}|[A-Za-z0-9]{6,64}))(?![\w])"
+        ),
+    ),
+    ("NUMBER", r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)|(?<![\w.])[$\u20ac\u00a3\u00a5]?-?\d{1,30}(?:\.\d{1,30})?(?![\w])%?"),
+    ("BREAK", r"\n\s*"),
+    ("WORD", (r"(?:[^\W_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u109f\u1780-\u17d3]){1,200}"
+     r"(?:['\u2019\u2010-](?=[^\W\d_])[^\W_]{1,60}|_[^\W_]{1,60}|\.(?=[a-z])\w{1,60})*")),
+    ("MARK", r"[^\s\w]"),
+)  # fmt: skip
+_TOKEN: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS), re.IGNORECASE)
+# French and Italian articles and pronouns that are joined to the next word.
+_ELISION: Final = re.compile(r"(?:[ldnjmtsc]|qu)['\u2019](?=\w)", re.IGNORECASE)
+_INNER: Final = ("fenced", "ticked", "q1", "q2", "q3", "q4", "q5", "q6")
+
+
+def scan(text: str) -> list[Token]:
+    """Return the tokens of a request in order."""
+    return [token for match in _TOKEN.finditer(text) for token in _tokens(match)]
+
+
+def _tokens(match: re.Match[str]) -> Iterator[Token]:
+    kind = Kind[next(name for name in _NAMES if match[name] is not None)]
+    start, end, found = match.start(), match.end(), match.group()
+    if kind in (Kind.CODE, Kind.QUOTE):
+        inner = next((match[name] for name in _INNER if match[name] is not None), found)
+        yield Token(kind, start, end, inner, inner)
+    elif kind is Kind.WORD:
+        if elided := _ELISION.match(found):
+            cut = elided.end()
+            yield Token(kind, start, start + cut, found[:cut], fold(found[: cut - 1]))
+            start, found = start + cut, found[cut:]
+        yield Token(kind, start, end, found, fold(found))
+    elif kind is Kind.EXPRESSION:
+        value = found.strip()
+        yield Token(kind, start, start + len(value), value, value)
+    else:
+        yield Token(kind, start, end, found, found)
+
+
+_NAMES: Final = tuple(name for name, _ in _PATTERNS)

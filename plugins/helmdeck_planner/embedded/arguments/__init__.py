@@ -1,0 +1,1 @@
+"""The values for the inputs of an entry."""

@@ -1,0 +1,275 @@
+"""Fills the inputs of an entry from one part of a request.
+
+A value is text of the part, of what the part refers to ("it", "that file"), of a pasted document, or a default of the caller.
+An input without such a value stays open: the caller can ask for a missing value, but cannot tell a guess from a fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
+from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.numbers import fill_numbers
+from helmdeck_planner.embedded.arguments.typed_values import fill_ids, fill_names, fill_places, fill_typed
+from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.wording import Wording
+
+# A longer document is left out of the arguments: plans are logged and sent on, and every step would repeat it.
+MAX_DOCUMENT_CHARS: Final = 16_000
+# The order in which quoted strings without a label go to inputs.
+_QUOTE_ROLES: Final = (
+    Role.CONTENT,
+    Role.QUERY,
+    Role.NAME,
+    Role.TEXT,
+    Role.PATTERN,
+    Role.PLACE,
+    Role.CODE,
+    Role.EXPRESSION,
+)
+# Verbs that are followed by the text itself.
+_STORING: Final = frozenset("remember note echo say repeat store save remind record print add memorize".split())
+_NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
+_REFERRED: Final = {
+    Role.PATH: (Kind.PATH,),
+    Role.URL: (Kind.URL,),
+    Role.EMAIL: (Kind.EMAIL,),
+    Role.ID: (Kind.ID, Kind.HASH),
+}
+
+
+@attrs.frozen
+class Earlier:
+    """A part before the current one, with the arguments of its step; without any if it was not planned."""
+
+    part: Part
+    args: Mapping[str, Any]
+
+
+@attrs.frozen
+class Sources:
+    """Where values come from besides the part itself.
+
+    :ivar request: the whole request.
+    :ivar earlier: the parts before, in order.
+    """
+
+    request: str
+    wording: Wording
+    document: str = ""
+    defaults: Mapping[str, Any] = attrs.Factory(dict)
+    earlier: tuple[Earlier, ...] = ()
+
+
+def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
+    """Return the arguments of an entry for a part, in the order of the entry's inputs."""
+    draft = Draft(sources.request, part, profile, sources.wording)
+    for each in profile.properties:
+        if each.name in sources.defaults:
+            draft.args[each.name] = sources.defaults[each.name]
+    _fill_labelled_quotes(draft)
+    fill_typed(draft)
+    fill_ids(draft)
+    fill_numbers(draft)
+    _fill_words_beside_to(draft)
+    fill_names(draft)
+    _fill_quotes(draft)
+    _fill_sides(draft)
+    fill_places(draft)
+    _fill_references(draft, sources)
+    _fill_texts(draft, sources)
+    names = [each.name for each in profile.properties]
+    return dict(sorted(draft.args.items(), key=lambda row: names.index(row[0])))
+
+
+def _fill_labelled_quotes(draft: Draft) -> None:
+    """Set what a label names first: "with the subject 'Minutes' and the body 'See below'"."""
+    for each in list(draft.open_inputs()):
+        if each.role not in (Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID):
+            continue
+        places = labelled(draft, each) or (named(draft, each) if each.role in (Role.CONTENT, Role.NAME) else [])
+        kind = draft.tokens[places[0]].kind if places else Kind.WORD
+        if kind is Kind.QUOTE and each.is_list:
+            places = [place for place in draft.free(Kind.QUOTE) if place >= places[0]]
+            draft.set(each, [draft.tokens[place].value for place in places], places)
+        elif kind is Kind.QUOTE or (each.role is Role.NAME and kind is Kind.SLUG):
+            draft.set(each, draft.tokens[places[0]].value, places[:1])
+
+
+def _fill_quotes(draft: Draft) -> None:
+    _fill_quotes_by_preposition(draft)
+    for each in sorted(draft.open_inputs(), key=_quote_order):
+        places = draft.free(Kind.QUOTE)
+        if not places:
+            return
+        if each.role not in _QUOTE_ROLES or not (each.is_required or _is_only_text(draft, each)):
+            continue
+        chosen = places if each.is_list else places[:1]
+        values = [draft.tokens[place].value for place in chosen]
+        draft.set(each, values if each.is_list else values[0], chosen)
+
+
+def _fill_quotes_by_preposition(draft: Draft) -> None:
+    """Set the inputs of several quoted strings: "fill 'name' with 'Ada'", "type 'Ada' into 'name'"."""
+    inputs = [
+        each for each in draft.open_inputs() if each.is_required and each.role in _QUOTE_ROLES and not each.is_list
+    ]
+    if len(inputs) < 2 or len(draft.free(Kind.QUOTE)) < 2:
+        return
+    for place in draft.free(Kind.QUOTE):
+        preposition = draft.preposition_before(place)
+        left = [each for each in inputs if each.name not in draft.args]
+        if preposition == "with":
+            fitting = [each for each in left if each.side == "target" or each.role is Role.CONTENT]
+        elif preposition in ("to", "in", "on"):
+            fitting = [each for each in left if each.side == "target" or each.role is not Role.CONTENT]
+        else:
+            continue
+        if fitting:
+            draft.set(fitting[0], draft.tokens[place].value, [place])
+
+
+def _quote_order(each: Property) -> tuple[bool, int]:
+    place = _QUOTE_ROLES.index(each.role) if each.role in _QUOTE_ROLES else len(_QUOTE_ROLES)
+    return not each.is_required, place
+
+
+def _is_only_text(draft: Draft, each: Property) -> bool:
+    """Whether an optional input is the first that takes a text, of an entry that requires none."""
+    texts = [other for other in draft.profile.properties if other.role in _QUOTE_ROLES]
+    return texts[:1] == [each] and not any(other.is_required for other in texts)
+
+
+def _fill_sides(draft: Draft) -> None:
+    """Set inputs such as ``source`` and ``destination`` from values after "from" and "to"."""
+    inputs = [
+        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.PLACE) and each.side and each.is_required
+    ]
+    kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
+    for each in sorted(inputs, key=lambda other: other.side == "source"):
+        for place in draft.free(*kinds):
+            is_target = draft.preposition_before(place) == "to"
+            if is_target == (each.side == "target"):
+                draft.set(each, draft.tokens[place].value, [place])
+                break
+
+
+def _fill_words_beside_to(draft: Draft) -> None:
+    """Set a new value from the words after "to", an old one from those before: "rename Old to New", "set key to 5"."""
+    to = next((place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"), -1)
+    if to < 1:
+        return
+    for each in list(draft.open_inputs()):
+        if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
+            continue
+        is_new = bool({"new", "value"} & set(each.words))
+        is_old = "old" in each.words
+        place = to + 1 if is_new else to - 1
+        if not (is_new or is_old) or place >= len(draft.tokens) or place in draft.used_places or draft.is_filler(place):
+            continue
+        if draft.tokens[place].is_word or draft.tokens[place].is_value:
+            draft.set(each, draft.tokens[place].value, [place])
+
+
+def _fill_references(draft: Draft, sources: Sources) -> None:
+    """Set required inputs from the part before, if this part refers to it."""
+    if not sources.earlier or not has_reference(draft):
+        return
+    before = sources.earlier[-1]
+    for each in list(draft.open_inputs()):
+        if not each.is_required or each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
+            continue
+        if each.name in before.args and each.role is not Role.CHOICE:
+            draft.set(each, before.args[each.name], [])
+        elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
+            found = [token.value for token in before.part.tokens if token.kind in kinds]
+            if len(found) == 1:
+                draft.set(each, found[0], [])
+
+
+def _fill_texts(draft: Draft, sources: Sources) -> None:
+    """Set required texts: the topic of the part, the text after its verb, or the pasted document."""
+    document = sources.document
+    for each in list(draft.open_inputs()):
+        if not each.is_required:
+            continue
+        if each.role is Role.QUERY:
+            places = topic(draft)
+            if places:
+                draft.set(each, draft.text(places[0], places[-1]).strip(), places)
+            elif document and not _refers_to_result(draft, sources):
+                whole = "brief" in each.words
+                if not whole or len(document) <= MAX_DOCUMENT_CHARS:
+                    draft.set(each, document if whole else document.partition("\n")[0].strip(), [])
+        elif each.role in (Role.CONTENT, Role.CODE, Role.SQL):
+            _fill_content(draft, each, sources)
+        elif each.role in (Role.NAME, Role.TEXT):
+            _fill_name(draft, each)
+        elif each.role is Role.EXPRESSION or (
+            each.role is Role.PLACE and (stem(draft.part.verb) in draft.profile.verbs or draft.part.verb_place < 0)
+        ):
+            _fill_object(draft, each)
+
+
+def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:
+    if sources.document and not _refers_to_result(draft, sources):
+        if len(sources.document) <= MAX_DOCUMENT_CHARS:
+            draft.set(each, sources.document, [])
+        return
+    texts = [other for other in draft.profile.required if other.role in (Role.CONTENT, Role.QUERY)]
+    is_storing = draft.part.verb in _STORING and texts == [each] and each.role is Role.CONTENT
+    if is_storing and (places := stored_text(draft)):
+        draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _fill_object(draft: Draft, each: Property) -> None:
+    """Set an input of which the verb is the whole name: "geocode 10 Downing Street", "calculate 15% of 80"."""
+    places = topic(draft)
+    has_number = any(draft.tokens[place].kind is Kind.NUMBER for place in places)
+    starts_well = bool(places) and not draft.part.is_question and draft.tokens[places[0]].kind is not Kind.DATE
+    if starts_well and (has_number or each.role is Role.PLACE):
+        draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _fill_name(draft: Draft, each: Property) -> None:
+    """Set a name from the words after the object: "look up the contact Hans Meier", "the article on bees"."""
+    texts = [other for other in draft.profile.required if other.role in _NAMELIKE]
+    if texts != [each]:
+        return
+    if draft.part.verb == "add" and draft.profile.verb == "add":
+        # "add buy milk to my list"
+        places = topic(draft)
+        if places and places[0] == draft.part.verb_place + 1:
+            draft.set(each, draft.text(places[0], places[-1]), places)
+        return
+    if draft.profile.writes:
+        return
+    places = [
+        place
+        for place in draft.free(Kind.WORD)
+        if place != draft.part.verb_place and draft.tokens[place].value[:1].isupper() and not draft.is_filler(place)
+    ]
+    if places and places == list(range(places[0], places[-1] + 1)):
+        draft.set(each, draft.text(places[0], places[-1]), places)
+        return
+    places = topic(draft)
+    if places and places[0] > 0 and draft.preposition_before(places[0]) in ("about", "on", "of", "for"):
+        draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _refers_to_result(draft: Draft, sources: Sources) -> bool:
+    """Whether "it" is what an earlier step makes: "summarize this text and post it"."""
+    if not has_reference(draft) or not sources.earlier:
+        return False
+    return any(
+        Action.PRODUCE in ACTIONS.get(before.part.verb, frozenset()) or before.part.verb == "write"
+        for before in sources.earlier
+    )

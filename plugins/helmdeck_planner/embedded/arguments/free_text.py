@@ -1,0 +1,156 @@
+"""The free text of a part: what is searched for, written about, stored or echoed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+
+# English prepositions before a topic.
+_CUES: Final = frozenset("for about on of matching".split())
+# Of these, the ones that are never followed by where to search: "search on the web".
+_TOPIC_CUES: Final = _CUES - {"on"}
+_PARTICLES: Final = frozenset("up out me us back down for".split())
+# Words that introduce another input at the end: "sorted by", "limited to".
+_TRAILERS: Final = frozenset(
+    "sorted sort ordered order limited limit ranked filtered return with using cheaper less more than under below above over most least sortiert triées ordenados".split()
+)
+
+
+def topic(draft: Draft) -> list[int]:
+    """Return the places of the topic of a part; empty if the part names none.
+
+    Words that name the entry are skipped: "search the web for the history of tea" has the topic "history of tea".
+    """
+    tokens = draft.tokens
+    start = _start(draft, draft.part.verb_place + 1)
+    if start >= len(tokens):
+        return []
+    if tokens[start].word in _TRAILERS:
+        return []
+    end = _end(draft, start)
+    while end > start and (draft.is_filler(end - 1) or not (tokens[end - 1].is_word or tokens[end - 1].is_value)):
+        if tokens[end - 1].value in ")]}%?":
+            break
+        end -= 1
+    if end <= start or _is_reference(draft, start, end):
+        return []
+    if end == start + 1 and tokens[start].kind in (Kind.URL, Kind.PATH, Kind.EMAIL, Kind.ID):
+        return []
+    return list(range(start, end))
+
+
+def _start(draft: Draft, place: int) -> int:
+    """Return the first word of the topic."""
+    tokens = draft.tokens
+    cue_before = False
+    while place < len(tokens):
+        token = tokens[place]
+        if place in draft.used_places or (not token.is_word and not token.is_value):
+            if token.value == ":":
+                return place + 1
+            place += 1
+        elif draft.wording.preposition(token):
+            cue_before = draft.wording.preposition(token) in _TOPIC_CUES
+            place += 1
+        elif draft.is_filler(place) or token.word in _PARTICLES:
+            place += 1
+        elif describes_entry(draft, place):
+            end = place + 1
+            is_name = names_entry(draft, place)
+            while end < len(tokens) and (describes_entry(draft, end) or end in draft.used_places):
+                is_name = is_name and names_entry(draft, end)
+                end += 1
+            follows_cue = end < len(tokens) and (
+                draft.wording.preposition(tokens[end]) in _CUES or tokens[end].value == ":"
+            )
+            if not is_name and not follows_cue:
+                return place
+            if (cue_before and not follows_cue and end < len(tokens)) or end >= len(tokens):
+                # "search for web standards"
+                return place if cue_before or end < len(tokens) else len(tokens)
+            place = end
+            cue_before = False
+        else:
+            return place
+    return place
+
+
+def names_entry(draft: Draft, place: int) -> bool:
+    """Whether a word is one of the entry's name, or a synonym."""
+    stems = draft.stems(place)
+    # Broader terms are left out: a quantum is a topic of papers, but no word for them.
+    related = {other for term in stems for other in draft.wording.lexicon.near.get(term, ())}
+    return bool((stems | related) & frozenset(draft.profile.name))
+
+
+def describes_entry(draft: Draft, place: int) -> bool:
+    """Whether a word is one of the entry's name or of the first sentence of its description."""
+    if draft.is_filler(place):
+        return False
+    return bool(draft.stems(place) & draft.profile.opening) or names_entry(draft, place)
+
+
+def _end(draft: Draft, start: int) -> int:
+    """Return the place after the topic: before words that belong to other inputs."""
+    tokens = draft.tokens
+    end = len(tokens)
+    taken = [place for place in draft.used_places if place > start]
+    if taken:
+        end = min(taken)
+        while end > start + 1 and (draft.is_filler(end - 1) or tokens[end - 1].word in _TRAILERS):
+            end -= 1
+    # "tidal power on the web": where to search is no topic.
+    for place in range(end - 1, start, -1):
+        if (
+            draft.wording.preposition(tokens[place]) not in ("", *_CUES)
+            or draft.wording.preposition(tokens[place]) == "on"
+        ):
+            rest = range(place + 1, end)
+            meaning = [each for each in rest if not draft.is_filler(each)]
+            if meaning and all(describes_entry(draft, each) for each in meaning):
+                end = place
+    return end
+
+
+def _is_reference(draft: Draft, start: int, end: int) -> bool:
+    """Whether a topic is only a pronoun: "about it"."""
+    references = draft.wording.language.references
+    return all(
+        draft.tokens[place].word in references or draft.is_filler(place)
+        for place in range(start, end)
+        if not draft.tokens[place].is_value
+    ) and not any(draft.tokens[place].is_value for place in range(start, end))
+
+
+def has_reference(draft: Draft) -> bool:
+    """Whether a part refers to something that was mentioned before it: "it", "that file"."""
+    return any(
+        token.is_word and token.word in draft.wording.language.references
+        for place, token in enumerate(draft.tokens)
+        if place != draft.part.verb_place
+    )
+
+
+def stored_text(draft: Draft) -> list[int]:
+    """Return the text after verbs such as "remember" and "echo", which are followed by the text itself."""
+    start = draft.part.verb_place + 1
+    while start < len(draft.tokens) and (
+        draft.tokens[start].word in ("that", "to", "dass", "que") or draft.tokens[start].kind is Kind.MARK
+    ):
+        start += 1
+    places = [place for place in range(start, len(draft.tokens)) if place not in draft.used_places]
+    if not places or places != list(range(start, len(draft.tokens))):
+        return []
+    words = [place for place in places if not draft.is_filler(place)]
+    if (words and names_entry(draft, words[0])) or _is_pronoun(draft, places):
+        return []
+    return places
+
+
+def _is_pronoun(draft: Draft, places: list[int]) -> bool:
+    return all(
+        draft.tokens[place].is_word and draft.tokens[place].word in draft.wording.language.references
+        for place in places
+    )

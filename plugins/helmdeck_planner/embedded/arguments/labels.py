@@ -1,0 +1,172 @@
+"""Values next to a word that names their input: "issue 42", "the table customers", "titled 'Crash'"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.properties import Property, Role
+
+# Words and marks between a label and its value.
+_BETWEEN: Final = frozenset(":=#(") | frozenset(
+    "number no nr id is as the with called named titled entitled to of name".split()
+)
+_MAX_BETWEEN: Final = 3
+_MIN_LABEL: Final = 5
+# Words before a text: "saying 'hello'".
+_SAYING: Final = frozenset("saying says stating reading text message body content disant diciendo".split())
+_NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
+_WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH)
+_PATH_LABELS: Final = frozenset(stem(word) for word in "file directory folder path".split())
+_QUOTE_ROLES: Final = (
+    Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID, Role.PATTERN, Role.PATH, Role.PLACE, Role.CODE, Role.SQL,
+)  # fmt: skip
+
+
+def labels_of(draft: Draft, each: Property) -> frozenset[str]:
+    """Return the stems that label an input; for a plain ``name`` or ``id`` those of the entry's object."""
+    if each.role is Role.PATH:
+        return each.labels | _PATH_LABELS
+    if each.labels:
+        return each.labels
+    # "key" is a label where it is the whole name; "id" and "name" are, beside the words for the object.
+    return frozenset(draft.profile.name) | frozenset(stem(word) for word in each.words)
+
+
+def labelled(draft: Draft, each: Property) -> list[int]:
+    """Return the places of the value after a label of an input; empty without one."""
+    labels = labels_of(draft, each)
+    for place in range(len(draft.tokens)):
+        if place == draft.part.verb_place or not _is_label(draft.stems(place), labels):
+            continue
+        if value := _value_after(draft, each, place):
+            return value
+    if each.role is Role.NAME and not each.is_list:
+        return _word_before_label(draft, labels)
+    return []
+
+
+def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
+    """Whether a word is a label, or ends with one: "worksheet" for ``sheet_name``."""
+    return bool(stems & labels) or any(
+        len(label) >= _MIN_LABEL and term.endswith(label) for term in stems for label in labels
+    )
+
+
+def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
+    is_named = False
+    for position in range(place + 1, min(place + 2 + _MAX_BETWEEN, len(draft.tokens))):
+        token = draft.tokens[position]
+        if position in draft.used_places:
+            return []
+        if token.is_value:
+            return [position] if _takes(each, token.kind) else []
+        is_naming = token.word in draft.wording.language.naming
+        if (token.word in _BETWEEN or is_naming) and token.word != "to":
+            is_named = is_named or is_naming
+            continue
+        if each.role is Role.ID and is_named:
+            return []
+        if (
+            token.is_word
+            and each.role in _WORD_ROLES
+            and (is_plain_word(draft, position) or _ends_phrase(draft, position))
+        ):
+            return word_run(draft, position)
+        return []
+    return []
+
+
+def _ends_phrase(draft: Draft, place: int) -> bool:
+    """Whether a word that may be a verb is a name: "the branch develop in /srv"."""
+    if draft.is_filler(place) or draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
+        return False
+    return place + 1 >= len(draft.tokens) or bool(draft.wording.preposition(draft.tokens[place + 1]))
+
+
+def _takes(each: Property, kind: Kind) -> bool:
+    if each.role is Role.ID:
+        return kind in (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.PATH, Kind.SLUG)
+    if each.role in (Role.PATH,):
+        return kind in (Kind.PATH, Kind.SLUG, Kind.QUOTE, Kind.GLOB)
+    if each.role is Role.CONTENT:
+        return kind is Kind.QUOTE or kind is Kind.CODE
+    if each.role is Role.NAME:
+        return kind in (Kind.QUOTE, Kind.SLUG, Kind.PATH, Kind.ID, Kind.HASH, Kind.CODE)
+    return each.role in _QUOTE_ROLES and kind in (Kind.QUOTE, Kind.PATH, Kind.ID, Kind.SLUG, Kind.CODE, Kind.GLOB)
+
+
+def is_plain_word(draft: Draft, place: int) -> bool:
+    """Whether a word can be a value: it has a meaning of its own and is not a word of the entry's name."""
+    token = draft.tokens[place]
+    if not token.is_word or place in draft.used_places or draft.is_filler(place):
+        return False
+    if draft.wording.verb(token.word) and not token.value[:1].isupper() and place + 1 < len(draft.tokens):
+        return False
+    return not draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs)
+
+
+def word_run(draft: Draft, place: int) -> list[int]:
+    """Return a word, or all words of a name in capitals."""
+    run = [place]
+    if draft.tokens[place].value[:1].isupper():
+        while (
+            run[-1] + 1 < len(draft.tokens)
+            and draft.tokens[run[-1] + 1].is_word
+            and draft.tokens[run[-1] + 1].value[:1].isupper()
+        ):
+            run.append(run[-1] + 1)
+    return run
+
+
+def _word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:
+    """Return the word in "the orders table"."""
+    for place in range(1, len(draft.tokens)):
+        if draft.stems(place) & labels and place - 1 != draft.part.verb_place and is_plain_word(draft, place - 1):
+            before = draft.tokens[place - 2].word if place > 1 else ""
+            if before in draft.wording.language.determiners:
+                return [place - 1]
+    return []
+
+
+def named(draft: Draft, each: Property) -> list[int]:
+    """Return the places of the value after "called", "titled", "saying"."""
+    for place, token in enumerate(draft.tokens):
+        if not token.is_word or place + 1 >= len(draft.tokens):
+            continue
+        is_saying = token.word in _SAYING
+        if token.word not in draft.wording.language.naming and not is_saying:
+            continue
+        if is_saying != (each.role is Role.CONTENT):
+            continue
+        start = place + 1
+        while start + 1 < len(draft.tokens) and (
+            draft.tokens[start].value == ":" or draft.tokens[start].word in draft.wording.language.determiners
+        ):
+            start += 1
+        following = draft.tokens[start]
+        if start in draft.used_places:
+            continue
+        if following.is_value and following.kind is not Kind.NUMBER:
+            return [start]
+        if following.is_word and not is_saying:
+            return _until_preposition(draft, start)
+    return []
+
+
+def _until_preposition(draft: Draft, start: int) -> list[int]:
+    run = [start]
+    while run[-1] + 1 < len(draft.tokens):
+        token = draft.tokens[run[-1] + 1]
+        if not token.is_word or draft.wording.preposition(token) or run[-1] + 1 in draft.used_places:
+            break
+        run.append(run[-1] + 1)
+    return run
+
+
+def has_label(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a label of an input is right before or after a value."""
+    labels = {stem(word) for word in each.words} - {"id", "number", "nam"}
+    near = [other for other in (place - 1, place + 1, place - 2) if 0 <= other < len(draft.tokens)]
+    return any(draft.stems(other) & labels for other in near)

@@ -1,0 +1,141 @@
+"""Assigns the numbers of a part to the inputs that take numbers, by the words beside them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS, UNITS
+
+# Evidence that an optional input needs, and that a required one needs if several numbers are left.
+_ENOUGH: Final = 2.0
+_COUNT_STEMS: Final = frozenset(stem(word) for word in COUNT_WORDS)
+_UNIT_STEMS: Final = {unit: frozenset(stem(word) for word in names) for unit, names in UNITS.items()}
+# "the first 20 lines", "at most 5 results".
+_COUNTING: Final = frozenset(
+    "first last top most up least only recent latest next maximum newest letzten ersten dernier derniers dernières ultimos últimos primeros".split()
+)
+_SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
+
+
+def fill_numbers(draft: Draft) -> None:
+    """Set the inputs that take numbers."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.NUMBER]
+    if not inputs:
+        return
+    places = draft.free(Kind.NUMBER, Kind.HASH)
+    places = [place for place in places if _number(draft, place) is not None]
+    rows = [(_evidence(draft, each, place), each, place) for each in inputs for place in places]
+    rows.sort(key=lambda row: (-row[0], row[2]))
+    for evidence, each, place in rows:
+        if evidence >= _ENOUGH and each.name not in draft.args and place not in draft.used_places:
+            _set(draft, each, place)
+    left = [place for place in places if place not in draft.used_places]
+    needed = [each for each in inputs if each.is_required and each.name not in draft.args]
+    if needed and len(left) == len(needed):
+        for each, place in zip(needed, left, strict=True):
+            if not _has_foreign_unit(draft, each, place):
+                _set(draft, each, place)
+
+
+def _set(draft: Draft, each: Property, place: int) -> None:
+    value = _number(draft, place)
+    places = [place]
+    if place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & _objects(draft)):
+        # "3 papers": the unit or what is counted belongs to the number.
+        places.append(place + 1)
+    draft.set(each, value, places)
+
+
+def _number(draft: Draft, place: int) -> int | float | None:
+    text = draft.tokens[place].value.strip(_SIGNS).replace(",", "")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(text) if text.lstrip("-").isdigit() else value
+
+
+def _words_beside(draft: Draft, place: int) -> tuple[set[str], set[str], set[str]]:
+    """Return the stems right before a number, after it, and the literal words on both sides."""
+    tokens = draft.tokens
+    before: set[str] = set()
+    after: set[str] = set()
+    literal: set[str] = set()
+    for other in range(place - 1, max(place - 4, -1), -1):
+        if not tokens[other].is_word:
+            if tokens[other].value in "#:=":
+                continue
+            break
+        before |= draft.stems(other)
+        literal.add(tokens[other].word)
+    for other in range(place + 1, min(place + 3, len(tokens))):
+        token = tokens[other]
+        if not token.is_word or draft.wording.preposition(token) or token.word in draft.wording.language.joints:
+            break
+        after |= draft.stems(other)
+        literal.add(tokens[other].word)
+    return before, after, literal
+
+
+def _evidence(draft: Draft, each: Property, place: int) -> float:
+    before, after, literal = _words_beside(draft, place)
+    names = frozenset(stem(word) for word in each.words)
+    telling = names - {stem("number"), stem("max"), stem("min"), stem("count")}
+    total = 0.0
+    if telling & after:
+        total += 3
+    elif telling & before:
+        total += 2.5
+    beside = before | after
+    total += 0.8 * len((each.hints - _COMMON) & beside) if each.hints & beside else 0.0
+    unit = _unit(draft, place)
+    if unit:
+        takes = _UNIT_STEMS.get(unit, frozenset())
+        if takes & names:
+            total += 2
+        elif takes and not telling & after:
+            total -= 3
+    if names & _COUNT_STEMS and literal & _COUNTING:
+        total += 2.5
+    if names & _COUNT_STEMS and after & _objects(draft):
+        total += 2.5
+    if ("tail" in each.words and "first" in literal) or ("head" in each.words and "last" in literal):
+        total -= 5
+    if literal & {"under", "below", "most"} and "max" in each.words:
+        total += 1
+    return total
+
+
+_COMMON: Final = frozenset(
+    stem(word) for word in "the a an of to in for and or is be default number only value".split()
+)
+
+
+def _objects(draft: Draft) -> frozenset[str]:
+    return frozenset(draft.profile.name) | frozenset(
+        stem(word) for word in ("results", "items", "entries", "rows", "matches")
+    )
+
+
+def _unit(draft: Draft, place: int) -> str:
+    token = draft.tokens[place]
+    if token.value[:1] in "$\u20ac\u00a3\u00a5" and token.kind is Kind.NUMBER:
+        return "dollars"
+    if token.value.endswith("%"):
+        return "percent"
+    if place + 1 < len(draft.tokens) and draft.tokens[place + 1].is_word:
+        word = draft.tokens[place + 1].word
+        english = draft.wording.nouns(word)[0]
+        return word if word in UNITS else (english if english in UNITS else "")
+    return ""
+
+
+def _has_foreign_unit(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a unit says that a number is for another kind of input."""
+    unit = _unit(draft, place)
+    takes = _UNIT_STEMS.get(unit, frozenset())
+    names = frozenset(stem(word) for word in each.words)
+    return bool(takes) and not takes & (names | each.hints)

@@ -1,0 +1,1 @@
+"""The entry for each part of a request."""

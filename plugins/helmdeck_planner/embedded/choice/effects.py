@@ -1,0 +1,70 @@
+"""Compares what a part requests with what an entry does: reading, writing, deleting."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from helmdeck_language import ACTIONS, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
+from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.request.parts import Part
+
+_LIGHT: Final = frozenset("take make do perform have use start".split())
+_TURNING: Final = frozenset("turn make convert transform".split())
+_READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
+
+
+def requested_actions(part: Part) -> frozenset[Action]:
+    """Return what the verb of a part does; reading for a question, and for a part without a verb."""
+    if part.verb in _TURNING and any(token.word == "into" for token in part.tokens):
+        return frozenset({Action.PRODUCE})  # "turn the talk into slides"
+    for token in part.tokens:
+        if token.kind is Kind.SQL:
+            return frozenset({Action.READ if _READING_SQL.match(token.value) else Action.UPDATE})
+    if part.is_question or not part.verb:
+        return frozenset({Action.READ})
+    if part.verb == "tell" and not {token.word for token in part.tokens[1:2]} & {"me", "us"}:
+        return frozenset({Action.SEND})  # "tell the team that ..."
+    return ACTIONS.get(part.verb, frozenset())
+
+
+def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
+    """Whether an entry does no more than a part requests: nothing that reads may write, and only deletions delete."""
+    actions = requested_actions(part)
+    names_verb = bool(part.verb) and stem(part.verb) in profile.verbs
+    if not profile.writes or not actions <= READING:
+        # The author of the catalog says that the entry does what the request says.
+        words = frozenset(stem(token.word) for token in part.tokens if token.is_word) | {stem(part.verb)}
+        if any(len(phrase) > 1 and stem(part.verb) in phrase and set(phrase) <= words for phrase in profile.phrases):
+            return True
+    if not names_verb and not _is_related(part, actions, profile, lexicon):
+        return False
+    if profile.deletes and Action.DELETE not in actions and not names_verb:
+        return False
+    if Action.DELETE in actions and not actions - {Action.DELETE} and not names_verb:
+        return profile.deletes
+    if actions and actions <= READING:
+        return not profile.writes
+    if actions and actions <= WRITING and profile.writes is False:
+        return names_verb
+    return True
+
+
+def _is_related(part: Part, actions: frozenset[Action], profile: Profile, lexicon: Lexicon) -> bool:
+    """Whether the verb of a part has anything to do with an entry: "push the branch" does not create one."""
+    own = ACTIONS.get(profile.verb, frozenset())
+    if part.is_question or not part.verb or not profile.verb:
+        return True
+    if actions & own and (actions & own & READING or {part.verb, profile.verb} & (GENERAL | _TURNING)):
+        return True
+    if actions & READING and own & READING:
+        return True
+    verb = stem(part.verb)
+    if verb in profile.opening or lexicon.synonyms(verb) & profile.verbs:
+        return True
+    if any(verb in phrase for phrase in profile.phrases):
+        return True
+    if part.verb in _LIGHT and not profile.writes:
+        # "take a screenshot": the object is the action.
+        return any(stem(token.word) in profile.name for token in part.content if token.is_word)
+    return not own and not profile.writes and actions <= READING and bool(actions)

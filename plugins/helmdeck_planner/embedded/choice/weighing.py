@@ -1,0 +1,142 @@
+"""Weighs the words of a part: what it is about, what only follows, what names a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_language import Kind, Lexicon, Token, stem, word_terms
+from helmdeck_planner.embedded.entries.property_words import UNITS
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.wording import Wording
+
+# The object of the verb counts more than what follows a preposition, a name hardly.
+_VERB: Final = 0.7
+_OBJECT: Final = 1.0
+_TAIL: Final = 0.45
+_NAME: Final = 0.15
+_HINT: Final = 0.5
+SYNONYM: Final = 0.7
+"""The weight of a synonym, and of a word that a value stands for."""
+_MIN_COMPOUND: Final = 5
+# Words that a value stands for.
+_KIND_WORDS: Final = {
+    Kind.URL: ("url", "page", "web"),
+    Kind.EMAIL: ("email",),
+    Kind.PATH: ("file",),
+    Kind.GLOB: ("file", "pattern"),
+    Kind.SQL: ("sql", "query"),
+    Kind.CODE: ("code",),
+    Kind.EXPRESSION: ("expression", "calculate"),
+}
+_CLAUSE_STARTS: Final = frozenset("that dass que".split())
+_EMPTY_VERBS: Final = frozenset("get go do make have does did come".split())
+# Words of any request that has a number of something.
+_COUNTED: Final = frozenset("first last top result results item items entry entries hit hits match matches".split())
+
+
+@attrs.frozen
+class Weighted:
+    """The words of a part, as stems with weights.
+
+    :ivar verbs: stems of the verb and of what it means.
+    :ivar objects: groups of stems, one group per word of the object; any of a group counts as the word.
+    :ivar tail: the same of the words after a preposition.
+    :ivar hints: stems of the words that values stand for.
+    """
+
+    verbs: frozenset[str]
+    objects: tuple[frozenset[str], ...]
+    tail: tuple[frozenset[str], ...]
+    hints: frozenset[str]
+    query: dict[str, float]
+    lexicon: Lexicon
+
+    def matches(self, stems: Iterable[str], known: frozenset[str]) -> float:
+        """Return how well a word is among known stems: 1 literally, less by a synonym."""
+        own = frozenset(stems)
+        if own & known:
+            return 1.0
+        if any(len(term) >= _MIN_COMPOUND and other.endswith(term) for term in own for other in known):
+            return SYNONYM  # "sheet" and "worksheet"
+        return SYNONYM if any(self.lexicon.synonyms(term) & known for term in own) else 0.0
+
+    @property
+    def every(self) -> frozenset[str]:
+        """All stems."""
+        return self.verbs.union(self.hints, *self.objects, *self.tail)
+
+
+def weigh(part: Part, wording: Wording) -> Weighted:
+    """Return the weighted words of a part."""
+    query: dict[str, float] = {}
+    objects: list[frozenset[str]] = []
+    tail: list[frozenset[str]] = []
+    hints: set[str] = set()
+    in_tail = after_naming = in_clause = counted = False
+    for place, token in enumerate(part.tokens):
+        if token.is_value:
+            counted = True
+            for word in _hints_of(token, part.verb):
+                hints.add(stem(word))
+                query.setdefault(stem(word), _HINT)
+            if token.kind is Kind.SQL:
+                query[stem(token.value.split()[0].lower())] = _OBJECT
+                hints.add(stem(token.value.split()[0].lower()))
+            continue
+        if not token.is_word or place == part.verb_place:
+            continue
+        if wording.preposition(token):
+            in_tail = in_tail or counted or bool(objects)
+            continue
+        if token.word in wording.language.naming:
+            after_naming = True
+            continue
+        if token.word in _CLAUSE_STARTS and place == part.verb_place + 1 and part.verb_place >= 0:
+            # "remember that the room is locked": the text is no description of the tool.
+            in_clause = len(part.tokens) > place + 2
+            continue
+        if (part.is_question and token.word in _EMPTY_VERBS) or token.word in _COUNTED:
+            counted = counted or token.word in _COUNTED
+            continue
+        if place and part.tokens[place - 1].kind is Kind.NUMBER and token.word in UNITS:
+            counted = True
+            continue
+        if wording.is_filler(token.word):
+            continue
+        stems = frozenset(term for word in wording.nouns(token.word) for term in word_terms(word))
+        if not stems:
+            continue
+        is_name = after_naming or in_clause or _is_name(place, token, stems, wording)
+        weight = _NAME if is_name else (_TAIL if in_tail else _OBJECT)
+        for term in stems:
+            query[term] = max(query.get(term, 0.0), weight)
+        if is_name:
+            continue
+        (tail if in_tail else objects).append(stems)
+    verbs: set[str] = set()
+    if part.verb and (not part.is_question or part.verb != "get"):
+        verbs.add(stem(part.verb))
+        for term in word_terms(part.verb):
+            query[term] = max(query.get(term, 0.0), _VERB)
+    return Weighted(frozenset(verbs), tuple(objects), tuple(tail), frozenset(hints), query, wording.lexicon)
+
+
+def _is_name(place: int, token: Token, stems: frozenset[str], wording: Wording) -> bool:
+    """Whether a word in capitals is a name that the catalog does not contain; German nouns always have capitals."""
+    is_capital = place > 0 and token.value[:1].isupper() and wording.language.code != "de"
+    return is_capital and not stems & wording.vocabulary.stems
+
+
+def _hints_of(token: Token, verb: str) -> Sequence[str]:
+    if token.kind is Kind.PATH and not is_file(token):
+        is_folder = token.value.endswith("/") or verb == "list"
+        return ("directory", "folder") if is_folder else ("file", "directory", "folder")
+    return _KIND_WORDS.get(token.kind, ())
+
+
+def is_file(token: Token) -> bool:
+    """Whether a path ends with a file extension."""
+    return "." in token.value.rpartition("/")[2].lstrip(".")

@@ -1,0 +1,198 @@
+"""What an entry does, as the planner sees it: its verb, its words, its inputs, and whether it changes something."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_core import Entry, EntryKind
+from helmdeck_language import (
+    ACTIONS,
+    DELETING_WORDS,
+    ENGLISH,
+    READING,
+    STOP_WORDS,
+    WRITING,
+    Action,
+    CatalogLanguages,
+    Lexicon,
+    split_identifier,
+    stem,
+    terms,
+    words,
+)
+from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
+from helmdeck_planner.embedded.request.wording import Vocabulary
+from helmdeck_selection import keyword_phrases, name_words, step_packs
+
+# A word at the start of this share of all names is a prefix, such as the name of the server.
+_PREFIX_SHARE: Final = 0.6
+_MIN_PREFIXED: Final = 4
+_MAX_DESCRIPTION: Final = 400
+# Names made from HTTP methods: "API-post-search".
+_METHODS: Final = frozenset("get post put patch delete".split())
+
+
+@attrs.frozen
+class Profile:
+    """An entry with what the planner compares.
+
+    :ivar verb: the English verb of its name, else of its description; empty without one.
+    :ivar name: stems of its name without the verb and a prefix of the catalog.
+    :ivar verbs: stems of all verbs of its name and of the first word of its description.
+    :ivar text: stems of its name, description, keywords, inputs and choices.
+    :ivar opening: stems of its name and the first sentence of its description.
+    :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
+    :ivar forms: the words of its name as they are written, to tell "order" from "orders".
+    :ivar writes: it changes something; ``None`` if it is unknown.
+    """
+
+    entry: Entry
+    verb: str
+    name: tuple[str, ...]
+    verbs: frozenset[str]
+    opening: frozenset[str]
+    forms: frozenset[str]
+    text: frozenset[str]
+    phrases: tuple[tuple[str, ...], ...]
+    verb_phrases: frozenset[str]
+    properties: tuple[Property, ...]
+    writes: bool | None
+    deletes: bool
+    is_deprecated: bool
+
+    @property
+    def required(self) -> tuple[Property, ...]:
+        """The required inputs."""
+        return tuple(each for each in self.properties if each.is_required)
+
+    def takes(self, *roles: Role) -> bool:
+        """Whether an input has one of some roles."""
+        return any(each.role in roles for each in self.properties)
+
+
+class Profiles:
+    """The profiles of a catalog, made on demand, and its vocabulary."""
+
+    def __init__(self, entries: Sequence[Entry], lexicon: Lexicon) -> None:
+        self.entries = entries
+        self.lexicon = lexicon
+        self._found: dict[int, Profile] = {}
+        self._prefixes = _prefixes(entries)
+        self._index_of = {entry.id: index for index, entry in enumerate(entries)}
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """All words of the catalog."""
+        return Vocabulary(frozenset(word for entry in self.entries for word in _every_word(entry)))
+
+    @cached_property
+    def languages(self) -> CatalogLanguages:
+        """The languages of the catalog."""
+        return CatalogLanguages.of(self.entries, self.lexicon.languages)
+
+    def __getitem__(self, index: int) -> Profile:
+        found = self._found.get(index)
+        if found is None:
+            found = self._found[index] = self._make(self.entries[index])
+        return found
+
+    def of(self, entry_id: str) -> Profile | None:
+        """Return the profile of an id; ``None`` if the catalog does not have it."""
+        index = self._index_of.get(entry_id)
+        return None if index is None else self[index]
+
+    def _make(self, entry: Entry) -> Profile:
+        own = [word for word in name_words(entry) if word not in self._prefixes] or name_words(entry)
+        sentence = entry.description[:_MAX_DESCRIPTION].partition(". ")[0]
+        opening = [*words(split_identifier(sentence)), *words(sentence)]
+        first = next((_base_form(word) for word in opening[:1]), "")
+        # The verb is at the start of a name, or at its end: "create_issue", "issue.create", "calendar.create_event".
+        tail = [
+            word for word in words(split_identifier(entry.id.rpartition(".")[2])) if word not in self._prefixes
+        ] or own
+        in_name = [word for word in (tail[0], tail[-1], own[0]) if word in ENGLISH.verbs]
+        acting = [word for word in in_name if word in ACTIONS] or in_name
+        # "API-post-search" searches: the description decides between two verbs.
+        acting = [first] if first in acting else acting
+        others = [word for word in in_name if acting == [first] and word in _METHODS]
+        verb = acting[0] if acting else (first if first in ENGLISH.verbs else "")
+        found = properties_of(entry)
+        choices = [str(choice) for each in found for choice in each.choices]
+        writes, deletes = self._effect(entry, verb, first)
+        keywords = keyword_phrases(entry)
+        return Profile(
+            entry=entry,
+            verb=verb,
+            name=tuple(dict.fromkeys(stem(word) for word in own if word not in (verb, *others, *STOP_WORDS))),
+            verbs=frozenset(stem(word) for word in (*in_name, first) if word),
+            opening=frozenset(stem(word) for word in (*own, *opening)),
+            forms=frozenset(word for word in own if word != verb and word not in STOP_WORDS),
+            text=frozenset(
+                stem(word)
+                for word in (
+                    *_every_word(entry),
+                    *(word for each in found for word in each.words),
+                    *(word for choice in choices for word in words(choice)),
+                )
+            ),
+            phrases=tuple(parts for phrase in keywords if (parts := tuple(terms(phrase)))),
+            verb_phrases=frozenset(
+                stem(found_words[0])
+                for phrase in keywords
+                if (found_words := words(phrase)) and terms(phrase) == terms(found_words[0])
+            ),
+            properties=found,
+            writes=writes,
+            deletes=deletes,
+            is_deprecated="deprecated" in entry.description[:_MAX_DESCRIPTION].lower(),
+        )
+
+    def _effect(self, entry: Entry, verb: str, first: str) -> tuple[bool | None, bool]:
+        annotations = entry.data.get("annotations")
+        hints: Mapping[str, Any] = annotations if isinstance(annotations, Mapping) else {}
+        actions = ACTIONS.get(verb, frozenset())
+        deletes = Action.DELETE in actions
+        if entry.kind is EntryKind.PIPELINE:
+            return any((other := self.of(pack)) and other.writes for pack in step_packs(entry)), False
+        if hints.get("readOnlyHint") is True:
+            return False, False
+        if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is True:
+            return True, deletes or first in DELETING_WORDS
+        if actions & READING:
+            return False, False
+        if actions & WRITING:
+            return True, deletes
+        return None, False
+
+
+def _base_form(word: str) -> str:
+    """Return the verb of "Lists", "Creates", "Searching"; the word itself if none is known."""
+    for other in (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y"):
+        if other in ENGLISH.verbs:
+            return other
+    return word
+
+
+def _every_word(entry: Entry) -> list[str]:
+    metadata = entry.metadata
+    use = metadata.get("typical_use")
+    return [
+        *name_words(entry),
+        *words(split_identifier(entry.description[:_MAX_DESCRIPTION])),
+        *(word for phrase in keyword_phrases(entry) for word in words(phrase)),
+        *(words(use) if isinstance(use, str) else ()),
+    ]
+
+
+def _prefixes(entries: Sequence[Entry]) -> frozenset[str]:
+    firsts = Counter(found[0] for entry in entries if len(found := name_words(entry)) > 1)
+    return frozenset(
+        word
+        for word, count in firsts.items()
+        if count >= _MIN_PREFIXED and count >= _PREFIX_SHARE * len(entries) and word not in ACTIONS
+    )

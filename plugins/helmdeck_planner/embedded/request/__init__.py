@@ -1,0 +1,1 @@
+"""The parts of a request, one per requested action."""

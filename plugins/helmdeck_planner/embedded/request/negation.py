@@ -1,0 +1,71 @@
+"""Finds what a request excludes: "don't post it", "without editing it", "instead of reading them"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helmdeck_language import Phrases, Token
+from helmdeck_planner.embedded.request.wording import Wording
+
+
+def phrase_length(tokens: Sequence[Token], place: int, phrases: Phrases) -> int:
+    """Return the number of tokens of the longest phrase at a place; 0 without one."""
+    if place >= len(tokens):
+        return 0
+    for phrase in phrases.get(tokens[place].word.replace("\u2019", "'"), ()):
+        end = place + len(phrase)
+        if end <= len(tokens) and all(
+            token.word.replace("\u2019", "'") == word for token, word in zip(tokens[place:end], phrase, strict=True)
+        ):
+            return len(phrase)
+    return 0
+
+
+def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether an excluded command starts at a place."""
+    language = wording.language
+    if phrase_length(tokens, place, language.positive):
+        return False
+    if phrase_length(tokens, place, language.negators):
+        return True
+    # "I don't want", "you never": a pronoun before the negator.
+    return (
+        place + 1 < len(tokens)
+        and tokens[place].word in ("i", "you", "we", "ich", "je", "yo", "it")
+        and bool(phrase_length(tokens, place + 1, language.negators))
+        and not phrase_length(tokens, place + 1, language.positive)
+    )
+
+
+def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
+    """Return the place from which a command is excluded: 0 for all of it, its length for none of it."""
+    if not tokens:
+        return 0
+    if starts_exclusion(tokens, 0, wording) or _has_free_negator(tokens, wording):
+        return 0
+    for place in range(1, len(tokens)):
+        if phrase_length(tokens, place, wording.language.exclusions) or _excludes_action(tokens, place, wording):
+            return place
+    return len(tokens)
+
+
+def _has_free_negator(tokens: Sequence[Token], wording: Wording) -> bool:
+    language = wording.language
+    return any(
+        token.word in language.free_negators
+        and not phrase_length(tokens, place, language.positive)
+        and not (place and phrase_length(tokens, place - 1, language.positive))
+        for place, token in enumerate(tokens)
+    )
+
+
+def _excludes_action(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether "without" and the like exclude an action; "pizza without cheese" does not."""
+    language = wording.language
+    if tokens[place].word not in language.action_exclusions:
+        return False
+    rest = tokens[place + 1 :]
+    following = [token for token in rest if token.word not in language.determiners][:4]
+    if any(token.word in language.nothing for token in rest[:4]):
+        return True
+    return any(token.is_word and token.word.endswith(language.action_endings) for token in following[:3])

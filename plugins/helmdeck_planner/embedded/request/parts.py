@@ -1,0 +1,314 @@
+"""Splits a request into its parts, one per requested action, and separates a text that was pasted with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
+from helmdeck_planner.embedded.request.negation import excluded_from, phrase_length, starts_exclusion
+from helmdeck_planner.embedded.request.wording import Wording
+
+_END_MARKS: Final = frozenset(".!?;\u2026\u3002\uff01\uff1f")
+_BULLETS: Final = frozenset("-*\u2022\u2023\u25e6+>#")
+_PARTICLES: Final = frozenset("up out down back away off over through".split())
+# Words before the object of an unknown verb: "water the plants".
+_OBJECT_STARTS: Final = frozenset("the a an my our your his her their some me us it them".split())
+_QUESTIONS_AFTER_JOINT: Final = frozenset("what who how where when which why what's who's".split())
+# "and return 5 results" belongs to the search before it.
+_COUNT_VERBS: Final = frozenset("return show give limit list display".split())
+_COUNTED: Final = frozenset(
+    "result results item items entry entries row rows hit hits link links match matches record records at most".split()
+)
+
+
+@attrs.frozen
+class Part:
+    """One part of a request.
+
+    :ivar text: without list numbers, polite words and conjunctions.
+    :ivar tokens: of the text.
+    :ivar verb: the English verb; empty without one.
+    :ivar verb_place: its place in the tokens, -1 without one.
+    :ivar is_question: it starts with a question word.
+    :ivar is_excluded: it must not be planned.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+    verb: str
+    verb_place: int
+    is_question: bool
+    is_excluded: bool
+
+    @property
+    def content(self) -> tuple[Token, ...]:
+        """The tokens without the verb."""
+        return tuple(token for place, token in enumerate(self.tokens) if place != self.verb_place)
+
+
+def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Part]:
+    """Return the parts of a request in order, excluded ones included."""
+    parts: list[Part] = []
+    for segment, is_bare in _segments(tokens, wording):
+        own = _without_lead_ins(segment, wording)
+        cut = excluded_from(own, wording)
+        if cut == 0 and own:
+            if resumed := _after_leading_exclusion(own, wording):
+                parts.append(_part(text, own[:resumed], wording, is_excluded=True))
+                rest = _without_lead_ins(own[resumed:], wording)
+                parts.append(_part(text, rest, wording, is_excluded=False))
+                continue
+            parts.append(_part(text, own, wording, is_excluded=True))
+            continue
+        made = _part(text, _without_trailing(own[:cut], wording), wording, is_excluded=False)
+        if parts and parts[-1].is_excluded and is_bare and made.verb:
+            # "don't move or delete it": the exclusion continues.
+            made = attrs.evolve(made, is_excluded=True)
+        parts.append(made)
+        if cut < len(own):
+            parts.append(_part(text, own[cut:], wording, is_excluded=True))
+    return [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
+
+
+def _part(text: str, tokens: Sequence[Token], wording: Wording, *, is_excluded: bool) -> Part:
+    own = tuple(tokens)
+    is_question = bool(own) and own[0].word in wording.language.questions
+    verb, place = _find_verb(own, wording)
+    if is_question:
+        verb, place = _question_verb(own), 0
+    written = text[own[0].start : own[-1].end] if own else ""
+    return Part(written, own, verb, place, is_question, is_excluded)
+
+
+def _question_verb(tokens: Sequence[Token]) -> str:
+    """Return what answers a question: a list for "which files are in ...", else a single thing."""
+    if tokens[0].word in ("what", "which") and len(tokens) > 1:
+        noun = tokens[1].word
+        if (
+            tokens[1].is_word
+            and noun.endswith("s")
+            and not noun.endswith(("ss", "us", "is"))
+            and noun not in ("does", "was")
+        ):
+            return "list"
+    return "get"
+
+
+def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
+    if tokens and tokens[0].is_word and (verb := wording.corrected_verb(tokens[0].word)):
+        return verb, 0
+    # "tweet 'Hello'", "undo the commit": any word before a text or an article is a verb.
+    starts = len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word)
+    has_object = starts and (
+        tokens[1].kind is Kind.QUOTE or (wording.language is ENGLISH and tokens[1].word in _OBJECT_STARTS)
+    )
+    if has_object:
+        return tokens[0].word, 0
+    places = range(len(tokens))
+    if wording.language is not ENGLISH:
+        # "Kannst du die Datei lesen": the verb is at the end.
+        places = range(len(tokens) - 1, -1, -1)
+    for place in places:
+        token = tokens[place]
+        if token.is_word and token.value[:1].islower() and (verb := wording.verb(token.word)):
+            after_determiner = place and tokens[place - 1].word in wording.language.determiners
+            if not after_determiner and (verb not in NOUNS_TOO or wording.language is not ENGLISH):
+                return verb, place
+    return "", -1
+
+
+# -- segments ----------------------------------------------------------------------------------------------
+
+
+def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[Token], bool]]:
+    """Yield the tokens of each part, and whether only "and" or "or" joins it to the part before."""
+    current: list[Token] = []
+    is_bare = False
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        if _is_end(tokens, place, current):
+            if current:
+                yield current, is_bare
+            current, is_bare = [], False
+            place += 1
+            continue
+        if _is_joint(token, wording) and _content(current, wording) > 1:
+            end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
+            is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
+            is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
+            if is_command and not _counts_results(tokens, end):
+                yield current, is_bare
+                current, is_bare = list(tokens[place:end]), is_bare_joint
+                place = end
+                continue
+        if token.kind is not Kind.BREAK:
+            current.append(token)
+        place += 1
+    if current:
+        yield current, is_bare
+
+
+def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
+    """Return the verb that a part starts with; "echo one and echo two" has two parts."""
+    first = next((token for token in _without_lead_ins(tokens, wording)), None)
+    return (first.word,) if first and first.is_word and wording.verb(first.word) else ()
+
+
+def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bool:
+    token = tokens[place]
+    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    if token.kind is Kind.BREAK:
+        continues = following is not None and following.kind in (Kind.CODE, Kind.SQL, Kind.QUOTE)
+        return not (continues or (bool(current) and current[-1].value in (":", ",")))
+    if token.kind is not Kind.MARK or token.value not in _END_MARKS:
+        return False
+    if following is None or following.kind is Kind.BREAK:
+        return not _is_list_number(current)
+    if token.value == "." and (_is_list_number(current) or following.start == token.end):
+        return False
+    # "e.g. this" continues; "Read it. then stop" does not.
+    is_abbreviated = bool(current) and "." in current[-1].value and current[-1].is_word
+    return token.value != "." or not (is_abbreviated and following.value[:1].islower())
+
+
+def _is_list_number(current: Sequence[Token]) -> bool:
+    return len(current) == 1 and (current[0].kind is Kind.NUMBER or len(current[0].value) == 1)
+
+
+def _is_joint(token: Token, wording: Wording) -> bool:
+    language = wording.language
+    if token.kind is Kind.MARK:
+        return token.value in ",:\u2014\u2013-&"
+    return token.is_word and (token.word in language.joints or token.word in language.strong_joints)
+
+
+def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tuple[int, bool, bool]:
+    """Return the place after conjunctions and polite words, and whether they clearly end a part, or only add."""
+    language = wording.language
+    is_strong, is_bare = False, True
+    while place < len(tokens):
+        token = tokens[place]
+        is_strong |= token.word in language.strong_joints
+        if length := phrase_length(tokens, place, language.lead_in_phrases):
+            place, is_bare, is_strong = place + length, False, True
+        elif token.word in language.lead_ins or (token.kind is Kind.MARK and token.value in ",:\u2014\u2013-&"):
+            is_bare &= token.word in language.joints
+            is_strong |= token.is_word and token.word not in language.joints
+            place += 1
+        elif token.word in language.joints or token.word in language.strong_joints:
+            is_bare &= token.word in language.joints and token.word not in language.strong_joints
+            place += 1
+        else:
+            break
+    return place, is_strong, is_bare
+
+
+def _content(tokens: Sequence[Token], wording: Wording) -> int:
+    return sum(token.is_value or (token.is_word and token.word not in wording.language.lead_ins) for token in tokens)
+
+
+def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is_strong: bool) -> bool:
+    if place >= len(tokens):
+        return False
+    token = tokens[place]
+    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    if starts_exclusion(tokens, place, wording) or token.kind is Kind.SQL:
+        return True
+    if not token.is_word:
+        return False
+    has_object = following is not None and (
+        following.is_value
+        or following.word in _OBJECT_STARTS
+        or following.word in _PARTICLES
+        or following.word in wording.language.determiners
+    )
+    if token.word in wording.language.questions:
+        is_asking = wording.language is not ENGLISH or token.word in _QUESTIONS_AFTER_JOINT
+        return is_asking and place + 2 < len(tokens) and bool(following and following.is_word)
+    if verb := wording.verb(token.word):
+        if is_strong or verb not in NOUNS_TOO or wording.language is not ENGLISH:
+            return not (token.value[:1].isupper() and wording.language is not ENGLISH and not is_strong)
+        return has_object or bool(following and (wording.preposition(following) or following.value[:1].isupper()))
+    if wording.is_filler(token.word) or wording.preposition(token) or token.value[:1].isupper():
+        return False
+    if following is None:
+        return False
+    is_unknown_verb = following.word in _OBJECT_STARTS or (
+        wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
+    )
+    return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
+
+
+def _counts_results(tokens: Sequence[Token], place: int) -> bool:
+    if tokens[place].word not in _COUNT_VERBS:
+        return False
+    following = tokens[place + 1 : place + 6]
+    has_number = any(token.kind is Kind.NUMBER for token in following)
+    return has_number and any(token.word in _COUNTED for token in following)
+
+
+# -- polite words ------------------------------------------------------------------------------------------
+
+
+def _without_lead_ins(tokens: Sequence[Token], wording: Wording) -> list[Token]:
+    """Remove list numbers, conjunctions and polite words from the beginning."""
+    language = wording.language
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        is_numbered = (
+            place + 1 < len(tokens)
+            and (token.kind is Kind.NUMBER or (token.is_word and len(token.value) == 1))
+            and tokens[place + 1].value in (".", ")")
+        )
+        if is_numbered:
+            place += 2
+        elif length := phrase_length(tokens, place, language.positive):
+            if "only" in tokens[place + length - 1].word:
+                break
+            place += length
+        elif length := phrase_length(tokens, place, language.lead_in_phrases):
+            if starts_exclusion(tokens, place, wording):
+                break
+            place += length
+        elif _is_lead_in(tokens, place, wording) or token.kind in (Kind.MARK, Kind.BREAK):
+            place += 1
+        else:
+            break
+    return list(tokens[place:])
+
+
+def _is_lead_in(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    language, token = wording.language, tokens[place]
+    if starts_exclusion(tokens, place, wording):
+        return False
+    if token.word not in language.lead_ins and token.word not in language.joints:
+        return False
+    # "and", alone, is no lead-in of "first name": it is one before a verb, a question or another lead-in.
+    return place + 1 < len(tokens) or token.word in language.joints
+
+
+def _without_trailing(tokens: Sequence[Token], wording: Wording) -> list[Token]:
+    """Remove punctuation, polite words and conjunctions from the end."""
+    end = len(tokens)
+    polite = {"please", "thanks", "bitte", "danke", "merci", "gracias", "instead"}
+    while end and (
+        (tokens[end - 1].kind in (Kind.MARK, Kind.BREAK) and tokens[end - 1].value not in ")]}%")
+        or tokens[end - 1].word in polite
+        or tokens[end - 1].word in wording.language.joints
+    ):
+        end -= 1
+    return list(tokens[:end])
+
+
+def _after_leading_exclusion(tokens: Sequence[Token], wording: Wording) -> int:
+    """Return where the request continues after "Instead of reading it, list ..."; 0 if it does not."""
+    language = wording.language
+    if not phrase_length(tokens, 0, language.exclusions) and tokens[0].word not in language.action_exclusions:
+        return 0
+    commas = [place for place, token in enumerate(tokens[:-1]) if token.value == ","]
+    return next((place + 1 for place in commas if wording.verb(tokens[place + 1].word)), 0)

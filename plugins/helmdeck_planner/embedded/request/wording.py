@@ -1,0 +1,89 @@
+"""Gives each word of a request its meaning in English: verb, noun, preposition. Corrects typing mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+
+from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, stem
+
+
+class Vocabulary:
+    """The words of a catalog, as they are written."""
+
+    def __init__(self, words: frozenset[str]) -> None:
+        self.words = words
+        self.stems = frozenset(stem(word) for word in words)
+
+    @cached_property
+    def speller(self) -> Speller:
+        """Corrects nouns."""
+        return Speller(self.words)
+
+
+@lru_cache(32)
+def _verb_speller(language: Language) -> Speller:
+    return Speller(language.verbs)
+
+
+class Wording:
+    """The meaning of words in a request of one language over one catalog."""
+
+    def __init__(
+        self, language: Language, lexicon: Lexicon, vocabulary: Vocabulary, catalog_verbs: frozenset[str]
+    ) -> None:
+        self.language = language
+        self.lexicon = lexicon
+        self.vocabulary = vocabulary
+        self._catalog_verbs = catalog_verbs
+
+    def verb(self, word: str) -> str:
+        """Return the English verb of a word; empty if it is none."""
+        return self.language.verbs.get(word) or (word if self._is_catalog_verb(word) else "")
+
+    def corrected_verb(self, word: str) -> str:
+        """Return the English verb of a word, or of the word with one typing mistake corrected."""
+        found = self.verb(word)
+        if found or self.is_known(word):
+            return found
+        corrected = _verb_speller(self.language).correct(word)
+        return self.language.verbs[corrected] if corrected else ""
+
+    def nouns(self, word: str) -> Sequence[str]:
+        """Return the English words of a word that is not a verb, corrected if it is unknown; the word itself at least."""
+        found = self.language.words.get(word)
+        if found:
+            return found.split()
+        if self.is_known(word):
+            return (word,)
+        corrected = self.vocabulary.speller.correct(word)
+        return (corrected,) if corrected else (word,)
+
+    def is_known(self, word: str) -> bool:
+        """Whether a word is spelt right, as far as the word lists and the catalog tell."""
+        language = self.language
+        return (
+            word in STOP_WORDS
+            or word in language.verbs
+            or word in language.words
+            or word in language.function_words
+            or word in language.determiners
+            or word in language.lead_ins
+            or word in language.prepositions
+            or word in self.lexicon.known_words
+            or stem(word) in self.vocabulary.stems
+        )
+
+    def is_filler(self, word: str) -> bool:
+        """Whether a word carries no meaning of its own."""
+        language = self.language
+        if language is not ENGLISH and (word in language.words or word in language.verbs):
+            return False
+        return word in STOP_WORDS or word in language.function_words or word in language.determiners
+
+    def preposition(self, token: Token) -> str:
+        """Return the English preposition of a token; empty if it is none."""
+        return self.language.prepositions.get(token.word, "") if token.is_word else ""
+
+    def _is_catalog_verb(self, word: str) -> bool:
+        return self.language is ENGLISH and word in self._catalog_verbs

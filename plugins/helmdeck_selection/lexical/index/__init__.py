@@ -1,0 +1,1 @@
+"""The searchable terms of a catalog: entries to postings, kept on disk for large catalogs."""
