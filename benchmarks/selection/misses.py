@@ -21,7 +21,7 @@ import attrs
 from benchmarks.selection.data import data_folder, load
 from benchmarks.selection.own_sets import server_catalog, server_requests
 from helmdeck_core import Catalog
-from helmdeck_language.text.english import VERBS
+from helmdeck_language.text.request_words import VERBS
 from helmdeck_language.text.terms import word_terms
 from helmdeck_selection.lexical.ranker import CatalogIndex
 from helmdeck_selection.lexical.scores.companions import LABEL

@@ -1,4 +1,7 @@
-"""The optional parts of a history store, as protocols. A store has ``add`` and ``plans``; a deck uses what else it has."""
+"""What all history stores share: their optional parts as protocols, and how the weight of a plan halves with its age.
+
+A store has ``add`` and ``plans``; a deck uses what else it has.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
 
 ::
 
-    text       words -> stems and terms          english.toml: stop words, verbs, small talk
+    text       words -> stems and terms          request_words.toml: stop words, polite words
       |
     languages  which language, English verbs     en.toml, de.toml, fr.toml, es.toml, function_words.toml
     meanings   synonyms, broader, everyday       synonyms.toml, everyday*.toml, verb_classes.toml

@@ -20,9 +20,9 @@ from helmdeck_language.request.reading import Clause as Clause
 from helmdeck_language.request.reading import Reading as Reading
 from helmdeck_language.request.reading import asked_terms as asked_terms
 from helmdeck_language.request.reading import read as read
-from helmdeck_language.text.english import SMALL_TALK as SMALL_TALK
-from helmdeck_language.text.english import STOP_WORDS as STOP_WORDS
-from helmdeck_language.text.english import VERBS as VERBS
+from helmdeck_language.text.request_words import SMALL_TALK as SMALL_TALK
+from helmdeck_language.text.request_words import STOP_WORDS as STOP_WORDS
+from helmdeck_language.text.request_words import VERBS as VERBS
 from helmdeck_language.text.spelling import Speller as Speller
 from helmdeck_language.text.terms import fold as fold
 from helmdeck_language.text.terms import is_han_pair as is_han_pair

@@ -1,4 +1,7 @@
-"""Headers and bodies over ASGI: reads requests within the limits of size and time of ``[gateway]``, sends whole responses."""
+"""Bodies of requests within the limits of size and time of ``[gateway]``, and whole responses; ASGI headers as a mapping.
+
+The size and time of the head are limited in ``http_server.http_protocol``.
+"""
 
 from __future__ import annotations
 

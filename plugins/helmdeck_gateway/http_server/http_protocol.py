@@ -1,4 +1,4 @@
-"""Limits the time that clients take: to send the head of a request, and to read a response. Joins writes of a response.
+"""Limits the head of a request (size, time) and the time that clients take to read a response. Joins writes of a response.
 
 uvicorn limits only the time between two requests, and writes head, chunk and end of a response one by one. Its protocol is used
 as it is; nothing of HTTP is interpreted here.

@@ -9,7 +9,7 @@ import attrs
 
 from helmdeck_language.languages.language import Language
 from helmdeck_language.meanings.verb_classes import ACTIONS
-from helmdeck_language.text.english import COMMAND_VERBS, VERBS
+from helmdeck_language.text.request_words import COMMAND_VERBS, VERBS
 from helmdeck_language.text.word_files import WordFile
 
 __all__ = ["ENGLISH", "LANGUAGES", "Language", "detect", "knows"]

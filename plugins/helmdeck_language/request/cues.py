@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from helmdeck_language.request.sentences import Sentence, is_question
-from helmdeck_language.text.english import (
+from helmdeck_language.text.request_words import (
     ASKING_PAIRS,
     FIRST_PERSON,
     LEAD_INS,

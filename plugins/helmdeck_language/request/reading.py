@@ -16,7 +16,7 @@ import attrs
 
 from helmdeck_language.request.layout import asking_chances
 from helmdeck_language.request.sentences import Sentence, is_question, sentences
-from helmdeck_language.text.english import ASKING_PAIRS, BEFORE_VERB, JOINTS, PLEASE, VERBS, WISHES
+from helmdeck_language.text.request_words import ASKING_PAIRS, BEFORE_VERB, JOINTS, PLEASE, VERBS, WISHES
 from helmdeck_language.text.terms import EMAIL, PATH, SEPARATORS, URL, terms, token_starts, unique_terms
 
 # Sentences with a lower probability belong to the document.

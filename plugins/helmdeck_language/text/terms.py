@@ -16,7 +16,7 @@ from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Final
 
-from helmdeck_language.text.english import STOP_WORDS
+from helmdeck_language.text.request_words import STOP_WORDS
 
 # Vowel signs of Indic and South-East Asian scripts are marks, which \w does not match; without these ranges words would
 # be split at each of them.
@@ -239,5 +239,5 @@ def _with_space(hump: re.Match[str]) -> str:
 @cache
 def terms_version() -> str:
     """Return a hash of the code and the word lists that decide the terms of a text; stored terms are valid for it."""
-    paths = (Path(__file__).with_name(name) for name in ("terms.py", "english.py", "english.toml"))
+    paths = (Path(__file__).with_name(name) for name in ("terms.py", "request_words.py", "request_words.toml"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()

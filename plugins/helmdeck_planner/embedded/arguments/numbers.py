@@ -1,4 +1,4 @@
-"""Assigns the numbers of a part to the inputs that take numbers, by the words beside them."""
+"""Assigns the numbers of a part to the inputs that take numbers, by the words beside them; units are in ``property_words.toml``."""
 
 from __future__ import annotations
 

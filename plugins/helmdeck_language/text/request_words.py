@@ -1,4 +1,7 @@
-"""English words that do not depend on a catalog: ``english.toml`` describes each list."""
+"""Words of requests, whatever the catalog: stop words, verbs, small talk in English, polite words of several languages.
+
+``request_words.toml`` describes each list.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Final
 
 from helmdeck_language.text.word_files import WordFile
 
-_FILE: Final = WordFile.beside(__file__, "english.toml")
+_FILE: Final = WordFile.beside(__file__, "request_words.toml")
 
 
 def _set(key: str) -> frozenset[str]:
