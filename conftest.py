@@ -24,7 +24,7 @@ from tests import registration_support  # noqa: E402
 registration_support.install()
 
 any_duration = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=30)
+settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=20)
 settings.register_profile("explore", any_duration, max_examples=1_000)
 settings.load_profile("repeatable")
 
@@ -42,7 +42,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """With ``-n auto``, one worker more than there are processors: tests wait for servers and other processes."""
+    """With ``-n auto``, two workers more than there are processors: tests wait for servers and other processes."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return (os.cpu_count() or 1) + 1
+    return (os.cpu_count() or 1) + 2

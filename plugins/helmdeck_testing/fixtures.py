@@ -40,6 +40,8 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         write_distribution(folder, name, entry_points, modules, version)
         monkeypatch.syspath_prepend(str(folder))
         importlib.invalidate_caches()
+        for module in modules:  # one of this name may have been imported from elsewhere
+            monkeypatch.delitem(sys.modules, module, raising=False)
         written.extend(modules)
         return folder
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+import types
+
 import pytest
 
 from helmdeck_core import (
@@ -71,3 +75,10 @@ def test_stub_raises_exceptions_and_returns_responses_as_they_are():
         with pytest.raises(LengthTruncated):
             deck.plan("draft a post", model="acme/any")
     assert len(stub.requests) >= 2
+
+
+def test_installed_plugin_hides_a_module_of_the_same_name_for_one_test(installed_plugin, monkeypatch):
+    elsewhere = types.ModuleType("acme_twice")
+    monkeypatch.setitem(sys.modules, "acme_twice", elsewhere)
+    installed_plugin("acme-dist", {"acme": "acme_twice"}, {"acme_twice": "ANSWER = 42\n"})
+    assert importlib.import_module("acme_twice").ANSWER == 42
