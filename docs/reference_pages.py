@@ -414,7 +414,7 @@ def public_api() -> str:
         *(
             text
             for name in packages_page.packages()
-            if name not in ("helmdeck_language", "helmdeck_testing")
+            if name != "helmdeck_testing"
             for text in _package(import_module(name))
         ),
     )

@@ -21,6 +21,7 @@ def _english() -> Language:
 
 
 ENGLISH: Final = _english()
+"""English, whose words the other languages are translated to."""
 LANGUAGES: Final = (ENGLISH, *(Language.of(WordFile.beside(__file__, f"{code}.toml")) for code in ("de", "fr", "es")))
 """The languages of the package; the first one wins ties."""
 

@@ -43,9 +43,14 @@ ACTIONS: Final = _actions()
 """The classes of each verb; some verbs have two."""
 
 READING: Final = frozenset({Action.READ, Action.SEARCH})
+"""Actions that change nothing."""
 WRITING: Final = frozenset(
     {Action.CREATE, Action.UPDATE, Action.DELETE, Action.SEND, Action.MOVE, Action.BUY, Action.CHANGE}
 )
+"""Actions that change something."""
 GENERAL: Final = frozenset(_FILE.words("general"))
+"""Verbs that can stand for others of their class: "rename" for "move", but not "merge" for "commit"."""
 DELETING_WORDS: Final = frozenset(verb for verb, actions in ACTIONS.items() if Action.DELETE in actions)
+"""Verbs that delete."""
 NOUNS_TOO: Final = frozenset(_FILE.words("nouns_too"))
+"""Verbs that are nouns as well: after "and" they start a command only if an object follows."""

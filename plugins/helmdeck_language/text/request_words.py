@@ -17,9 +17,12 @@ def _set(key: str) -> frozenset[str]:
 
 
 STOP_WORDS: Final = _set("stop_words")
+"""Words that are no search terms."""
 VERBS: Final = _set("verbs")
+"""Verbs that can start a clause of a request."""
 COMMAND_VERBS: Final = _set("command_verbs")
 SMALL_TALK: Final = _set("small_talk")
+"""Words of any request, which say less than their rarity in a catalog suggests."""
 LEAD_INS: Final = _set("lead_ins")
 BEFORE_VERB: Final = LEAD_INS | _set("before_verb")
 JOINTS: Final = _set("joints")
