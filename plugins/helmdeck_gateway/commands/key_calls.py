@@ -73,7 +73,7 @@ def _call_data(trace: CallTrace) -> dict[str, Any]:
 
     return {
         "call_id": trace.call_id,
-        "time": iso(trace.time),
+        "time": iso(int(trace.time)),  # the second that the table shows
         "model": answering_model(trace) or trace.model,
         "outcome": trace.outcome,
         **attrs.asdict(trace_totals(trace)),
