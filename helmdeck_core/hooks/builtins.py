@@ -27,5 +27,11 @@ def builtin_plugins() -> dict[str, str]:
 def _tables(name: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for package in CAPABILITIES:
-        found.update(getattr(import_module(f"{package}.plugin"), name, {}))
+        try:
+            table = import_module(f"{package}.plugin")
+        except ModuleNotFoundError as exc:
+            if exc.name != package:
+                raise
+            continue  # the package is not installed
+        found.update(getattr(table, name, {}))
     return found

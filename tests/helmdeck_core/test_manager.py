@@ -1,6 +1,7 @@
 """Plugins: which are loaded, in which order, and how a broken one is reported."""
 
 import re
+import sys
 from types import ModuleType
 
 import pytest
@@ -22,6 +23,7 @@ from helmdeck_core import (
     TrimStep,
     hookimpl,
 )
+from helmdeck_core.hooks import builtins
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_testing import make_deck
 
@@ -315,3 +317,14 @@ def test_a_provider_that_answers_with_something_else_is_named(answering, respons
     provider.complete = complete
     with pytest.raises(PluginError, match="'answering-1'.*not a ChatResponse"):
         deck.plan("draft a post", model="fake/x")
+
+
+def test_a_package_that_is_not_installed_is_left_out(monkeypatch):
+    monkeypatch.setattr(builtins, "CAPABILITIES", ("helmdeck_absent", "helmdeck_cli"))
+    assert "command_plan" in builtins.builtin_commands.__wrapped__()
+
+
+def test_a_package_whose_table_cannot_be_imported_is_an_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "helmdeck_gateway.plugin", None)
+    with pytest.raises(ModuleNotFoundError, match=r"helmdeck_gateway\.plugin"):
+        builtins.builtin_commands.__wrapped__()
