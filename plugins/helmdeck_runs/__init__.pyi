@@ -32,9 +32,9 @@ from helmdeck_runs.pack_builder.functions import pack as pack
 from helmdeck_runs.pack_builder.programs import ProgramLimits as ProgramLimits
 from helmdeck_runs.pack_builder.programs import program_pack as program_pack
 from helmdeck_runs.packs.html_text import html_text as html_text
-from helmdeck_runs.packs.public_network import PublicNetwork as PublicNetwork
-from helmdeck_runs.packs.public_network import RefusedAddress as RefusedAddress
-from helmdeck_runs.packs.public_network import is_public as is_public
+from helmdeck_runs.packs.web_page import WebPage as WebPage
+from helmdeck_runs.packs.web_page import WebPageError as WebPageError
+from helmdeck_runs.packs.web_page import web_page as web_page
 from helmdeck_runs.runs import PackOutcome as PackOutcome
 from helmdeck_runs.runs import Run as Run
 from helmdeck_runs.runs import RunContext as RunContext
