@@ -261,6 +261,12 @@ def test_quote_is_found_literally_except_for_whitespace(quote, found):
     assert (SOURCE[slice(*span)] if span else None) == found
 
 
+def test_quote_that_almost_repeats_is_searched_in_one_pass():
+    text = "a " * 200_000
+    assert find_span(f" {text}b", f"{'a ' * 50_000}b") == (300_001, 400_002)
+    assert find_span(text, f"{'a ' * 50_000}c") is None
+
+
 def test_passages_cover_a_long_source_and_the_relevant_ones_are_selected():
     filler = "Nothing of interest happens here. " * 200
     source = Source(1, f"{filler}The tide at Brest rises by 7.45 m. {filler}")
