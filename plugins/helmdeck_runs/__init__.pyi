@@ -1,14 +1,17 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_runs.agent.actions import Approval as Approval
+from helmdeck_runs.agent.actions import AskInputs as AskInputs
+from helmdeck_runs.agent.actions import AtMissing as AtMissing
+from helmdeck_runs.agent.actions import Confirm as Confirm
+from helmdeck_runs.agent.actions import Finish as Finish
+from helmdeck_runs.agent.actions import MakePlan as MakePlan
+from helmdeck_runs.agent.actions import RunStep as RunStep
 from helmdeck_runs.agent.agent import Agent as Agent
 from helmdeck_runs.agent.agent import ConfirmCallback as ConfirmCallback
+from helmdeck_runs.agent.agent import InputsCallback as InputsCallback
 from helmdeck_runs.agent.detector import LoopDetector as LoopDetector
 from helmdeck_runs.agent.loop import AgentLoop as AgentLoop
-from helmdeck_runs.agent.loop import Approval as Approval
-from helmdeck_runs.agent.loop import Confirm as Confirm
-from helmdeck_runs.agent.loop import Finish as Finish
-from helmdeck_runs.agent.loop import MakePlan as MakePlan
-from helmdeck_runs.agent.loop import RunStep as RunStep
 from helmdeck_runs.agent.policy import Policy as Policy
 from helmdeck_runs.agent.run_data import AgentLimits as AgentLimits
 from helmdeck_runs.agent.run_data import AgentOutcome as AgentOutcome

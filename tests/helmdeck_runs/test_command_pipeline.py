@@ -129,13 +129,16 @@ def test_a_failed_run_is_shown_resumed_and_listed(run, project):
     code, _, err = run("pipeline", "run", "read-aloud", "--input", f"file={path}")
     assert code == 4
     assert "step 'read'" in err
-    run_id = err.split("helmdeck pipeline resume ")[1].split()[0].rstrip(";")
+    run_id = err.split()[1]
+    assert err.startswith(f"run {run_id} started; ") and err.count(f"helmdeck pipeline resume {run_id}") == 2
     code, out, _ = run("pipeline", "runs", run_id)
     assert code == 0
     assert "handler_failed" in out
     assert run("explain", "--run", run_id) == (0, out, "")
     path.write_text("world")
-    code, out, _ = run("pipeline", "resume", run_id)
+    code, out, err = run("pipeline", "resume", run_id)
+    new_id = json.loads(out)["run_id"]
+    assert err == f"resuming run {run_id} after 1 finished step, as run {new_id}\n"
     assert json.loads(out)["outputs"] == {"text": "HELLO, WORLD"}
     records = json.loads(run("pipeline", "runs", "--json")[1])["runs"]
     assert [(each["state"], each["resumes"]) for each in records] == [("succeeded", run_id), ("failed", "")]
@@ -197,7 +200,9 @@ def test_sigterm_cancels_a_run_and_keeps_its_record(run, project):
     process = start(project, "pipeline", "run", "read-aloud", "--input", "file=text.txt", delay_s=3_600)
     assert process.stdout.readline() == "last step\n"
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=60) == ("", "helmdeck: terminated\n")
+    out, err = process.communicate(timeout=60)
+    assert (out, err.splitlines()[-1]) == ("", "helmdeck: terminated")
+    assert err.splitlines()[0].endswith("helmdeck pipeline resume " + err.split()[1])
     assert process.returncode == ExitCode.TERMINATED
     record = json.loads(run("pipeline", "runs", "last", "--json")[1])
     assert (record["state"], [each["id"] for each in record["steps"]]) == ("cancelled", ["greet", "read"])

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli import (
     add_catalog,
     add_inputs,
     counted,
     input_values,
-    run_data,
-    show_run,
-    started_text,
     wait_for,
-    whole_number,
 )
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
@@ -30,15 +26,12 @@ from helmdeck_core.cli import (
     show_json,
     table,
 )
+from helmdeck_runs.commands.run_records import configure_runs, found_record, read_records, show_runs
 
 if TYPE_CHECKING:
     from helmdeck_core import Entry, Helmdeck
-    from helmdeck_runs.runs import RunRecord
 
-T = TypeVar("T")
-
-LAST = "last"
-"""Stands for the id of the newest run."""
+PLURAL = "runs of pipelines"
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -173,12 +166,15 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
 
 def run_run(arguments: argparse.Namespace) -> int:
     """Run a pipeline, and print its id and outputs as JSON."""
+    import asyncio
+
+    from helmdeck_runs.deck_runs import runs_of
+    from helmdeck_runs.pipelines.start import make_run, result_of
+
     inputs = input_values(arguments)
     deck = make_deck(arguments)
     name = arguments.pipeline
     if arguments.detach:
-        from helmdeck_runs.deck_runs import runs_of
-        from helmdeck_runs.pipelines.start import make_run
 
         async def submit(_: Callable[[str], None]) -> dict[str, Any]:
             run = make_run(deck.catalog, name, inputs, caller="local", model=arguments.model)
@@ -186,70 +182,25 @@ def run_run(arguments: argparse.Namespace) -> int:
 
         show_json(wait_for(deck, f"queueing {name}", submit))
         return ExitCode.OK
-    call = {"id": name, "inputs": inputs}
-    output = wait_for(
-        deck,
-        f"running {name}",
-        lambda progress: deck.arun("helmdeck__pipeline-run", call, model=arguments.model, progress=progress),
-    )
-    show_json(dict(output))
+
+    async def execute(progress: Callable[[str], None]) -> dict[str, Any]:
+        catalog = await asyncio.to_thread(lambda: deck.catalog)  # its first use may start servers
+        run = make_run(catalog, name, inputs, caller="local", model=arguments.model)
+        return result_of(run, await runs_of(deck).execute(run, progress, _note_start))
+
+    show_json(wait_for(deck, f"running {name}", execute))
     return ExitCode.OK
-
-
-def configure_runs(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument(
-        "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps, or last for the newest one"
-    )
-    parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="runs to show; default: 20")
 
 
 def run_runs(arguments: argparse.Namespace) -> int:
     """Show recorded runs, or the steps of one."""
-    from helmdeck_runs.deck_runs import runs_of
     from helmdeck_runs.pipelines.start import KIND
 
-    if arguments.run:
-        record = _waited(arguments, lambda deck: _record(deck, arguments.run))
-        show_run(record, as_json=arguments.json)
-        return ExitCode.OK
-    records = _waited(arguments, lambda deck: runs_of(deck).records(kind=KIND, limit=arguments.limit))
-    if arguments.json:
-        show_json({"runs": [run_data(record) for record in records]})
-    elif not records:
-        note("no runs of pipelines are recorded")
-    else:
-        rows = [
-            (
-                record.run.id,
-                clean(record.run.name),
-                record.state.value,
-                started_text(record),
-                f"{record.duration_s:.1f} s",
-            )
-            for record in records
-        ]
-        show(table(rows, ("run", "pipeline", "state", "started", "time"), right={4}))
-    return ExitCode.OK
+    return show_runs(arguments, KIND, PLURAL, "pipeline")
 
 
-def _waited(arguments: argparse.Namespace, work: Callable[[Helmdeck], Awaitable[T]]) -> T:
-    deck = make_deck(arguments)
-    return wait_for(deck, "reading the records", lambda _: work(deck), notes_problems=False)
-
-
-async def _record(deck: Helmdeck, run_id: str) -> RunRecord:
-    from helmdeck_runs.deck_runs import runs_of
-    from helmdeck_runs.pipelines.start import KIND
-
-    newest = await runs_of(deck).records(kind=KIND, limit=1) if run_id == LAST else ()
-    if run_id == LAST and not newest:
-        raise UsageError("no runs of pipelines are recorded")
-    record = await runs_of(deck).record(newest[0].run.id if newest else run_id)
-    if record is None:
-        recent = ", ".join(each.run.id for each in await runs_of(deck).records(limit=5))
-        raise UsageError(f"no run {run_id!r} is recorded; most recent: {recent or 'none'}")
-    return record
+def _note_start(run_id: str) -> None:
+    note(f"run {run_id} started; to continue it after an interruption: helmdeck pipeline resume {run_id}")
 
 
 def configure_one(parser: argparse.ArgumentParser) -> None:
@@ -260,15 +211,20 @@ def configure_one(parser: argparse.ArgumentParser) -> None:
 def run_resume(arguments: argparse.Namespace) -> int:
     """Continue a run at its failed step, as a new run; finished steps keep their results."""
     from helmdeck_runs.deck_runs import runs_of
-    from helmdeck_runs.pipelines.start import result_of, resumed
+    from helmdeck_runs.pipelines.start import KIND, result_of, resumed
     from helmdeck_runs.runs import RunState
 
     async def resume(deck: Helmdeck, progress: Callable[[str], None]) -> dict[str, Any]:
-        record = await _record(deck, arguments.run)
+        record = await found_record(deck, arguments.run, KIND, PLURAL)
         if record.state is RunState.SUCCEEDED or record.state.is_active:
             raise UsageError(f"the run {record.run.id} is {record.state.value}; only a run that ended early is resumed")
         run = resumed(record)
-        return result_of(run, await runs_of(deck).execute(run, progress))
+
+        def note_id(run_id: str) -> None:
+            kept = f"resuming run {record.run.id} after {counted(len(run.done), 'finished step')}"
+            note(kept if run_id == record.run.id else f"{kept}, as run {run_id}")
+
+        return result_of(run, await runs_of(deck).execute(run, progress, note_id))
 
     deck = make_deck(arguments)
     show_json(wait_for(deck, f"resuming {arguments.run}", lambda progress: resume(deck, progress)))
@@ -278,12 +234,13 @@ def run_resume(arguments: argparse.Namespace) -> int:
 def run_cancel(arguments: argparse.Namespace) -> int:
     """Cancel a run."""
     from helmdeck_runs.deck_runs import runs_of
+    from helmdeck_runs.pipelines.start import KIND
 
     async def cancel(deck: Helmdeck) -> bool:
-        record = await _record(deck, arguments.run)
+        record = await found_record(deck, arguments.run, KIND, PLURAL)
         return await runs_of(deck).cancel(record.run.id)
 
-    was_active = _waited(arguments, cancel)
+    was_active = read_records(arguments, cancel)
     if arguments.json:
         show_json({"run_id": arguments.run, "cancelled": was_active})
     else:
