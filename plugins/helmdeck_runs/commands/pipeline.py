@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli import (
@@ -29,7 +29,8 @@ from helmdeck_core.cli import (
 from helmdeck_runs.commands.run_records import configure_runs, found_record, read_records, show_runs
 
 if TYPE_CHECKING:
-    from helmdeck_core import Entry, Helmdeck
+    from helmdeck_core import Helmdeck
+    from helmdeck_runs.pipelines.needs import PipelineNeeds
 
 PLURAL = "runs of pipelines"
 
@@ -37,11 +38,14 @@ PLURAL = "runs of pipelines"
 def run_list(arguments: argparse.Namespace) -> int:
     """List the pipelines, and whether they can run."""
     from helmdeck_runs.pipelines.definition import parts_of_entry
+    from helmdeck_runs.pipelines.needs import needs_of
 
     with make_deck(arguments) as deck:
         rows: list[dict[str, Any]] = []
-        for entry in deck.catalog.pipelines:
-            problems = _problems(entry, deck)
+        needs = {entry.id: needs_of(entry, deck) for entry in deck.catalog.pipelines}
+        # Those that run come first: they are what a user can try.
+        for entry in sorted(deck.catalog.pipelines, key=lambda entry: bool(needs[entry.id].lines())):
+            problems = list(needs[entry.id].lines())
             steps = parts_of_entry(entry).get("steps")
             rows.append({"id": entry.id, "steps": len(steps) if isinstance(steps, (list, tuple)) else 0})
             rows[-1] |= {"description": entry.description, "runnable": not problems, "problems": problems}
@@ -50,31 +54,35 @@ def run_list(arguments: argparse.Namespace) -> int:
     elif not rows:
         note("the catalog has no pipelines; [pipelines] files adds some")
     else:
-        cells = [(clean(each["id"]), str(each["steps"]), _state(each), clean(each["description"])) for each in rows]
+        cells = [
+            (clean(row["id"]), str(row["steps"]), clean(_state(needs[row["id"]])), clean(row["description"]))
+            for row in rows
+        ]
         show(table(cells, ("pipeline", "steps", "runs", "description"), right={1}))
+        advice = list(_advice(needs.values()))
+        show("\n".join(["", *(labelled(label, clean(text)) for label, text in advice)]) if advice else "")
     return ExitCode.OK
 
 
-def _state(row: Mapping[str, Any]) -> str:
-    return "yes" if row["runnable"] else f"no: {counted(len(row['problems']), 'problem')}"
+def _state(needs: PipelineNeeds) -> str:
+    if needs.mistakes:
+        return f"no: {counted(len(needs.mistakes), 'mistake')}"
+    lacking = [*(pack for pack, _ in needs.options), *needs.packs]
+    return f"no: needs {', '.join(lacking)}" if lacking else "yes"
 
 
-def _problems(entry: Entry, deck: Helmdeck) -> list[str]:
-    """The mistakes of a pipeline, and its packs that cannot run here."""
-    from helmdeck_core import EntryKind, Pack
-    from helmdeck_runs.pipelines.validation import checked_definition
-
-    definition, mistakes = checked_definition(entry, deck.catalog)
-    problems = [str(mistake).removeprefix(f"pipeline {entry.id}: ") for mistake in mistakes]
-    installed = deck.runtime.contributed(Pack)
-    for step in definition.steps:
-        found = deck.catalog.get(step.pack)
-        is_pipeline = found is not None and found.kind is EntryKind.PIPELINE
-        if step.pack in installed or found is None or is_pipeline:
-            continue
-        if not any(name == found.source and hasattr(each, "run") for name, each in deck.open_sources.items()):
-            problems.append(f"step {step.id}: no installed pack or server runs {step.pack}")
-    return problems
+def _advice(found: Collection[PipelineNeeds]) -> Iterator[tuple[str, str]]:
+    """What to do so that more pipelines run."""
+    if any(needs.packs for needs in found):
+        text = "install a plugin or write a pack (helmdeck plugins new), or add an MCP server ([catalog.mcp.NAME])"
+        yield "needs", f"{text} that runs these packs"
+    packs: dict[str, set[str]] = {}
+    for pack, how in (each for needs in found for each in needs.options):
+        packs.setdefault(how, set()).add(pack)
+    for how, names in packs.items():
+        yield "configure", f"{', '.join(sorted(names))}: {how}"
+    if any(needs.mistakes for needs in found):
+        yield "correct", "helmdeck pipeline check lists the mistakes"
 
 
 def configure_show(parser: argparse.ArgumentParser) -> None:
@@ -93,16 +101,26 @@ def run_show(arguments: argparse.Namespace) -> int:
     """Show what a pipeline declares, as text or as a diagram."""
     from helmdeck_runs.pipelines import diagram
     from helmdeck_runs.pipelines.definition import parts_of_entry
+    from helmdeck_runs.pipelines.needs import needs_of
     from helmdeck_runs.pipelines.start import is_optional, pipeline_entry
-    from helmdeck_runs.pipelines.validation import checked_definition
+    from helmdeck_runs.pipelines.validation import checked_definition, dependencies, stages
 
     with make_deck(arguments) as deck:
         entry = pipeline_entry(deck.catalog, arguments.pipeline)
         definition, _ = checked_definition(entry, deck.catalog)
-        problems = _problems(entry, deck)
+        problems = needs_of(entry, deck).lines()
     if arguments.json:
         diagrams = {"mermaid": diagram.mermaid(definition)} if definition.steps else {}
-        show_json({"id": entry.id, **parts_of_entry(entry), "runnable": not problems, "problems": problems, **diagrams})
+        show_json(
+            {
+                "id": entry.id,
+                **parts_of_entry(entry),
+                "stages": stages(definition),
+                "runnable": not problems,
+                "problems": list(problems),
+                **diagrams,
+            }
+        )
         return ExitCode.OK
     if arguments.format != "text":
         if not definition.steps:
@@ -118,9 +136,22 @@ def run_show(arguments: argparse.Namespace) -> int:
         show(labelled("input", clean(f"{name}: {kind}{default}{need} {declared.get('description', '')}".rstrip())))
     for name, value in definition.outputs.items():
         show(labelled("output", clean(f"{name}: {value if isinstance(value, str) else inline_json(value)}")))
-    rows = [(clean(step.id), clean(step.pack), clean(inline_json(dict(step.arguments)))) for step in definition.steps]
+    waits = dependencies(definition)
+    rows = [
+        (
+            clean(step.id),
+            clean(step.pack),
+            clean(", ".join(waits[step.id]) or "the start"),
+            clean(inline_json(dict(step.arguments))),
+        )
+        for step in definition.steps
+    ]
     show("")
-    show(table(rows, ("step", "pack", "with")))
+    show(table(rows, ("step", "pack", "starts after", "with")))
+    if together := [stage for stage in stages(definition) if len(stage) > 1]:
+        show("")
+        for stage in together:
+            show(labelled("at once", clean(f"{', '.join(stage)} (at most {definition.max_parallel} side by side)")))
     if problems:
         show("")
     for problem in problems:
@@ -136,12 +167,13 @@ def configure_check(parser: argparse.ArgumentParser) -> None:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Report every mistake. Packs that cannot run here are mistakes, too."""
+    from helmdeck_runs.pipelines.needs import needs_of
     from helmdeck_runs.pipelines.start import pipeline_entry
 
     with make_deck(arguments) as deck:
         catalog = deck.catalog
         entries = [pipeline_entry(catalog, each) for each in arguments.pipeline] or list(catalog.pipelines)
-        found = {entry.id: _problems(entry, deck) for entry in entries}
+        found = {entry.id: list(needs_of(entry, deck).lines()) for entry in entries}
     code = ExitCode.USAGE if any(found.values()) else ExitCode.OK
     if arguments.json:
         show_json({"ok": code == ExitCode.OK, "pipelines": found})
