@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 
 from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, Weight, hookimpl
 
-RETRIES = 2
-"""Retries for a busy or unavailable provider where no fallback is left. With one, a wait would only cost time: it is not
-known whether the provider recovers, and the next call starts with the first model again."""
-
-_RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
+_HICCUP = Retry(wait=Wait.BACKOFF, is_brief=True)
+"""Most single failures of a provider are over within a second, and the fallback costs more, answers worse or has no prompt cache."""
+_SHORT_LIMIT = Retry(wait=Wait.IF_TOLD, is_brief=True)
+# Where no fallback is left. With one, a second wait would only cost time: it is not known whether the provider recovers.
+_RETRY = Retry(wait=Wait.BACKOFF)
+_AFTER_LIMIT = Retry(wait=Wait.AS_TOLD, times=2)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
@@ -25,6 +26,8 @@ _SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
 # A conversation usually exceeds the window by its last turn; three retries leave a third of it.
 _OLDEST_TURNS_OUT = Retry(changes=RequestChanges(history_factor=0.7), times=3)
 _LARGER = NextModel(larger_window=True)
+# The prompt may have been too large for the model; a request without a catalog is repeated as it is.
+_AFTER_EMPTY = (NextModel(), _SMALLER_CATALOG, _RETRY)
 
 ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "safety_filtered": (),
@@ -39,14 +42,21 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     "likely_timeout": (NextModel(),),
+    # An empty response, with a clean stop reason or without one.
+    "likely_timeout/final": _AFTER_EMPTY,
+    "likely_timeout/retry": _AFTER_EMPTY,
+    # The server reports that it was too slow to read the request or to reach the model.
+    "likely_timeout/upstream": (_HICCUP, NextModel(), _RETRY),
     "likely_timeout/first_token": (NextModel(),),
     "likely_timeout/idle": (NextModel(),),
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
+    "rate_limited": (_SHORT_LIMIT, NextModel(), _AFTER_LIMIT),
     "quota_exhausted": (NextModel(),),
     "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
-    "provider_unavailable": (NextModel(), _RETRY),
-    "transient_unknown": (NextModel(), _RETRY),
+    "provider_unavailable": (_HICCUP, NextModel(), _RETRY),
+    # A refused connection, an unknown host or a rejected certificate is rarely over within a second.
+    "provider_unavailable/unreachable": (NextModel(), _HICCUP, _RETRY),
+    "transient_unknown": (NextModel(), _HICCUP, _RETRY),
     # The provider marked the request as not retryable.
     "rate_limited/not_retryable": (NextModel(),),
     "provider_unavailable/not_retryable": (NextModel(),),
@@ -62,8 +72,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "cancelled": (),
     "artifact_invalid": (),
     # The reader has seen a part: a new connection to the same model most probably completes it in the same style.
-    "partial_answer": (Retry(), NextModel(), _RETRY),
-    "partial_answer/rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
+    "partial_answer": (Retry(), NextModel(), _HICCUP, _RETRY),
+    "partial_answer/rate_limited": (NextModel(), _AFTER_LIMIT),
     "partial_answer/quota_exhausted": (NextModel(),),
     # By the disposition of a native stop reason that has no normalised reason.
     "unknown_stop/retry": (Retry(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),
@@ -76,6 +86,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 PROVIDER_FAULTS = frozenset(
     (
         "provider_unavailable",
+        "provider_unavailable/unreachable",
         "provider_unavailable/not_retryable",
         "transient_unknown",
         "likely_timeout/first_token",
@@ -84,12 +95,23 @@ PROVIDER_FAULTS = frozenset(
 )
 """Causes that open the circuit of a model when several calls in a row fail with them."""
 
+SHARED_WAITS = frozenset(
+    ("rate_limited", "rate_limited/not_retryable", "provider_unavailable", "provider_unavailable/not_retryable")
+)
+"""Causes whose ``Retry-After`` is about the model, not about the request."""
+
 
 @hookimpl
 def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
     """The rules above."""
     return [
-        RecoveryRule(name=name, actions=actions, counts_against_provider=name in PROVIDER_FAULTS, order=number)
+        RecoveryRule(
+            name=name,
+            actions=actions,
+            counts_against_provider=name in PROVIDER_FAULTS,
+            shares_wait=name in SHARED_WAITS,
+            order=number,
+        )
         for number, (name, actions) in enumerate(ACTIONS.items())
     ]
 
