@@ -56,10 +56,10 @@ class Dispatcher:
                 breaker=CircuitBreaker(
                     config.cool_down_after, config.cool_down_s, runtime.weights["cooldown.provider_models"]
                 ),
-                waits=SharedWaits(clock, sleep, jitter),
+                waits=SharedWaits(self._now_s, self._sleep, jitter),
                 budget=budget,
                 limits=waits,
-                clock=clock,
+                clock=self._now_s,
                 rules=rules,
             ),
             recovery=RecoverySettings(
@@ -107,6 +107,13 @@ class Dispatcher:
                         yield batch
                         del batch  # so that no traceback with variables shows the text
         yield convert(call.result if call.result is not None else await call.fail())
+
+    # Through the services, whose clock and sleep can be replaced.
+    def _now_s(self) -> float:
+        return self.services.clock()
+
+    def _sleep(self, seconds: float) -> Awaitable[None]:
+        return self.services.sleep(seconds)
 
     def _window_of(self, model: str) -> int | None:
         lookup = self._runtime.budgets.find(model)

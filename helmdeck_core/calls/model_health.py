@@ -43,6 +43,8 @@ class ModelHealth:
         :param call: must call ``leave``.
         :raises CallFailed: the wait is too long.
         """
+        if not self.waits.applies_to(step.model):
+            return 0.0
         start_s, limits = self.clock(), self.limits
         until_s = start_s + (limits.max_wait_s if step.is_last else limits.patience_s)
         if step.until_s is not None:

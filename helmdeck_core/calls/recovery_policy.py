@@ -285,6 +285,8 @@ class RecoveryPolicy:
         self._index, self._fallback = self._failed_index, None
         if (action.changes.history_factor != 1.0 and not self._settings.drops_turns) or self.left_usd == 0.0:
             return None
+        if action.is_brief and not self._has_fallback:
+            return None
         retries = self._retries.get((self._index, action), 0)
         if retries >= action.times:
             return None
@@ -324,7 +326,7 @@ class RecoveryPolicy:
     def _exceeds_patience(self, action: Retry, wait_s: float, cooling: Collection[str]) -> str:
         """Return why a call does not wait that long; empty where it does."""
         waits, model = self._settings.waits, self._chain[self._index]
-        if action.is_brief and self._has_fallback:
+        if action.is_brief:
             if wait_s > waits.patience_s:
                 return f"a wait of {wait_s:g} s is longer than patience_s {waits.patience_s:g}"
             return f"{model} is in cooldown" if _is_in(model, cooling) else ""

@@ -76,6 +76,10 @@ class SharedWaits:
         """Whether no model is waited for."""
         return not self._waits
 
+    def applies_to(self, model: str) -> bool:
+        """Whether a call to a model may have to wait."""
+        return model in self._waits
+
     def start(self, model: str, failure: CallFailed) -> None:
         """Start a wait, if the failure asks for one; the calls that wait for a verdict wait on."""
         if not failure.retry_after_s:
@@ -106,16 +110,21 @@ class SharedWaits:
         :param call: must call ``leave`` with its outcome.
         :raises CallFailed: it may not be sent in time; of the class with which the provider asked for the wait.
         """
-        while (wait := self._waits.get(model)) is not None:
+        spread_s = 0.0
+        while (wait := self._waits.get(model)) is not None or spread_s:
             now_s = self._clock()
-            if wait.until_s > limits.until_s:
+            if wait is None:
+                pause_s, spread_s = self._jitter() * spread_s, 0.0
+                await self._sleep(pause_s)
+            elif wait.until_s > limits.until_s:
                 raise _refusal(wait, model, max(0.0, wait.until_s - now_s))
-            if wait.until_s > now_s:
+            elif wait.until_s > now_s:
                 await self._sleep(wait.until_s - now_s)
+                spread_s = min(SPREAD_S, wait.seconds)
             elif (verdict := self._test(wait, call)) is None:
                 return
             elif await _in_time(verdict, limits.verdict_s):
-                await self._sleep(self._jitter() * min(SPREAD_S, wait.seconds))
+                spread_s = min(SPREAD_S, wait.seconds)
             elif limits.is_last:
                 return
             else:

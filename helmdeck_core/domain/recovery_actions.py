@@ -92,8 +92,8 @@ class Retry:
     wait the provider named: it has no alternative, and its time is not a guess.
 
     :ivar times: maximum number of retries per model of a call.
-    :ivar is_brief: while the chain has another model, the retry is skipped if its wait exceeds ``recovery.patience_s`` or the
-        model is in cooldown.
+    :ivar is_brief: retried only while the chain has another model, if the wait does not exceed ``recovery.patience_s`` and the
+        model is not in cooldown; ``NextModel`` follows.
     """
 
     changes: RequestChanges = NO_REQUEST_CHANGES
@@ -104,7 +104,7 @@ class Retry:
     def __str__(self) -> str:
         details = list(self.changes.labels)
         details += [_WAITS[self.wait]] if self.wait in _WAITS else []
-        details += ["if the wait is short"] if self.is_brief else []
+        details += ["if the wait is short and a next model is left"] if self.is_brief else []
         details += [f"at most {self.times} times"] if self.times > 1 else []
         return f"again ({', '.join(details)})" if details else "again"
 

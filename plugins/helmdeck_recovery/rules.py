@@ -14,9 +14,13 @@ from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry
 _HICCUP = Retry(wait=Wait.BACKOFF, is_brief=True)
 """Most single failures of a provider are over within a second, and the fallback costs more, answers worse or has no prompt cache."""
 _SHORT_LIMIT = Retry(wait=Wait.IF_TOLD, is_brief=True)
-# Where no fallback is left. With one, a second wait would only cost time: it is not known whether the provider recovers.
-_RETRY = Retry(wait=Wait.BACKOFF)
-_AFTER_LIMIT = Retry(wait=Wait.AS_TOLD, times=2)
+
+RETRIES = 2
+"""Retries for a busy or unavailable provider where no fallback is left. With one, a second wait would only cost time: it is not
+known whether the provider recovers, and the next call starts with the first model again."""
+
+_RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
+_AFTER_LIMIT = Retry(wait=Wait.AS_TOLD, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
@@ -26,8 +30,6 @@ _SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
 # A conversation usually exceeds the window by its last turn; three retries leave a third of it.
 _OLDEST_TURNS_OUT = Retry(changes=RequestChanges(history_factor=0.7), times=3)
 _LARGER = NextModel(larger_window=True)
-# The prompt may have been too large for the model; a request without a catalog is repeated as it is.
-_AFTER_EMPTY = (NextModel(), _SMALLER_CATALOG, _RETRY)
 
 ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "safety_filtered": (),
@@ -41,10 +43,12 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/repeated_token": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
-    "likely_timeout": (NextModel(),),
-    # An empty response, with a clean stop reason or without one.
-    "likely_timeout/final": _AFTER_EMPTY,
-    "likely_timeout/retry": _AFTER_EMPTY,
+    # An empty response.
+    "likely_timeout": (NextModel(), _SMALLER_CATALOG, Retry(wait=Wait.BACKOFF)),
+    # A retry would take as long again.
+    "likely_timeout/timeout": (NextModel(),),
+    "likely_timeout/pending": (NextModel(),),
+    "likely_timeout/reasoning_overrun": (NextModel(),),
     # The server reports that it was too slow to read the request or to reach the model.
     "likely_timeout/upstream": (_HICCUP, NextModel(), _RETRY),
     "likely_timeout/first_token": (NextModel(),),
@@ -55,8 +59,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
     "provider_unavailable": (_HICCUP, NextModel(), _RETRY),
     # A refused connection, an unknown host or a rejected certificate is rarely over within a second.
-    "provider_unavailable/unreachable": (NextModel(), _HICCUP, _RETRY),
-    "transient_unknown": (NextModel(), _HICCUP, _RETRY),
+    "provider_unavailable/unreachable": (NextModel(), _RETRY),
+    "transient_unknown": (NextModel(), _RETRY),
     # The provider marked the request as not retryable.
     "rate_limited/not_retryable": (NextModel(),),
     "provider_unavailable/not_retryable": (NextModel(),),
@@ -72,7 +76,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "cancelled": (),
     "artifact_invalid": (),
     # The reader has seen a part: a new connection to the same model most probably completes it in the same style.
-    "partial_answer": (Retry(), NextModel(), _HICCUP, _RETRY),
+    "partial_answer": (Retry(), NextModel(), _RETRY),
     "partial_answer/rate_limited": (NextModel(), _AFTER_LIMIT),
     "partial_answer/quota_exhausted": (NextModel(),),
     # By the disposition of a native stop reason that has no normalised reason.
