@@ -156,7 +156,10 @@ def tool(name: str, description: Any, schema: Any, where: str) -> ToolDefinition
 
 def unique(tools: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
     """Return the tools; of several with the same name, the first one."""
-    return tuple({each.name: each for each in reversed(tools)}[name] for name in dict.fromkeys(t.name for t in tools))
+    found: dict[str, ToolDefinition] = {}
+    for each in tools:
+        found.setdefault(each.name, each)
+    return tuple(found.values())
 
 
 def not_blank(messages: Sequence[Message], where: str) -> tuple[Message, ...]:

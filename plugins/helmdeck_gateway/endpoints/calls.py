@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from helmdeck_core.log import logger
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Authoriser, Principal
 from helmdeck_gateway.calls import call_record
+from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.calls.client_retries import ends_retries
 from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
 from helmdeck_gateway.calls.service import Service, Work
@@ -22,7 +23,7 @@ from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.dialects.reply import DamagedCallError, Dialect, Opening, Reply, StreamWriter
-from helmdeck_gateway.endpoints.bodies import Disconnected, headers_of, read_json, send_whole
+from helmdeck_gateway.endpoints.bodies import Disconnected, JsonBody, headers_of, read_json, send_whole
 from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid, problem_of
 
@@ -114,7 +115,7 @@ class CallEndpoint:
             if self.dialect is messages_dialect:
                 parsed = messages_dialect.with_betas(parsed, headers_of(scope).get(b"anthropic-beta"))
             narrows = headers_of(scope).get(b"x-helmdeck-narrow-tools") != b"off"
-            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal)
+            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, body.size)
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
             await self.door.service.admit(work, self.door.ledger)
@@ -147,15 +148,26 @@ class CallEndpoint:
             if work.booking is not None:
                 work.booking.close()
 
-    async def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
+    async def parse(self, body: JsonBody, principal: Principal) -> Parsed:
         """Read a request of the dialect.
 
         :raises Problem: it is invalid.
         """
+        return await self.parse_with(body, principal)
+
+    async def parse_with(self, body: JsonBody, principal: Principal, *more: object) -> Parsed:
+        """Read a request with what its providers want back with its turns.
+
+        :param more: further arguments of the dialect.
+        :raises Problem: it is invalid.
+        """
         lookup = self.door.service.state.opaque.lookup(principal.caller)
-        parsed = self.dialect.parse(body, lookup.find)
+        parse: Callable[..., Parsed] = self.dialect.parse
+        parsed = await aside(body.size, parse, body.fields, lookup.find, *more)
+        if not await lookup.fetch():
+            return parsed
         # Turns that other processes have seen are known after the first reading.
-        return self.dialect.parse(body, lookup.find) if await lookup.fetch() else parsed
+        return await aside(body.size, parse, body.fields, lookup.find, *more)
 
     async def finished(self, reply: Reply, principal: Principal) -> None:
         """Take note of a finished response, before the client can send the next request of the conversation."""
@@ -269,7 +281,8 @@ class CountTokens(CallEndpoint):
         try:
             principal = await self.door.open(scope)
             body = await read_json(scope, receive, self.door.service.settings)
-            tokens = messages_dialect.estimate_tokens(await self.parse(body, principal))
+            parsed = await self.parse(body, principal)
+            tokens = await aside(body.size, messages_dialect.estimate_tokens, parsed)
         except Disconnected:
             raise
         except asyncio.CancelledError:

@@ -40,7 +40,8 @@ class EmbeddingsEndpoint(CallEndpoint):
         model = ""
         try:
             principal = await self.door.open(scope)
-            body = await read_json(scope, receive, self.door.service.settings)
+            sent = await read_json(scope, receive, self.door.service.settings)
+            body = sent.fields
             name = required(body, "model", str)
             principal.check_model(name)
             target = self.door.service.targets.find(name)
