@@ -28,7 +28,7 @@ from helmdeck_gateway.endpoints.models import list_models
 from helmdeck_gateway.endpoints.openapi import document
 from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.problems import Problem, problem_of
+from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores import GatewayStore
 
@@ -131,7 +131,7 @@ class Gateway:
                 request.state.principal = await self.door.authoriser.authorise(headers_of(request.scope))
                 return await serve(request)
             except Exception as exc:
-                return refusal(problem_of(exc))
+                return refusal(self.door.failures.problem(exc, headers_of(request.scope)))
 
         return checked
 

@@ -89,7 +89,7 @@ def problem_of(error: Exception) -> Problem:
         return Problem(message=str(error), code=error.code.value, details={"cause": error.code.value})
     if isinstance(error, ConfigError | HelmdeckError):
         return Problem(message=str(error), status=500, kind="api_error", code="configuration")
-    message = "the gateway failed to process the request; its log has the details"
+    message = "the gateway failed to process the request; its log has the details under the request id"
     return Problem(message=message, status=500, kind="api_error", code="internal_error")
 
 
