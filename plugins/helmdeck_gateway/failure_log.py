@@ -9,11 +9,11 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import Helmdeck, ProviderPool, Secrets, redacted
+from helmdeck_core import CallFailed, Helmdeck, ProviderPool, Secrets, redacted
 from helmdeck_core.log import logger
 from helmdeck_gateway.accounts.principals import KEY, key_of
 from helmdeck_gateway.calls.request_ids import request_id_of
-from helmdeck_gateway.problems import Problem, problem_of
+from helmdeck_gateway.problems import Problem, problem_of, without_addresses
 
 MAX_CHARS: Final = 20_000
 MAX_FRAMES: Final = 25
@@ -32,6 +32,10 @@ class FailureLog:
         :param headers: those of the client's request.
         """
         problem = problem_of(error)
+        if isinstance(error, CallFailed) and without_addresses(error) is not error:
+            logger().bind(call_id=error.call_id or call_id).warning(
+                "a call failed: {}: {}", error.headline, error.detail
+            )
         if problem.status != 500:
             return problem
         request_id = request_id_of(headers) or os.urandom(8).hex()

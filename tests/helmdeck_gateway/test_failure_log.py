@@ -5,9 +5,10 @@ import io
 
 import pytest
 
-from helmdeck_core import log
+from helmdeck_core import AuthFailed, log
 from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.dialects import chat
+from helmdeck_gateway.problems import problem_of
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
 
@@ -30,7 +31,7 @@ def written():
     """Returns what was logged."""
     lines = io.StringIO()
     with contextlib.redirect_stderr(lines):
-        log.enable("ERROR")
+        log.enable("WARNING")
     yield lines.getvalue
     log.disable()
 
@@ -81,3 +82,31 @@ def test_error_of_an_endpoint_that_makes_no_call_is_logged(gateway, written, mon
 def test_mistake_of_a_client_is_not_logged(gateway, written):
     assert gateway.chat(max_tokens=-1).status == 400
     assert written() == ""
+
+
+class RedirectingServer(FormatServer):
+    """Answers every request with a redirect."""
+
+    def respond(self, request):
+        """Return the redirect."""
+        return 302, {"location": "https://vault.internal.example:8200/v1/secret"}, ""
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/embeddings"])
+def test_addresses_of_the_network_are_logged_and_not_shown(written, path):
+    server = RedirectingServer(OPENAI_CHAT)
+    providers = {"far": upstream(server), "gone": {**upstream(server), "base_url": "http://gone.invalid:81/inside"}}
+    fields = {"messages": [{"role": "user", "content": "x"}], "input": "x", "max_tokens": 9}
+    with running_gateway(config={"providers": providers, "recovery": {"max_attempts": 1}}) as running:
+        for model in ("far/m", "gone/m"):
+            answer = running.send(path, {"model": model, **fields})
+            assert answer.status in (400, 503)
+            assert not [each for each in ("vault", "8200", "inside", "gone.invalid") if each in answer.raw.decode()]
+    server.close()
+    assert "vault.internal.example" in written()
+    assert "gone.invalid:81" in written()
+
+
+def test_link_in_an_error_of_a_provider_is_shown():
+    failure = AuthFailed("the key was rejected", status=401, detail="see https://provider.example/keys")
+    assert "https://provider.example/keys" in problem_of(failure).message
