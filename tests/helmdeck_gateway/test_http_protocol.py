@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from helmdeck_gateway import Gateway
 from helmdeck_gateway.calls.stream_out import CONNECTION, ClientWatch, StreamOut
-from helmdeck_gateway.http_server.http_protocol import LINGER_S, limited_protocol
+from helmdeck_gateway.http_server.http_protocol import LINGER_S, MAX_HEAD_BYTES, limited_protocol
 from helmdeck_testing import Reply, make_deck, scripted_provider
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -185,19 +185,31 @@ def test_connection_of_a_complete_upload_is_kept():
     assert not transport.has_ended
 
 
-@pytest.mark.parametrize("path", [b"/", b"/healthz"])
-def test_request_with_two_framings_is_refused_before_the_application(path):
+FRAMINGS = b"transfer-encoding: chunked\r\ncontent-length: 5\r\n"
+HEADERS = b"".join(b"x-%d: %s\r\n" % (number, b"a" * 100) for number in range(700))
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "code"),
+    [
+        (b"POST / HTTP/1.1\r\nhost: x\r\n" + FRAMINGS, 400, "invalid_framing"),
+        (b"POST /healthz HTTP/1.1\r\nhost: x\r\n" + FRAMINGS, 400, "invalid_framing"),
+        (b"GET /" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\nhost: x\r\n", 431, "head_too_large"),
+        (b"GET /?" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\nhost: x\r\n", 431, "head_too_large"),
+        (b"GET / HTTP/1.1\r\nhost: x\r\n" + HEADERS, 431, "head_too_large"),
+        (b"GET / HTTP/9.9\r\nhost: x\r\n", 505, "http_version"),
+    ],
+    ids=["two framings", "two framings of a probe", "long path", "long query", "many headers", "unknown version"],
+)
+def test_request_that_another_server_may_read_otherwise_is_refused_before_the_application(head, status, code):
     async def application(scope, receive, send):
         raise AssertionError
 
-    framings = b"transfer-encoding: chunked\r\ncontent-length: 5\r\n"
-    transport = served(
-        application, b"POST " + path + b" HTTP/1.1\r\nhost: x\r\n" + framings + b"\r\n0\r\n\r\n" + REQUEST
-    )
+    transport = served(application, head + b"\r\n0\r\n\r\n" + REQUEST)
     (written,) = transport.writes
-    assert written.startswith(b"HTTP/1.1 400 ")
+    assert written.startswith(b"HTTP/1.1 %d " % status)
     assert b"\r\nconnection: close\r\n" in written
-    assert json.loads(written.partition(b"\r\n\r\n")[2])["error"]["code"] == "invalid_framing"
+    assert json.loads(written.partition(b"\r\n\r\n")[2])["error"]["code"] == code
     assert transport.has_ended
 
 

@@ -1,8 +1,8 @@
 """Limits the head of a request (size, time) and the time that clients take to read a response. Joins writes of a response.
 
 uvicorn limits only the time between two requests, and writes head, chunk and end of a response one by one. Its protocol is used
-as it is. Of HTTP, only this is interpreted here: a request with two framings is refused, since a proxy may have read another one,
-and a connection is closed after a response that came before the end of its request.
+as it is. Of HTTP, only this is interpreted here: requests with two framings, of which a proxy may have read the other one, with a
+large head or of an unknown version are refused, and a connection is closed after a response that came before the end of its request.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -26,10 +27,6 @@ MIN_READ_RATE: Final = 1_024
 """Bytes per second; a client that reads a full buffer more slowly is disconnected."""
 LINGER_S: Final = 2.0
 """Seconds for which the rest of a refused request is read and dropped: closed at once, the client might not see the response."""
-_TWO_FRAMINGS: Final = (
-    b'{"type":"error","error":{"type":"invalid_request_error","param":null,"code":"invalid_framing",'
-    b'"message":"a request has either Content-Length or Transfer-Encoding"}}'
-)
 _CLOSE: Final = (b"connection", b"close")
 _TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -150,18 +147,32 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
     def _serve(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
         scope[CONNECTION] = self
         response = JoinedResponse(self.transport, send, cast(Any, send).__self__)
-        names = [name for name, _ in scope["headers"]]
+        headers = scope["headers"]
+        names = [name for name, _ in headers]
         if b"transfer-encoding" in names and b"content-length" in names:
-            return self._refuse_framing(response)
+            return self._refuse(response, 400, "invalid_framing", "a request has Content-Length or Transfer-Encoding")
+        size = (
+            len(scope["raw_path"])
+            + len(scope["query_string"])
+            + sum([len(name) + len(value) for name, value in headers])
+        )
+        if size > self.head_bytes:  # the parser saw all of it at once
+            return self._refuse(
+                response, 431, "head_too_large", f"at most {self.head_bytes:,} bytes of headers are read"
+            )
+        if scope["http_version"] not in ("1.1", "1.0"):
+            return self._refuse(response, 505, "http_version", "this server speaks HTTP/1.1")
         coroutine: Coroutine[Any, Any, None] = self._application(scope, receive, response.send)
         return coroutine
 
-    async def _refuse_framing(self, response: JoinedResponse) -> None:
+    async def _refuse(self, response: JoinedResponse, status: int, code: str, message: str) -> None:
+        """Answer with an error that clients of every dialect can read, and close the connection."""
         self.transport.lingers = True
-        length = str(len(_TWO_FRAMINGS)).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", length), _CLOSE]
-        await response.send({"type": "http.response.start", "status": 400, "headers": headers})
-        await response.send({"type": "http.response.body", "body": _TWO_FRAMINGS})
+        error = {"type": "invalid_request_error", "message": message, "param": None, "code": code}
+        body = msgspec.json.encode({"type": "error", "error": error})
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), _CLOSE]
+        await response.send({"type": "http.response.start", "status": status, "headers": headers})
+        await response.send({"type": "http.response.body", "body": body})
 
     def connection_made(self, transport: Any) -> None:
         """Limit the time until the first request."""
