@@ -23,6 +23,8 @@ class GatewaySettings:
 
     :ivar host: the host to listen on.
     :ivar port: the port to listen on; 0 for any free one.
+    :ivar hosts: names that the headers ``Host`` and ``Origin`` of a request without a key may have, besides those of the loopback
+        interface; ``*`` for all.
     :ivar workers: processes that serve requests.
     :ivar models: by the name that clients send: a model id, a list of them (the first one and its fallbacks), or a table of
         weights; ``*`` for every name without a provider.
@@ -50,6 +52,7 @@ class GatewaySettings:
 
     host: str = "127.0.0.1"
     port: int = 8930
+    hosts: tuple[str, ...] = ()
     workers: int = attrs.field(default=1, validator=above_zero)
     models: Mapping[str, Any] = EMPTY
     key: SecretRef | None = None
