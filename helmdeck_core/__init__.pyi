@@ -278,6 +278,7 @@ from helmdeck_core.resolve.runtime import Runtime as Runtime
 from helmdeck_core.resolve.runtime import resolve_runtime as resolve_runtime
 from helmdeck_core.suggestions import ALMOST_EQUAL as ALMOST_EQUAL
 from helmdeck_core.suggestions import did_you_mean as did_you_mean
+from helmdeck_core.suggestions import nearest_names as nearest_names
 from helmdeck_core.suggestions import similar as similar
 from helmdeck_core.timeouts import Deadline as Deadline
 from helmdeck_core.timeouts import Limited as Limited
