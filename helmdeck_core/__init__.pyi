@@ -18,6 +18,7 @@ from helmdeck_core.config.types import BudgetConfig as BudgetConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import RunsConfig as RunsConfig
 from helmdeck_core.config.types import SecretRef as SecretRef
+from helmdeck_core.config.types import is_catalog_file as is_catalog_file
 from helmdeck_core.config.types import is_hidden as is_hidden
 from helmdeck_core.config.validators import above_zero as above_zero
 from helmdeck_core.config.validators import non_empty as non_empty
