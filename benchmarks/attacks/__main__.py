@@ -15,11 +15,15 @@ import argparse
 import json
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.attacks.cases import GROUPS
 from benchmarks.attacks.page import write_page
 from benchmarks.attacks.runner import Outcome, report_of, run_group, work
+
+LONGEST_FIRST = sorted(GROUPS, key=lambda group: group not in ("upstream", "process", "stores", "tools"))
+"""The order in which groups are started."""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -29,16 +33,23 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=GROUPS, metavar="GROUP", help=f"one of: {', '.join(GROUPS)}")
     parser.add_argument("--name", default="", help="run only cases whose name contains this text")
     parser.add_argument("--quick", action="store_true", help="smaller sizes and counts")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="groups at a time (2)")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks/attacks.md")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args(words)
     if arguments.worker:
         work(*arguments.worker, is_quick=arguments.quick)
         return 0
-    start_s, outcomes = time.monotonic(), []
-    for group in arguments.only or GROUPS:
-        print(f"{group}:", file=sys.stderr)
-        outcomes += run_group(group, is_quick=arguments.quick, only=arguments.name, show=show)
+    start_s = time.monotonic()
+    groups = sorted(arguments.only or GROUPS, key=LONGEST_FIRST.index)
+
+    def run(group: str) -> list[Outcome]:
+        return run_group(group, is_quick=arguments.quick, only=arguments.name, show=show)
+
+    # Cases wait for deadlines of the gateway most of the time, and each has a gateway of its group.
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        outcomes = [outcome for found in pool.map(run, groups) for outcome in found]
+    outcomes.sort(key=lambda outcome: GROUPS.index(outcome.case.group))
     report = {**report_of(outcomes), "is_quick": arguments.quick, "seconds": round(time.monotonic() - start_s, 1)}
     counts = ", ".join(f"{count} {kind}" for kind, count in report["counts"].items())
     print(f"{report['cases']} cases in {report['seconds']:.0f} s: {counts}")
@@ -52,7 +63,7 @@ def main(words: list[str] | None = None) -> int:
 def show(outcome: Outcome) -> None:
     """Print the verdict of a case."""
     verdict = outcome.verdict
-    print(f"  {verdict.kind:8} {outcome.case.name} ({outcome.seconds:.1f} s): {verdict.reason}", file=sys.stderr, flush=True)
+    print(f"{verdict.kind:8} {outcome.case.group}: {outcome.case.name} ({outcome.seconds:.1f} s): {verdict.reason}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ from helmdeck_gateway.stores.records import NANO
 
 SUITE = Suite("budgets")
 SPEND = "OWASP API4:2023; OWASP LLM10:2025"
-CALL = {"prompt_tokens": 5_000, "completion_tokens": 10_000, "total_tokens": 15_000}
-CALL_USD = 0.025
+CALL = {"prompt_tokens": 10, "completion_tokens": 12_500, "total_tokens": 12_510}
+CALL_USD = 0.02501
 """Cost of a call with that usage, at 1 and 2 dollars per million tokens."""
-MAX_TOKENS = 10_000
+MAX_TOKENS = 12_500
 
 
 @attrs.frozen
@@ -247,8 +247,8 @@ def _disconnect(stage: Stage, streams: bool) -> Verdict:
 def _killed(stage: Stage) -> Verdict:
     with running(stage.new_folder()) as at:
 
-        async def hang(_: Exchange) -> None:
-            await asyncio.sleep(30)
+        async def hang(exchange: Exchange) -> None:
+            await until_closed(exchange)
 
         at.upstream.behaviours["hang"] = hang
         key = at.key("killed", 1.0, concurrency=1)

@@ -146,7 +146,7 @@ class HostileUpstream:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
             async for exchange in self._requests(reader, writer):
                 try:
                     await self.behaviours.get(exchange.model, send_answer)(exchange)

@@ -11,7 +11,7 @@ from benchmarks.attacks.cases import Stage
 from benchmarks.attacks.hostile import HostileUpstream, hostile_upstream
 from benchmarks.attacks.victim import Victim, create_key, gateway
 
-DEADLINE_S = 6.0
+DEADLINE_S = 3.0
 HEADER_S, BODY_S, KEEP_ALIVE_S = 2.0, 3.0, 5.0
 MAX_RESPONSE_BYTES = 4_000_000
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import attrs
+
 from benchmarks.attacks.cases import Stage, Suite, Verdict, broken, degraded, held, worst
-from benchmarks.attacks.hostile import CHUNK, Behave, Exchange, chunk, completion, hostile_upstream, send_answer
+from benchmarks.attacks.hostile import CHUNK, Behave, Exchange, HostileUpstream, chunk, completion, hostile_upstream, send_answer, until_closed
 from benchmarks.attacks.settings import DEADLINE_S, MAX_RESPONSE_BYTES, Open, configuration, open_gateway
-from benchmarks.attacks.victim import MAX_STALL_S, Reply, gateway, polled
+from benchmarks.attacks.victim import MAX_STALL_S, Reply, Victim, gateway, polled
 
 SUITE = Suite("upstream")
 LIMITS = "CWE-400; OWASP LLM10:2025"
@@ -124,13 +127,13 @@ async def byte_per_second(exchange: Exchange) -> None:
         await asyncio.sleep(1)
 
 
-async def silence(_: Exchange) -> None:
-    await asyncio.sleep(40)
+async def silence(exchange: Exchange) -> None:
+    await until_closed(exchange)
 
 
 async def silent_after_head(exchange: Exchange) -> None:
     await exchange.start_events()
-    await asyncio.sleep(40)
+    await until_closed(exchange)
 
 
 async def slow_head(exchange: Exchange) -> None:
@@ -347,7 +350,7 @@ async def after_finish(exchange: Exchange) -> None:
     for each in (chunk("hello"), chunk(finish="stop")):
         await exchange.event(each)
     for _ in range(100_000):
-        await exchange.event(chunk(MARK))
+        await exchange.event(chunk("more"))
 
 
 async def deep_json(exchange: Exchange) -> None:
@@ -472,21 +475,39 @@ def _cookies(stage: Stage) -> Verdict:
     return worst(held("not forwarded to the client, not sent with the next request"), *verdicts)
 
 
-@SUITE.each({f"a redirect to another host, status {status}": status for status in (301, 302, 303, 307, 308)}, reference="CWE-601; CWE-918; CWE-200")
-def _redirect(stage: Stage, status: int) -> Verdict:
+@attrs.frozen
+class Redirecting:
+    """A gateway whose provider redirects to another host: the name of the model is the status."""
+
+    victim: Victim
+    target: HostileUpstream
+
+
+@contextlib.contextmanager
+def redirecting(stage: Stage) -> Iterator[Redirecting]:
+    """A gateway with a key of the provider."""
     with hostile_upstream() as upstream, hostile_upstream() as target:
-        target_url = f"http://127.0.0.1:{target.port}/internal-path"
 
         async def redirect(exchange: Exchange) -> None:
-            await exchange.respond(b"", headers=f"location: {target_url}\r\n", status=f"{status} Moved")
+            headers = f"location: http://127.0.0.1:{target.port}/internal-path\r\n"
+            await exchange.respond(b"", headers=headers, status=f"{exchange.model} Moved")
 
-        upstream.behaviours["redirect"] = redirect
-        text = configuration(upstream, provider='api_key = "env:UP_KEY_OF_TEST"')
-        with gateway(stage.new_folder(), text, environ={"UP_KEY_OF_TEST": "sk-key-of-the-provider-0123456789"}) as victim:
-            replies = [victim.chat("up/redirect", stream=streams) for streams in (False, True)]
-    if target.connections:
-        return broken("the redirect was followed with the key")
-    shown = [each for each in (target_url, "internal-path", "127.0.0.1") if any(each in reply.text for reply in replies)]
+        upstream.behaviours |= dict.fromkeys(map(str, REDIRECTS), redirect)
+        text = configuration(upstream, provider='api_key = "env:UP_SECRET"')
+        with gateway(stage.new_folder(), text, environ={"UP_SECRET": "sk-key-of-the-provider-0123456789"}) as victim:
+            yield Redirecting(victim, target)
+
+
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@SUITE.each({f"a redirect to another host, status {each}": each for each in REDIRECTS}, reference="CWE-601; CWE-918; CWE-200")
+def _redirect(stage: Stage, status: int) -> Verdict:
+    at = stage.use(redirecting)
+    replies = [at.victim.chat(f"up/{status}", stream=streams) for streams in (False, True)]
+    if at.target.connections:
+        return broken("the redirect was followed")
+    shown = [each for each in ("internal-path", "127.0.0.1") if any(each in reply.text for reply in replies)]
     if shown:
         return broken(f"answered {replies[0].status}; the client sees {shown[0]!r}: {replies[0].text[:150]}")
     return held(f"not followed; answered {replies[0].status} without its target")
