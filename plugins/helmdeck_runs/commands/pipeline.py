@@ -13,7 +13,7 @@ from helmdeck_cli import (
     input_values,
     wait_for,
 )
-from helmdeck_core import Command, hookimpl
+from helmdeck_core import Command, ConfigError, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
     UsageError,
@@ -29,7 +29,7 @@ from helmdeck_core.cli import (
 from helmdeck_runs.commands.run_records import configure_runs, found_record, read_records, show_runs
 
 if TYPE_CHECKING:
-    from helmdeck_core import Helmdeck
+    from helmdeck_core import Helmdeck, Mistake, Runtime
     from helmdeck_runs.pipelines.needs import PipelineNeeds
 
 PLURAL = "runs of pipelines"
@@ -280,6 +280,17 @@ def run_cancel(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def database_mistakes(runtime: Runtime) -> Sequence[Mistake]:
+    """Return the mistakes of ``[runs] url``."""
+    from helmdeck_runs.engines.database import checked_url
+
+    try:
+        checked_url(runtime.config.runs.url)
+    except ConfigError as exc:
+        return exc.mistakes
+    return ()
+
+
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The commands of the group ``pipeline``."""
@@ -294,6 +305,14 @@ def helmdeck_commands() -> Sequence[Command]:
         ("cancel", "cancel a run", configure_one, run_cancel),
     ]
     return tuple(
-        Command(name=f"pipeline {name}", summary=summary, group_summary=group, configure=configure, run=run, order=32)
+        Command(
+            name=f"pipeline {name}",
+            summary=summary,
+            group_summary=group,
+            configure=configure,
+            run=run,
+            check=database_mistakes if run is run_check else None,
+            order=32,
+        )
         for name, summary, configure, run in rows
     )
