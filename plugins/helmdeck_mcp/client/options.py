@@ -35,6 +35,7 @@ class ServerOptions:
     :ivar call_timeout_s: seconds until a call of a tool is cancelled.
     :ivar max_tools: tools after the first ones are left out.
     :ivar max_result_bytes: size of an answer of the server on the wire.
+    :ivar tools_cache_s: seconds that other processes use the list of tools without starting the server; 0 for never.
     """
 
     command: str | None = None
@@ -48,6 +49,7 @@ class ServerOptions:
     call_timeout_s: float = attrs.field(default=60.0, validator=above_zero)
     max_tools: int = attrs.field(default=256, validator=above_zero)
     max_result_bytes: int = attrs.field(default=4_000_000, validator=above_zero)
+    tools_cache_s: float = attrs.field(default=86_400.0, validator=attrs.validators.ge(0))
 
 
 def read_servers(options: Mapping[str, Any], folder: Path | None) -> dict[str, ServerOptions]:
