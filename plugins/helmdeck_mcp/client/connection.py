@@ -202,10 +202,12 @@ class ServerConnection:
 
     def _failed(self, exc: Exception) -> None:
         """Keep the entries of a server that worked for the first restart; without it, they are gone."""
-        problem = self.describe(exc)
-        if last_words := self.quote(self._last_words.strip()[-MAX_SHOWN_CHARS:]):
-            problem = f"{problem}; its last output: {last_words}"
+        problem = self._with_last_words(self.describe(exc))
         self._set(self.catalog if self._was_connected else Catalog(), problem)
+
+    def _with_last_words(self, problem: str) -> str:
+        last_words = self.quote(self._last_words.strip()[-MAX_SHOWN_CHARS:])
+        return f"{problem}; its last output: {last_words}" if last_words else problem
 
     def describe(self, exc: BaseException) -> str:
         """Return a cleaned and redacted description of an exception."""
@@ -268,7 +270,7 @@ class ServerConnection:
             return tool_error(entry_id, "timeout", detail)
         if exc.code == types.CONNECTION_CLOSED or "Session terminated" in detail:
             self._lose()
-            return tool_error(entry_id, "connection_lost", detail)
+            return tool_error(entry_id, "connection_lost", self._with_last_words(detail))
         if any(word in detail.casefold() for word in ("sampling not supported", "elicitation not supported")):
             return tool_error(entry_id, "needs_input", detail)
         return tool_error(entry_id, "protocol_error", f"{detail} (code {exc.code})")
