@@ -13,6 +13,7 @@ from helmdeck_core import (
     PIPELINE_RUN,
     UNKNOWN_TOOL,
     Answer,
+    CallFailed,
     Complexity,
     Pack,
     PackContext,
@@ -27,6 +28,7 @@ from helmdeck_core import (
 )
 from helmdeck_planner.packs.arguments import check_nesting
 from helmdeck_planner.packs.constraints import plan_forms
+from helmdeck_planner.packs.embedded_fallback import PlanningOptions, embedded_answer, in_place_of, is_sure
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
 
@@ -91,7 +93,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 def helmdeck_packs() -> Sequence[Pack]:
     """Contribute the pack."""
     description = "Turns a request into an ordered, validated plan of packs and pipelines."
-    return (planning_pack(NAME, description, make_plan, CONSTRAINT),)
+    return (planning_pack(NAME, description, make_plan, CONSTRAINT, PlanningOptions),)
 
 
 async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
@@ -103,7 +105,15 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
     inquiry = await Inquiry.begin(
         context, request, caller=NAME, kind="plan", type=PlanAnswer, schema=ANSWER_SCHEMA, constraint=CONSTRAINT
     )
-    plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
+    checker = StepChecker(context.catalog)
+    try:
+        plan = finish(await inquiry.ask(), checker, inquiry.question)
+    except CallFailed as exc:
+        if (answer := await embedded_answer(inquiry, exc)) is None:
+            raise
+        plan = in_place_of(exc, finish(answer, checker, inquiry.question))
+        if not is_sure(plan):
+            raise
     inquiry.remember(
         [_inputs(step) for step in plan.steps],
         model=plan.model,

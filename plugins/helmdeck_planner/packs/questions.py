@@ -60,7 +60,11 @@ Constrain = Callable[[Task], Sequence[SchemaForm]]
 
 
 def planning_pack(
-    name: str, description: str, run: Callable[[PackContext, PlanRequest], Awaitable[Any]], constraint: Constrain
+    name: str,
+    description: str,
+    run: Callable[[PackContext, PlanRequest], Awaitable[Any]],
+    constraint: Constrain,
+    options: type[Any] | None = None,
 ) -> Pack:
     """Declare a planning pack; it is not listed, because a plan must never name it."""
     return Pack(
@@ -72,6 +76,8 @@ def planning_pack(
         input_type=PlanRequest,
         constraint=constraint,
         is_listed=False,
+        options_type=options,
+        options_table="helmdeck",
     )
 
 
