@@ -105,13 +105,12 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
     inquiry = await Inquiry.begin(
         context, request, caller=NAME, kind="plan", type=PlanAnswer, schema=ANSWER_SCHEMA, constraint=CONSTRAINT
     )
-    checker = StepChecker(context.catalog)
     try:
-        plan = finish(await inquiry.ask(), checker, inquiry.question)
+        plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
     except CallFailed as exc:
         if (answer := await embedded_answer(inquiry, exc)) is None:
             raise
-        plan = in_place_of(exc, finish(answer, checker, inquiry.question))
+        plan = in_place_of(exc, finish(answer, StepChecker(context.catalog), inquiry.question))
         if not is_sure(plan):
             raise
     inquiry.remember(
