@@ -27,13 +27,16 @@ class Case(NamedTuple):
     key_fault: str = ""
 
 
+NOT_RETRIED = ("silent", "silent after the headers", "empty answer", "429", "429, Retry-After 60")
+"""Faults before any text after which a fallback is called at once."""
 FIRST_KEY, SECOND_KEY = "key-one-of-two", "key-two-of-two"
 """The keys of a first provider that has two."""
 
 CASES: Mapping[str, Case] = {
     "none": Case(("good",), extra=0),
     "refused": Case(("refused",)),
-    **{fault: Case((fault,)) for fault in AT_ONCE},
+    # After a single failure of the server, or a short rate limit, the same model is called once more.
+    **{fault: Case((fault,), extra=1 if fault in NOT_RETRIED else 2) for fault in AT_ONCE},
     # The same model is called once more, to keep the style; then the fallback.
     **{f"{fault} in mid-stream": Case((fault,), extra=2) for fault in IN_MID_STREAM},
     **{f"{fault} in mid-stream, once": Case((fault, "good")) for fault in IN_MID_STREAM},
@@ -46,6 +49,6 @@ CASES: Mapping[str, Case] = {
     "one of two keys rejected": Case(("good",), key_fault="401"),
     "both refused": Case(("refused",), ("refused",), extra=3, is_answered=False),
     "both silent": Case(("silent",), ("silent",), is_answered=False),
-    "both 503": Case(("503",), ("503",), extra=3, is_answered=False),
+    "both 503": Case(("503",), ("503",), extra=4, is_answered=False),
     "both break in mid-stream": Case(("reset",), ("reset",), extra=5, is_answered=False),
 }

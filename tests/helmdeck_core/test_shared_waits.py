@@ -16,7 +16,7 @@ from helmdeck_core import (
     Role,
     TextPart,
 )
-from helmdeck_core.calls.shared_waits import MAX_MODELS, MAX_WAIT_S, SharedWaits, WaitLimits
+from helmdeck_core.calls.shared_waits import MAX_MODELS, SharedWaits, WaitLimits
 from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
 
 REQUEST = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -134,7 +134,7 @@ def test_first_chunk_of_the_test_is_its_verdict(virtual_time):
 
 def test_cancelled_test_is_taken_over_by_another_call(virtual_time):
     async def run():
-        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5)
+        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
         waits.start("a/one", RateLimited("x", retry_after_s=4.0))
         limits = WaitLimits(until_s=virtual_time() + 60, verdict_s=60.0, is_last=True)
         first, second, third = object(), object(), object()
@@ -162,7 +162,7 @@ def test_failed_test_with_a_new_wait_holds_the_others_until_then(virtual_time):
 
 def test_refusal_has_the_class_of_the_failure_that_started_the_wait(virtual_time):
     async def enter():
-        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5)
+        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
         waits.start("a/one", ProviderUnavailable("x", retry_after_s=9.0))
         await waits.enter("a/one", object(), WaitLimits(until_s=virtual_time() + 2, verdict_s=2.0, is_last=False))
 
@@ -170,21 +170,24 @@ def test_refusal_has_the_class_of_the_failure_that_started_the_wait(virtual_time
         asyncio.run(enter())
 
 
-def test_long_wait_is_shared_for_five_minutes_only():
-    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0)
-    waits.start("a/one", RateLimited("x", retry_after_s=86_400.0))
-    assert waits.left(0.0) == {"a/one": MAX_WAIT_S} and waits.left(MAX_WAIT_S) == {}
+def test_wait_beyond_the_maximum_is_tested_once_after_the_maximum(virtual_time):
+    server = Limited(virtual_time, 600.0)
+    outcomes = run_calls(server, [0.0, 1.0, 30.0, 61.0, 62.0], max_wait_s=60.0)
+    assert server.arrivals == [0.0, 61.0]
+    left_s = [failure.retry_after_s for failure, _ in outcomes]
+    assert left_s == [pytest.approx(600.0 - start_s) for start_s in (0.0, 1.0, 30.0, 61.0, 62.0)]
+    assert virtual_time.passed_s == pytest.approx(62.0), "no call waited"
 
 
 @pytest.mark.parametrize("retry_after_s", [None, 0.0])
 def test_failure_without_a_wait_starts_none(retry_after_s):
-    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0)
+    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0, 60.0)
     waits.start("a/one", RateLimited("x", retry_after_s=retry_after_s))
     assert waits.is_empty
 
 
 def test_models_that_callers_invent_do_not_fill_the_memory():
-    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0)
+    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0, 60.0)
     for number in range(3 * MAX_MODELS):
         waits.start(f"a/{number}", RateLimited("x", retry_after_s=1.0))
     assert len(waits.left(0.0)) <= MAX_MODELS
