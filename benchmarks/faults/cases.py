@@ -27,7 +27,14 @@ class Case(NamedTuple):
     key_fault: str = ""
 
 
-NOT_RETRIED = ("silent", "silent after the headers", "empty answer", "429", "429, Retry-After 60")
+NOT_RETRIED = (
+    "silent",
+    "silent after the headers",
+    "empty answer",
+    "429",
+    "429, Retry-After 60",
+    "503, Retry-After 60",
+)
 """Faults before any text after which a fallback is called at once."""
 FIRST_KEY, SECOND_KEY = "key-one-of-two", "key-two-of-two"
 """The keys of a first provider that has two."""

@@ -38,10 +38,12 @@ STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {
     "429": (429, {}),
     "429, Retry-After 2": (429, {"retry-after": "2"}),
     "429, Retry-After 60": (429, {"retry-after": "60"}),
+    "429, Retry-After 1.5 s": (429, {"retry-after-ms": "1500"}),
     "500": (500, {}),
     "502": (502, {}),
     "503": (503, {}),
     "503, Retry-After 2": (503, {"retry-after": "2"}),
+    "503, Retry-After 60": (503, {"retry-after": "60"}),
 }
 KEY_STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {"401": (401, {}), "402": (402, {})}
 """Further faults of single API keys."""

@@ -35,7 +35,7 @@ def config(one, two, *, is_native=False, has_keys=False):
     }
 
 
-async def request(app, path, body):
+async def request(app, path, body, headers=()):
     """Send a request without a socket; return status, headers and body."""
     data = json.dumps(body).encode()
     sent, received = [], [{"type": "http.request", "body": data, "more_body": False}]
@@ -46,7 +46,14 @@ async def request(app, path, body):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b"", "root_path": ""}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "headers": list(headers),
+        "query_string": b"",
+        "root_path": "",
+    }
     await app(scope, receive, send)
     start, *parts = sent
     assert [part.get("more_body", False) for part in parts] == [True] * (len(parts) - 1) + [False]
@@ -112,3 +119,55 @@ def test_silent_upstream_gets_keep_alives_and_the_headers(virtual_time_with_sock
     assert pings == 2
     last = [event for event in events_of(raw) if event != "[DONE]"][-1]
     assert (last.get("error") or last["response"]["error"])["code"] == "likely_timeout"
+
+
+@pytest.mark.parametrize(
+    ("headers", "ends_s"),
+    [
+        ([(b"x-stainless-read-timeout", b"10")], 9.5),
+        ([(b"x-stainless-timeout", b"20"), (b"x-stainless-read-timeout", b"600")], 19.0),
+        ([(b"x-stainless-timeout", b"600")], 25.0),
+        ([(b"x-stainless-timeout", b"soon")], 25.0),
+        ([(b"x-stainless-timeout", b"nan"), (b"x-stainless-read-timeout", b"-1")], 25.0),
+    ],
+)
+def test_whole_response_ends_before_the_timeout_of_the_client(virtual_time_with_sockets, headers, ends_s):
+    async def run():
+        async with Upstream(["silent"]) as one:
+            settings = {
+                "providers": {"alone": {"kind": "openai", "base_url": one.base_url}},
+                "recovery": {"deadline_s": 25.0},
+            }
+            async with make_deck(config=settings) as deck:
+                body = {"model": "alone/m", "messages": [{"role": "user", "content": "When is the tide?"}]}
+                return await request(Gateway(deck).app, "/v1/chat/completions", body, headers)
+
+    status, _, raw = asyncio.run(run())
+    assert (status, json.loads(raw)["error"]["cause"]) == (504, "likely_timeout")
+    assert virtual_time_with_sockets.passed_s == pytest.approx(ends_s, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("fault", "headers"),
+    [
+        ("503", {"retry-after": "8", "x-should-retry": "false"}),
+        ("503, Retry-After 60", {"retry-after": "60", "x-should-retry": "true"}),
+        ("429, Retry-After 60", {"retry-after": "60", "x-should-retry": "true"}),
+        ("429, Retry-After 1.5 s", {"retry-after": "2", "retry-after-ms": "1500", "x-should-retry": "true"}),
+    ],
+)
+def test_error_tells_clients_when_to_ask_again(virtual_time_with_sockets, fault, headers):
+    async def run():
+        async with Upstream([fault]) as one:
+            settings = {
+                "providers": {"alone": {"kind": "openai", "base_url": one.base_url}},
+                "recovery": {"max_attempts": 1},
+            }
+            async with make_deck(config=settings) as deck:
+                body = {"model": "alone/m", "messages": [{"role": "user", "content": "When is the tide?"}]}
+                return await request(Gateway(deck).app, "/v1/chat/completions", body)
+
+    _, found, _ = asyncio.run(run())
+    assert {
+        name: found.get(name) for name in ("retry-after", "retry-after-ms", "x-should-retry") if name in found
+    } == headers
