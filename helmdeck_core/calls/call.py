@@ -30,13 +30,12 @@ from helmdeck_core.calls.recovery_policy import (
     NextAttempt,
     RecoveryPolicy,
 )
-from helmdeck_core.calls.response_failures import interrupted_failure
+from helmdeck_core.calls.response_failures import TRUNCATED_TEXT, interrupted_failure
 from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
-from helmdeck_core.domain.events import CallRef, CooldownStarted
-from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import (
     CallFailed,
     InvalidRequest,
@@ -80,6 +79,8 @@ class Call(Generic[T]):
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
         self._partial = PartialAnswer()
+        self._truncated: ChatResponse | None = None
+        self._truncated_by = ""
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
 
@@ -382,9 +383,10 @@ class Call(Generic[T]):
         assert error is not None
         self._log.report_retry(this.step)
         self._failure = services.client.pool.registry.redact(error, this.step.model)
+        self._keep_truncated(this, self._failure)
         failed = self._attempt_failure(this, self._failure)
         now_s = services.clock()
-        self._record_failure(failed, now_s)
+        services.health.record_failure(failed, self, now_s, self._counted)
         decision = self._policy.after_failure(failed, now_s, services.health.unavailable(now_s))
         self._number += 1
         return decision
@@ -407,6 +409,14 @@ class Call(Generic[T]):
             final_reason=final_reason,
         )
 
+    def _keep_truncated(self, this: AttemptState, failure: CallFailed) -> None:
+        """Keep the longest truncated text; the failure of the call has it."""
+        is_text = isinstance(failure, LengthTruncated) and failure.sub_cause == TRUNCATED_TEXT
+        if (response := this.response) is None or not is_text:
+            return
+        if self._truncated is None or len(response.text) >= len(self._truncated.text):
+            self._truncated, self._truncated_by = response, this.ready.request.model
+
     def _keep_delivered(self, this: AttemptState) -> str:
         """Keep what an interrupted attempt delivered, if it is to be continued; return why nothing else may follow."""
         is_shown = self._streams and (this.has_output or self._partial.is_begun)
@@ -416,18 +426,13 @@ class Call(Generic[T]):
                 deltas = [delta for batch in this.chunks for delta in batch]
                 visible = self._visible_text(this, is_resumed=self._partial.is_begun)
                 self._partial.add(this.ready.request.model, visible.feed(deltas))
+        elif is_shown and self._truncated is not None and this.response is self._truncated:
+            rest = self._truncated.text[len(self._partial.text) :]
+            self._partial.add(this.ready.request.model, [ChatDelta(rest, self._truncated.reasoning_content)])
         elif this.response is not None or not self._partial.is_begun:
             self._partial.clear()
             return "the answer was delivered, and cannot be replaced" if is_shown else ""
         return ""
-
-    def _record_failure(self, failed: AttemptFailure, now_s: float) -> None:
-        """Record a failure for all calls to the model."""
-        runtime, health, model = self.services.runtime, self.services.health, failed.attempt.model
-        if health.record_failure(failed, self, now_s, self._counted) and runtime.sinks:
-            provider, cause = ModelId.provider_of(model), failed.failure.failure_class
-            seconds = health.breaker.cooldown_s
-            runtime.emit(CooldownStarted(provider=provider, model=model, seconds=seconds, cause=cause))
 
     async def fail(self) -> CallResult[T]:
         """Raise the last failure with all attempts.
@@ -438,4 +443,8 @@ class Call(Generic[T]):
         services, deadline_s = self.services, self._policy.deadline_s
         left_s = None if deadline_s is None else deadline_s - services.clock()
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
-        raise self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
+        failure = self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
+        if self._truncated is not None:
+            partial = copy_response(self._truncated, attempts=failure.attempts)
+            failure = attrs.evolve(failure, partial=partial, partial_model=self._truncated_by)
+        raise failure

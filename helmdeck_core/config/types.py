@@ -182,11 +182,15 @@ class HistoryConfig:
         and a file in the user's data directory for the command line.
     :ivar keep_days: days until a record is deleted.
     :ivar secret: reference to the key of the sketches of requests; left out: a file in the user's data directory.
+    :ivar project: keeps the records of each caller apart from those of other projects in the same store; ``*`` shares them
+        with all projects. Left out: the folder of the configuration file for the default file of the command line, none for a
+        ``url``.
     """
 
     url: str | None = attrs.field(default=None, repr=_shown_url)
     keep_days: float = 30.0
     secret: SecretRef | None = None
+    project: str | None = None
 
     @property
     def is_off(self) -> bool:

@@ -32,7 +32,7 @@ from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import ConfigError, FailureClass, Mistake
 from helmdeck_core.hooks.contributions import Contributions
 from helmdeck_core.redaction import NOT_SHOWN, secret_in, shown_url
-from helmdeck_core.suggestions import did_you_mean
+from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 R = TypeVar("R")
 
@@ -254,8 +254,8 @@ class _Checker:
 
     def name(self, path: tuple[str, ...], value: str, allowed: Sequence[str], problem: str) -> None:
         if value not in allowed:
-            listed = ", ".join(allowed) or "none: no plugin contributes one"
-            self.add(path, problem + did_you_mean(value, allowed), value, listed)
+            names = nearest_names(value, allowed) or "none: no plugin contributes one"
+            self.add(path, problem + did_you_mean(value, allowed), value, names)
 
     def names(self, path: tuple[str, ...], values: Iterable[str], allowed: Sequence[str], problem: str) -> None:
         for value in values:
