@@ -10,6 +10,7 @@ from benchmarks.faults.upstream import ANSWER, Upstream
 from helmdeck_gateway import Gateway
 from helmdeck_testing import make_deck
 from tests.helmdeck_gateway.gateway_support import DIALECTS, events_of
+from tests.unknown_host_support import unknown_host as unknown_host
 
 LIMIT_S = 30.0
 
@@ -18,18 +19,18 @@ WAYS = [("chat", stream, case) for stream in (False, True) for case in CASES]
 WAYS += [(name, True, case) for name in ("messages", "responses") for case in FEW]
 
 
-def config(one, two, *, is_native=False, has_keys=False):
+def config(one, two, *, is_native=False, has_keys=False, case=CASES["none"]):
     """Default settings, and one fallback."""
     first = "vllm" if is_native else "primary"
     providers = {
-        first: {"kind": "vllm" if is_native else "openai", "base_url": one.base_url},
+        first: {"kind": "vllm" if is_native else "openai", "base_url": case.base_url(one.base_url)},
         "backup": {"kind": "openai", "base_url": two.base_url},
     }
     if has_keys:
         providers[first] |= {"api_keys": ["env:KEY_ONE", "env:KEY_TWO"], "routing": "in-order"}
     return {
         "providers": providers,
-        "fallback": {"": ["backup/m"]},
+        "fallback": {"": ["backup/m"]} if case.fallback else {},
         "events": {"sinks": ["gateway"]},
         "gateway": {"models": {"m": f"{first}/m"}},
     }
@@ -61,12 +62,13 @@ async def request(app, path, body, headers=()):
     return start["status"], headers, b"".join(part["body"] for part in parts)
 
 
+@pytest.mark.usefixtures("unknown_host")
 @pytest.mark.parametrize(("name", "stream", "case"), WAYS)
 def test_request_ends_completely_or_with_a_typed_error(virtual_time_with_sockets, monkeypatch, case, name, stream):
     case, dialect = CASES[case], DIALECTS[name]
     for variable, key in {"KEY_ONE": FIRST_KEY, "KEY_TWO": SECOND_KEY}.items():
         monkeypatch.setenv(variable, key)
-    body = {"model": "m", "stream": stream, **dialect.body("When is the tide?")}
+    body = {"model": "m", "stream": stream, **dialect.body("When is the tide?" + " " * case.size)}
     body.pop("max_tokens", None)
     if not stream:
         body.pop("stream_options")
@@ -74,11 +76,18 @@ def test_request_ends_completely_or_with_a_typed_error(virtual_time_with_sockets
     async def run():
         bad = {FIRST_KEY: case.key_fault} if case.key_fault else {}
         status = case.prefill_status or 200
-        async with Upstream(case.primary, prefill_status=status, key_faults=bad) as one, Upstream(case.fallback) as two:
+        async with (
+            Upstream(case.primary, prefill_status=status, key_faults=bad) as one,
+            Upstream(case.fallback or ("good",)) as two,
+        ):
             is_native = case.prefill_status is not None
-            settings = config(one, two, is_native=is_native, has_keys=bool(case.key_fault))
+            settings = config(one, two, is_native=is_native, has_keys=bool(case.key_fault), case=case)
             async with make_deck(config=settings) as deck:
-                outcome = await request(Gateway(deck).app, dialect.path, body)
+                app = Gateway(deck).app
+                for _ in range(case.asked):
+                    outcome = await request(app, dialect.path, body)
+            assert not case.is_home or not two.requests
+            assert one.first_pause_s >= case.least_s
             return outcome, len(one.requests) + len(two.requests)
 
     (status, headers, raw), count = asyncio.run(run())
