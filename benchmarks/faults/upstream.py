@@ -32,6 +32,8 @@ ANSWER = " ".join(
 """Every sentence is unique, so that lost and repeated text shows."""
 REPEATED_CHARS = 12
 """Characters that a continuation says once more."""
+TLS_HANDSHAKE = b"\x16"
+"""The first byte of a client that speaks HTTPS, which this server does not."""
 COMMENT_S = 1.0
 """Seconds between two comments of a stream that has nothing else."""
 READ_BYTES, READ_PAUSE_S = 65_536, 0.05
@@ -93,7 +95,10 @@ class Upstream:
 
     async def _answer_requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            head = await reader.readuntil(b"\r\n\r\n")
+            if (first := await reader.readexactly(1)) == TLS_HANDSHAKE:
+                writer.write(whole("", 400))
+                return
+            head = first + await reader.readuntil(b"\r\n\r\n")
             lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
             fault = self.faults[min(len(self.requests), len(self.faults) - 1)]
             size = int(lengths[0].partition(b":")[2]) if lengths else 0

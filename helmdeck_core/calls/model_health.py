@@ -74,7 +74,7 @@ class ModelHealth:
         model, rule = failed.attempt.model, rule_for(self.rules, failed.failure, failed.disposition)
         is_sent = failed.attempt.is_sent
         if rule is not None and rule.shares_wait and is_sent:
-            self.waits.start(model, failed.failure)
+            self.waits.start(model, failed.failure, now_s)
         self.leave(model, call, has_verdict=is_sent)
         if rule is None or not rule.counts_against_provider or not is_sent or model in counted:
             return

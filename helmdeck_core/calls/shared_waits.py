@@ -86,11 +86,11 @@ class SharedWaits:
         """Whether a call to a model may have to wait."""
         return model in self._waits
 
-    def start(self, model: str, failure: CallFailed) -> None:
+    def start(self, model: str, failure: CallFailed, now_s: float) -> None:
         """Start a wait, if the failure asks for one; the calls that wait for a verdict wait on."""
         if not failure.retry_after_s:
             return
-        now_s, seconds = self._clock(), min(failure.retry_after_s, self._max_wait_s)
+        seconds = min(failure.retry_after_s, self._max_wait_s)
         new = _Wait(now_s + seconds, now_s + failure.retry_after_s, seconds, type(failure))
         with self._lock:
             if len(self._waits) >= MAX_MODELS:
