@@ -21,6 +21,7 @@ STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {
     "429, Retry-After -1": (429, {"retry-after": "-1"}),
     "429, Retry-After NaN": (429, {"retry-after": "NaN"}),
     "429, Retry-After 1e400": (429, {"retry-after": "1e400"}),
+    "503, Retry-After 1": (503, {"retry-after": "1"}),
     "503, Retry-After 2": (503, {"retry-after": "2"}),
     "503, Retry-After 60": (503, {"retry-after": "60"}),
 }
