@@ -20,7 +20,7 @@ class Case(NamedTuple):
     :ivar prefill_status: status of the response to prefill, of a first model that is known to support it; ``None`` for others.
     :ivar key_fault: the first provider has two keys, the first of which has this fault; empty for one key.
     :ivar origin: scheme and host of the first model, where they differ from its server's.
-    :ivar asked: calls in a row; each has to be answered.
+    :ivar calls: calls in a row; each has to be answered.
     :ivar size: characters of the request beside its question.
     """
 
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     prefill_status: int | None = None
     key_fault: str = ""
     origin: str = ""
-    asked: int = 1
+    calls: int = 1
     size: int = 0
 
     def base_url(self, url: str) -> str:
@@ -82,7 +82,7 @@ CASES: Mapping[str, Case] = {
     "empty answer, once, without a fallback": Case(("empty answer", "good"), (), is_home=True),
     **{fault: Case((fault,), extra=0, is_home=True) for fault in HARMLESS if fault != "closed after the answer"},
     "slow upload": Case(("slow upload",), extra=0, is_home=True, size=4_000_000),
-    "closed after the answer": Case(("closed after the answer",), is_home=True, asked=2),
+    "closed after the answer": Case(("closed after the answer",), is_home=True, calls=2),
     "fallback breaks as well": Case(("reset",), ("reset", "good"), extra=3),
     "prefill rejected": Case(("reset", "good"), extra=2, prefill_status=400),
     "prefill accepted": Case(("reset", "good"), prefill_status=200),

@@ -182,7 +182,7 @@ async def outcome(
         start_s = time.monotonic()
         try:
             async with asyncio.timeout(LIMIT_S):
-                for _ in range(case.asked):
+                for _ in range(case.calls):
                     text = ""
                     async for part in ask(streams):
                         text += part

@@ -1,4 +1,4 @@
-"""Counts requests and retries while a provider is down for ten seconds and 64 callers go on calling it.
+"""Counts requests and retries while a provider is down for ten seconds under the calls of 64 callers.
 
 python -m benchmarks.retry_storm                                               # about two minutes
 python -m benchmarks.retry_storm --write docs/benchmarks/retry-storms.md

@@ -41,7 +41,7 @@ class ModelHealth:
             self.budget.count_call(step.model, now_s)
 
     async def enter(self, step: NextAttempt, call: object) -> float:
-        """Wait if the provider asked other calls for it; return the seconds.
+        """Wait for the ``Retry-After`` of other calls; return the seconds.
 
         :param call: must call ``leave``.
         :raises CallFailed: the wait is too long.

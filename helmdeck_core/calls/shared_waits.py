@@ -20,21 +20,21 @@ SPREAD_S = 1.0
 MAX_MODELS = 1_000
 """Models that are remembered; model ids come from callers."""
 WAITED = "shared_wait"
-"""Sub-cause of a call that was not sent because of the wait that another call was asked for."""
+"""Sub-cause where no request is sent because of the ``Retry-After`` of another call."""
 
 
 @attrs.define(eq=False)
 class _Wait:
     """A wait, and then the test of the model.
 
-    :ivar told_until_s: the end that the provider named; ``until_s`` is the same or earlier.
+    :ivar named_until_s: the end that the provider named; ``until_s`` is the same or earlier.
     :ivar kind: the failure class with which the provider asked for it.
     :ivar tester: the call that tests the model; ``None`` before.
     :ivar waiting: the calls that wait for the verdict.
     """
 
     until_s: float
-    told_until_s: float
+    named_until_s: float
     seconds: float
     kind: type[CallFailed]
     tester: object = None
@@ -100,7 +100,7 @@ class SharedWaits:
                 self._waits[model] = new
                 return
             if new.until_s > before.until_s:
-                before.until_s, before.told_until_s, before.seconds = new.until_s, new.told_until_s, seconds
+                before.until_s, before.named_until_s, before.seconds = new.until_s, new.named_until_s, seconds
             before.kind, before.tester = new.kind, None
             self._wake(before)
 
@@ -123,8 +123,8 @@ class SharedWaits:
             if wait is None:
                 pause_s, spread_s = self._jitter() * spread_s, 0.0
                 await self._sleep(pause_s)
-            elif wait.until_s > now_s and wait.told_until_s > limits.until_s:
-                raise _refusal(wait, model, wait.told_until_s - now_s)
+            elif wait.until_s > now_s and wait.named_until_s > limits.until_s:
+                raise _refusal(wait, model, wait.named_until_s - now_s)
             elif wait.until_s > now_s:
                 await self._sleep(wait.until_s - now_s)
                 spread_s = min(SPREAD_S, wait.seconds)
@@ -183,12 +183,12 @@ async def _in_time(verdict: asyncio.Future[None], seconds: float) -> bool:
 
 def _refusal(wait: _Wait, model: str, left_s: float | None) -> CallFailed:
     """The failure of a call that is not sent."""
-    what = "for a wait" if left_s is None else f"to wait {left_s:.1f} s more"
+    what = "and the test of the model is not over" if left_s is None else f"with {left_s:.1f} s left"
     return wait.kind(
-        "the provider asked for a wait before the next request",
+        "the provider requires a wait before the next request",
         model=model,
         provider=ModelId.provider_of(model),
         sub_cause=WAITED,
         retry_after_s=left_s,
-        detail=f"after another request it asked {what}; no request was sent",
+        detail=f"Retry-After of another call, {what}; no request was sent",
     )

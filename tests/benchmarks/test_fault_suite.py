@@ -66,7 +66,7 @@ def test_call_is_answered_completely_in_time_without_repetition(virtual_time_wit
                     with pytest.raises(CallFailed):
                         await ask(deck, model, streams)
                 else:
-                    for _ in range(case.asked):
+                    for _ in range(case.calls):
                         response, shown = await ask(deck, model, streams, case.size)
                         assert (response.text, shown, response.is_complete) == (ANSWER, ANSWER, True)
                     assert not case.is_home or not two.requests

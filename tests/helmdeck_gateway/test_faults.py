@@ -84,7 +84,7 @@ def test_request_ends_completely_or_with_a_typed_error(virtual_time_with_sockets
             settings = config(one, two, is_native=is_native, has_keys=bool(case.key_fault), case=case)
             async with make_deck(config=settings) as deck:
                 app = Gateway(deck).app
-                for _ in range(case.asked):
+                for _ in range(case.calls):
                     outcome = await request(app, dialect.path, body)
             assert not case.is_home or not two.requests
             assert one.first_pause_s >= case.least_s
@@ -165,7 +165,7 @@ def test_whole_response_ends_before_the_timeout_of_the_client(virtual_time_with_
         ("429, Retry-After 1.5 s", {"retry-after": "2", "retry-after-ms": "1500", "x-should-retry": "true"}),
     ],
 )
-def test_error_tells_clients_when_to_ask_again(virtual_time_with_sockets, fault, headers):
+def test_error_has_the_time_of_the_next_request(virtual_time_with_sockets, fault, headers):
     async def run():
         async with Upstream([fault]) as one:
             settings = {
