@@ -53,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     deck = make_deck(arguments)
     options: AskOptions = {"system": arguments.system, "images": arguments.image, "model": arguments.model}
     model = arguments.model or deck.runtime.config.model
+    if arguments.model is None:
+        _require_model(deck, arguments)
     try:
         if schema is None and not arguments.json and (arguments.partial or _is_terminal()):
             return _stream(deck, request, options)
@@ -75,6 +77,19 @@ def run(arguments: argparse.Namespace) -> int:
         return ExitCode.OK
     note(f"helmdeck: the answer is incomplete: {answer.incomplete.value}")
     return ExitCode[answer.incomplete.name]
+
+
+def _require_model(deck: Helmdeck, arguments: argparse.Namespace) -> None:
+    """Check that a model is configured; without one, look for the models of this machine.
+
+    :raises UsageError: none is, with what was found.
+    """
+    from helmdeck_cli.setup.available_models import find_models
+    from helmdeck_cli.setup.no_model import names_no_model, no_model_text
+
+    if names_no_model(deck):
+        available = wait_for(deck, "looking for models on this machine", lambda _: find_models(deck))
+        raise UsageError(no_model_text(deck, available, " ".join(arguments.request)))
 
 
 def _is_terminal() -> bool:
