@@ -256,6 +256,7 @@ class Helmdeck(Inspection):
         model: str | None = None,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
@@ -264,10 +265,12 @@ class Helmdeck(Inspection):
         Fallbacks apply until a chunk was visible; no chunk is repeated. Closing the iterator closes the connection. Parameters
         are those of ``acomplete``.
 
+        :param within_budget: raise ``ContextWindowExceeded`` for a request that exceeds the input limit of a model's budget, as
+            ``ask`` does, instead of leaving that to the provider.
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
         options: Any = {"allows_empty": allows_empty, "allows_truncated": allows_truncated}
-        options |= {"caller": caller, "limits": limits}
+        options |= {"within_budget": within_budget, "caller": caller, "limits": limits}
         return one_by_one(self.astream_batches(make_request(self.runtime, request, {"model": model}), **options))
 
     def astream_batches(
@@ -276,12 +279,18 @@ class Helmdeck(Inspection):
         *,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Like ``astream``, with the chunks that arrived together in one sequence."""
         batches = self._engine.stream(
-            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+            request,
+            allows_empty=allows_empty,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
+            caller=caller,
+            limits=limits,
         )
         return stoppable(self._calls, batches)
 
@@ -307,13 +316,19 @@ class Helmdeck(Inspection):
         model: str | None = None,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> Generator[ChatDelta | ChatResponse, None, None]:
         """``astream`` as a blocking call."""
         request = make_request(self.runtime, request, {"model": model})
         batches = self._engine.stream(
-            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+            request,
+            allows_empty=allows_empty,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
+            caller=caller,
+            limits=limits,
         )
         with contextlib.closing(self._portal.iterate(batches)) as items:
             for batch in items:
