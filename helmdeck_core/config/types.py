@@ -69,11 +69,13 @@ class PluginsConfig:
     :ivar disable: names of plugins that are not loaded, built-ins included.
     :ivar first: names of plugins that take precedence over all others, highest precedence first.
     :ivar autoload: whether installed plugins are loaded.
+    :ivar files: paths of plugins that are single files, relative to the folder of the configuration file.
     """
 
     disable: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     autoload: bool = True
+    files: tuple[str, ...] = ()
 
 
 CATALOG_SUFFIXES = (".json", ".toml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack, overload
@@ -28,8 +29,9 @@ from helmdeck_core.domain.providers import ModelInfo
 from helmdeck_core.domain.questions import Answer
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
-from helmdeck_core.errors import CallFailed
+from helmdeck_core.errors import CallFailed, PluginError
 from helmdeck_core.hooks.manager import load_plugins
+from helmdeck_core.hooks.plugin_files import PluginFileWarning
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
 from helmdeck_core.resolve.runtime import Runtime, resolve_runtime
@@ -256,6 +258,7 @@ class Helmdeck(Inspection):
         model: str | None = None,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
@@ -264,10 +267,12 @@ class Helmdeck(Inspection):
         Fallbacks apply until a chunk was visible; no chunk is repeated. Closing the iterator closes the connection. Parameters
         are those of ``acomplete``.
 
+        :param within_budget: raise ``ContextWindowExceeded`` for a request that exceeds the input limit of a model's budget, as
+            ``ask`` does, instead of leaving that to the provider.
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
         options: Any = {"allows_empty": allows_empty, "allows_truncated": allows_truncated}
-        options |= {"caller": caller, "limits": limits}
+        options |= {"within_budget": within_budget, "caller": caller, "limits": limits}
         return one_by_one(self.astream_batches(make_request(self.runtime, request, {"model": model}), **options))
 
     def astream_batches(
@@ -276,12 +281,18 @@ class Helmdeck(Inspection):
         *,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Like ``astream``, with the chunks that arrived together in one sequence."""
         batches = self._engine.stream(
-            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+            request,
+            allows_empty=allows_empty,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
+            caller=caller,
+            limits=limits,
         )
         return stoppable(self._calls, batches)
 
@@ -307,13 +318,19 @@ class Helmdeck(Inspection):
         model: str | None = None,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> Generator[ChatDelta | ChatResponse, None, None]:
         """``astream`` as a blocking call."""
         request = make_request(self.runtime, request, {"model": model})
         batches = self._engine.stream(
-            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+            request,
+            allows_empty=allows_empty,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
+            caller=caller,
+            limits=limits,
         )
         with contextlib.closing(self._portal.iterate(batches)) as items:
             for batch in items:
@@ -386,7 +403,15 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     :raises PluginError: a plugin cannot be loaded, raised, or conflicts with another.
     """
     wanted = loaded.config.plugins
-    found = load_plugins(extra=plugins, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
+    found = load_plugins(
+        extra=plugins, files=wanted.files, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload
+    )
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
-    return resolve_runtime(found, loaded, clients)
+    errors: list[PluginError] = []
+    runtime = resolve_runtime(found, loaded, clients, errors=errors if wanted.files else None)
+    for error in errors:
+        if not found.is_file(error.plugin):
+            raise error
+        warnings.warn(str(error), PluginFileWarning, stacklevel=3)
+    return runtime

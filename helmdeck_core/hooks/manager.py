@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -18,9 +20,13 @@ import pluggy
 from helmdeck_core import hookspecs
 from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadError
 from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
+from helmdeck_core.hooks.plugin_files import PluginFileWarning, line_in, load_file, plugin_name
 from helmdeck_core.suggestions import did_you_mean
 
 GROUP = "helmdeck"
+FILE = "file"
+"""The source of plugins that are single files."""
+
 PREFIX = "helmdeck_"
 HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
 
@@ -29,7 +35,7 @@ HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.s
 class PluginInfo:
     """A plugin that is loaded, blocked, or cannot be loaded.
 
-    :ivar source: ``built-in``, ``entry point`` or ``argument``.
+    :ivar source: ``built-in``, ``entry point``, ``file`` or ``argument``.
     :ivar target: the import target.
     :ivar distribution: name and version of the installed distribution, where there is one.
     :ivar hooks: the hooks that it implements.
@@ -65,6 +71,10 @@ class Plugins:
         """All names, including blocked plugins and, without autoload, installed ones."""
         loaded = [info.name for info in self.infos]
         return tuple(dict.fromkeys([*loaded, *(candidate.name for candidate in _entry_points())]))
+
+    def is_file(self, name: str) -> bool:
+        """Whether a plugin is a single file, which the deck works without if it is broken."""
+        return any(info.name == name and info.source == FILE for info in self.infos)
 
     def is_builtin(self, name: str) -> bool:
         """Whether a plugin ships with the project."""
@@ -109,15 +119,17 @@ class _Candidate:
 def load_plugins(
     *,
     extra: Mapping[str, object] | None = None,
+    files: Sequence[str | Path] = (),
     disable: Sequence[str] = (),
     first: Sequence[str] = (),
     autoload: bool = True,
     commands_only: bool = False,
     errors: list[PluginError] | None = None,
 ) -> Plugins:
-    """Load the built-ins, then the installed plugins by name, then ``extra``.
+    """Load the built-ins, then the installed plugins by name, then files, then ``extra``.
 
     :param extra: plugin objects by name, for tests and applications.
+    :param files: paths of plugins that are single files. One that cannot be loaded is a ``PluginFileWarning``.
     :param disable: names that are not loaded; unknown names are ignored.
     :param first: names that take precedence over all others, highest precedence first.
     :param autoload: whether entry points are loaded.
@@ -127,7 +139,7 @@ def load_plugins(
     :raises PluginConflictError: two plugins have one name.
     """
     installed = _entry_points() if autoload else []
-    candidates = [*_builtins(commands_only), *_arranged([*installed, *_extras(extra or {})], first)]
+    candidates = [*_builtins(commands_only), *_arranged([*installed, *_files(files), *_extras(extra or {})], first)]
     blocked = set(disable)
     pm = _PluginManager(GROUP)
     for module in hookspecs.MODULES:
@@ -143,9 +155,12 @@ def load_plugins(
                 raise conflict
             infos.append(_register(pm, c))
         except PluginError as exc:
-            if errors is None:
+            if errors is not None:
+                errors.append(exc)
+            elif c.source == FILE:
+                warnings.warn(str(exc), PluginFileWarning, stacklevel=2)
+            else:
                 raise
-            errors.append(exc)
             infos.append(PluginInfo(c.name, c.source, c.target, c.distribution, error=str(exc)))
     return Plugins(pm, tuple(infos))
 
@@ -168,6 +183,14 @@ def _entry_points() -> list[_Candidate]:
         found.append(_Candidate(point.name, "entry point", point.value, point.load, dist))
     # A distribution may be on the path twice: a checkout and its installed copy.
     return list({(c.name, c.target, c.distribution): c for c in reversed(found)}.values())[::-1]
+
+
+def _files(paths: Sequence[str | Path]) -> list[_Candidate]:
+    files = [Path(path).expanduser() for path in paths]
+    return [
+        _Candidate(plugin_name(path), FILE, str(path), lambda path=path: load_file(path))
+        for path in dict.fromkeys(files)
+    ]
 
 
 def _extras(extra: Mapping[str, object]) -> list[_Candidate]:
@@ -217,7 +240,9 @@ def _register(pm: _PluginManager, c: _Candidate) -> PluginInfo:
     except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
         if pm.has_plugin(c.name):
             pm.unregister(name=c.name)
-        raise PluginLoadError(c.name, c.target, f"{type(exc).__name__}: {exc}", c.distribution) from exc
+        line = line_in(Path(c.target), exc) if c.source == FILE else None
+        where = f" (line {line})" if line is not None and not isinstance(exc, SyntaxError) else ""
+        raise PluginLoadError(c.name, c.target, f"{type(exc).__name__}: {exc}{where}", c.distribution) from exc
     return PluginInfo(c.name, c.source, c.target, c.distribution, tuple(sorted(pm.parsed)))
 
 
