@@ -159,7 +159,12 @@ def _output(stage: Stage, write: Callable[[Any, Path], Any]) -> Verdict:
     size = sum(path.stat().st_size for path in files)
     is_copied = any(path.read_bytes()[:6] == b"secret" for path in files if path.stat().st_size < 100)
     text = f"{found}; {len(files)} files of {size / 1e6:.0f} MB"
-    if (folder / "secret.txt").read_text(encoding="utf-8") != "secret" or is_copied or size > 100_000_000 or len(files) > 100:
+    if (
+        (folder / "secret.txt").read_text(encoding="utf-8") != "secret"
+        or is_copied
+        or size > 100_000_000
+        or len(files) > 100
+    ):
         return broken(text)
     return held(text)
 
@@ -235,9 +240,15 @@ def fetched(name: str, arguments: dict[str, Any], *, plugins: tuple[Any, ...] = 
 def _fetch(stage: Stage, host: str) -> Verdict:
     at = stage.use(private)
     before = len(at.requests)
-    found = fetched("http.fetch", {"url": f"http://{host}:{at.port}/"} if "#" not in host else {"url": f"http://{host}"}, timeout_s=3.0)
+    found = fetched(
+        "http.fetch",
+        {"url": f"http://{host}:{at.port}/"} if "#" not in host else {"url": f"http://{host}"},
+        timeout_s=3.0,
+    )
     reached = len(at.requests) - before
-    return broken(f"{found[:80]}, {reached} requests") if reached or "internal" in found else held(f"{found}; no request")
+    return (
+        broken(f"{found[:80]}, {reached} requests") if reached or "internal" in found else held(f"{found}; no request")
+    )
 
 
 @SUITE.each({f"http.fetch of {url.partition(':')[0]}:": url for url in (
@@ -263,7 +274,9 @@ def _ground(stage: Stage, host: str) -> Verdict:
     except Exception as exc:
         found = f"{type(exc).__name__}"
     reached = len(at.requests) - before
-    return broken(f"{found[:80]}, {reached} requests") if reached or "internal" in found else held(f"{found}; no request")
+    return (
+        broken(f"{found[:80]}, {reached} requests") if reached or "internal" in found else held(f"{found}; no request")
+    )
 
 
 async def _first(module: Any, url: str) -> str:
@@ -311,7 +324,11 @@ def _redirect(stage: Stage, target: str) -> Verdict:
     before = len(at.requests)
     found = fetched("http.fetch", {"url": f"http://127.0.0.1:{at.port}/redirect"}, allow=["127.0.0.1"], timeout_s=3.0)
     reached = len(at.requests) - before - 1
-    return broken(f"{found[:80]}, {reached} requests") if reached or "internal" in found else held(f"{found}; not followed")
+    return (
+        broken(f"{found[:80]}, {reached} requests")
+        if reached or "internal" in found
+        else held(f"{found}; not followed")
+    )
 
 
 def _endless(handler: Any) -> None:
@@ -359,7 +376,9 @@ BODIES: dict[str, Callable[[Any], None]] = {
 }
 
 
-@SUITE.each({f"a page {name}": page for name, page in BODIES.items()}, reference="CWE-407; CWE-409; CWE-400", deadline_s=30)
+@SUITE.each(
+    {f"a page {name}": page for name, page in BODIES.items()}, reference="CWE-407; CWE-409; CWE-400", deadline_s=30
+)
 def _body(stage: Stage, page: Callable[[Any], None]) -> Verdict:
     at = stage.use(private)
     at.pages["/body"] = page
@@ -375,7 +394,10 @@ def _body(stage: Stage, page: Callable[[Any], None]) -> Verdict:
         async with make_deck(config=config) as deck:
             ticking = asyncio.create_task(tick())
             try:
-                return str(len(str(await deck.arun("http.fetch", {"url": f"http://127.0.0.1:{at.port}/body"})))) + " characters"
+                return (
+                    str(len(str(await deck.arun("http.fetch", {"url": f"http://127.0.0.1:{at.port}/body"}))))
+                    + " characters"
+                )
             except PackError as exc:
                 return exc.code.value
             finally:

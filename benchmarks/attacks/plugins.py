@@ -109,7 +109,11 @@ def _plugin(stage: Stage, row: Row) -> Verdict:
     is_named = row.name in errors and "plugin" in errors
     text = f"exit code {run.returncode} in {seconds:.1f} s, {steps} steps planned, the plugin is {'' if is_named else 'not '}named"
     if steps < 2 or run.returncode or (not row.is_loaded and not is_named):
-        return degraded(f"{text}; plugins are trusted code") if name in BY_DESIGN else broken(f"{text}: {' '.join(errors.split())[:200]}")
+        return (
+            degraded(f"{text}; plugins are trusted code")
+            if name in BY_DESIGN
+            else broken(f"{text}: {' '.join(errors.split())[:200]}")
+        )
     return held(text)
 
 
@@ -187,5 +191,3 @@ def helmdeck_event_sinks():
         return broken(f"exit code {run.returncode}: {run.stderr[-200:]!r}")
     text = f"exit code {run.returncode}, {steps} steps planned in {seconds:.1f} s"
     return held(text) if steps >= 2 and not run.returncode else broken(text)
-
-

@@ -67,7 +67,10 @@ def bench(stage: Stage, mode: str, sources: tuple[str, ...] = ()) -> Iterator[Be
     """Open a deck over both servers."""
     folder = stage.new_folder()
     limits = {"start_timeout_s": START_S, "call_timeout_s": CALL_S}
-    servers = {"evil": {**server(mode, folder / "evil"), **limits}, "good": {**server("good", folder / "good"), **limits}}
+    servers = {
+        "evil": {**server(mode, folder / "evil"), **limits},
+        "good": {**server("good", folder / "good"), **limits},
+    }
     os.environ["PLANTED"] = SECRET
     start_s = time.monotonic()
     config = {"model": "local/lexical", "catalog": {"sources": list(sources), "mcp": servers}}
@@ -132,7 +135,10 @@ CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "a result without end": ("endless_line", ("result_too_large", "timeout", "connection_lost")),
     "no result": ("silent", ("timeout",)),
     "a crash during a call": ("crash", ("connection_lost",)),
-    "a result 100,000 deep": ("deep_result", ("invalid_result", "protocol_error", "timeout", "tool_error", "connection_lost")),
+    "a result 100,000 deep": (
+        "deep_result",
+        ("invalid_result", "protocol_error", "timeout", "tool_error", "connection_lost"),
+    ),
     "results with other ids": ("wrong_ids", ('{"a": 1}',)),
     "a second result for one call": ("twice", ('{"a": 1}',)),
     "100,000 notifications": ("flood_notifications", ('{"a": 1}', "timeout")),
@@ -162,7 +168,9 @@ def _call(stage: Stage, row: tuple[str, tuple[str, ...]]) -> Verdict:
 def _names(stage: Stage) -> Verdict:
     with bench(stage, "built_ins", ("example", "packs")) as at:
         evil = [entry.id for entry in at.deck.catalog.entries if entry.source == "mcp.evil"]
-        own = [entry for entry in at.deck.catalog.entries if entry.id in ("blog.draft", "http.fetch", "fs.write", "plan")]
+        own = [
+            entry for entry in at.deck.catalog.entries if entry.id in ("blog.draft", "http.fetch", "fs.write", "plan")
+        ]
         taken = [entry.id for entry in own if entry.source == "mcp.evil"]
         at.deck.run("image.generate", {"prompt": "x"})
         calls = at.marks.exists()
@@ -184,7 +192,11 @@ def _twins(stage: Stage) -> Verdict:
 @SUITE.case("terminal sequences and line breaks in names and descriptions", reference="CWE-150")
 def _terminal(stage: Stage) -> Verdict:
     with bench(stage, "terminal") as at:
-        text = json.dumps([dict(entry.data) for entry in at.deck.catalog.entries if entry.source == "mcp.evil"], default=str, ensure_ascii=False)
+        text = json.dumps(
+            [dict(entry.data) for entry in at.deck.catalog.entries if entry.source == "mcp.evil"],
+            default=str,
+            ensure_ascii=False,
+        )
     bad = [repr(each) for each in ("\x1b", "\u202e", "\\u001b", "\\r") if each in text]
     return broken(f"the catalog has {bad}") if bad else held("removed from the catalog")
 
@@ -194,7 +206,9 @@ def _finding(stage: Stage) -> Verdict:
     folder = stage.new_folder()
     table = server("injected", folder / "evil")
     arguments = ", ".join(json.dumps(each) for each in table["args"])
-    (folder / "helmdeck.toml").write_text(f"[catalog.mcp.evil]\ncommand = {json.dumps(table['command'])}\nargs = [{arguments}]\n", encoding="utf-8")
+    (folder / "helmdeck.toml").write_text(
+        f"[catalog.mcp.evil]\ncommand = {json.dumps(table['command'])}\nargs = [{arguments}]\n", encoding="utf-8"
+    )
     found = {}
     for words in (("catalog", "check"), ("doctor", "--offline")):
         run = cli(folder, *words)
@@ -208,7 +222,11 @@ def _followed(stage: Stage) -> Verdict:
     with bench(stage, "injected", ("packs",)) as at:
         plan = at.deck.plan("add the numbers 1 and 2")
         steps = [step.tool for step in plan.steps]
-    return broken(f"planned {steps}") if {*steps} - {"evil__echo"} else held(f"planned {steps}; fs.write is not among them")
+    return (
+        broken(f"planned {steps}")
+        if {*steps} - {"evil__echo"}
+        else held(f"planned {steps}; fs.write is not among them")
+    )
 
 
 @SUITE.case("a server reads the environment", reference="OWASP LLM02:2025; CWE-526")
@@ -216,7 +234,11 @@ def _environment(stage: Stage) -> Verdict:
     with bench(stage, "environment") as at:
         found, _ = outcome(at)
     names = sorted(json.loads(found)) if found.startswith("{") else []
-    return broken(f"it sees the variable PLANTED: {names}") if SECRET in found or not names else held(f"it sees {', '.join(names)}")
+    return (
+        broken(f"it sees the variable PLANTED: {names}")
+        if SECRET in found or not names
+        else held(f"it sees {', '.join(names)}")
+    )
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
@@ -228,7 +250,9 @@ def _is_running(pid: int) -> bool:
     return False
 
 
-@SUITE.each({"a server that ignores SIGTERM": "stubborn", "a server that has forked": "grandchild"}, reference="CWE-404")
+@SUITE.each(
+    {"a server that ignores SIGTERM": "stubborn", "a server that has forked": "grandchild"}, reference="CWE-404"
+)
 def _left(stage: Stage, mode: str) -> Verdict:
     def running() -> list[int]:
         pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
@@ -287,7 +311,11 @@ CLIENTS: dict[str, Callable[[], bytes]] = {
 }  # fmt: skip
 
 
-@SUITE.each({f"a client that sends {name}": make for name, make in CLIENTS.items()}, reference="OWASP MCP; CWE-400", deadline_s=60)
+@SUITE.each(
+    {f"a client that sends {name}": make for name, make in CLIENTS.items()},
+    reference="OWASP MCP; CWE-400",
+    deadline_s=60,
+)
 def _client(stage: Stage, make: Callable[[], bytes]) -> Verdict:
     folder = stage.new_folder()
     initialized = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode() + b"\n"
