@@ -69,11 +69,17 @@ class PluginsConfig:
     :ivar disable: names of plugins that are not loaded, built-ins included.
     :ivar first: names of plugins that take precedence over all others, highest precedence first.
     :ivar autoload: whether installed plugins are loaded.
+    :ivar files: paths of plugins that are single files, relative to the folder of the configuration file.
+    :ivar required: names of installed plugins and files that are not left out if they cannot be loaded or fail: the start fails instead.
+    :ivar load_timeout_s: seconds for the import of an installed plugin or file, and for each of its hooks at the start.
     """
 
     disable: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     autoload: bool = True
+    files: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    load_timeout_s: float = 15.0
 
 
 CATALOG_SUFFIXES = (".json", ".toml")
