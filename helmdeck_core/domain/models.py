@@ -10,6 +10,9 @@ import attrs
 
 from helmdeck_core.errors import InvalidRequest
 
+CHOSEN_BY_MODEL = "model"
+"""``Budget.chooser`` of a model that chooses tools itself."""
+
 KEPT_IDS = 1_024
 """Size of the caches of parsed model ids; bounded, since ids come from callers."""
 
@@ -82,6 +85,9 @@ class Budget:
     :ivar prompt_variant: name of the prompt variant; ``None`` is the tier's default.
     :ivar first_token_timeout_s: seconds until the first token, and between two tokens of a text; ``None`` is the provider's
         or the tier's limit.
+    :ivar chooser: what chooses the tool of a single step: ``model``, the model itself, or the name of a chooser, such as
+        ``ranker`` for a model that is worth its time for text, but not for choosing.
+    :ivar supports_logprobs: the server returns the log-probabilities of tokens; ``None`` is unknown.
     :ivar evidence: the source of the figures.
     """
 
@@ -102,6 +108,8 @@ class Budget:
     cached_input_cost_usd_per_mtok: float | None = None
     prompt_variant: str | None = None
     first_token_timeout_s: float | None = None
+    chooser: str = CHOSEN_BY_MODEL
+    supports_logprobs: bool | None = None
     evidence: str = ""
 
     @property
