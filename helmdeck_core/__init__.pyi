@@ -47,6 +47,7 @@ from helmdeck_core.domain.chat import ChatRequest as ChatRequest
 from helmdeck_core.domain.chat import ChatResponse as ChatResponse
 from helmdeck_core.domain.chat import Disposition as Disposition
 from helmdeck_core.domain.chat import ImagePart as ImagePart
+from helmdeck_core.domain.chat import Likelihood as Likelihood
 from helmdeck_core.domain.chat import Message as Message
 from helmdeck_core.domain.chat import Role as Role
 from helmdeck_core.domain.chat import StopReason as StopReason
@@ -58,6 +59,9 @@ from helmdeck_core.domain.chat import ToolDefinition as ToolDefinition
 from helmdeck_core.domain.chat_input import ChatInput as ChatInput
 from helmdeck_core.domain.chat_input import ChatInputReader as ChatInputReader
 from helmdeck_core.domain.chat_input import ImageInput as ImageInput
+from helmdeck_core.domain.choosing import Choice as Choice
+from helmdeck_core.domain.choosing import ChoiceTask as ChoiceTask
+from helmdeck_core.domain.choosing import Chooser as Chooser
 from helmdeck_core.domain.commands import Command as Command
 from helmdeck_core.domain.constraints import Constraint as Constraint
 from helmdeck_core.domain.constraints import ResponseFormat as ResponseFormat

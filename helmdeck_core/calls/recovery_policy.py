@@ -92,6 +92,7 @@ class NextAttempt:
     :ivar until_s: when the attempt must be over, on the driver's clock; ``None`` for never.
     :ivar left_usd: US dollars that the call may still spend; ``None`` for no limit.
     :ivar notes: what else to report, such as models that were passed over.
+    :ivar is_last: whether no other model of the chain is left.
     """
 
     model: str
@@ -100,6 +101,7 @@ class NextAttempt:
     until_s: float | None = None
     left_usd: float | None = None
     notes: tuple[str, ...] = ()
+    is_last: bool = True
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -359,6 +361,7 @@ class RecoveryPolicy:
             until_s=until_s,
             left_usd=self.left_usd,
             notes=notes,
+            is_last=self._index + 1 >= len(self._chain),
         )
 
     def _left_s(self, now_s: float) -> float | None:
