@@ -1,7 +1,7 @@
 """Log-probabilities of given texts under a Llama-shaped GGUF model, computed in numpy.
 
-llama-server returns no log-probabilities of a prompt. It can be made to write a given text by a grammar, which takes half a second a token;
-here the keys and values of a tool's description are computed once and shared by all requests.
+A llama.cpp server gives the same figures through a grammar; here the keys and values of a tool's description are computed once and shared
+by all requests, which makes hundreds of requests affordable.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GgufModel:
         self.tokens = 0
 
     def likelihoods(self, prefixes: Sequence[str], texts: Sequence[str]) -> list[float]:
-        """Return the mean log-probability of a token of each text after its prefix."""
+        """Return the log-probability of each text after its prefix."""
         segments = [self._tokenize(text) for text in texts]
         prepared = [self._prepared(prefix) for prefix in prefixes]
         hidden = self._forward(segments, [(cache, length) for cache, length, _ in prepared])
@@ -54,7 +54,7 @@ class GgufModel:
             logits = np.concatenate([last, states[:-1]]) @ self._weights.get("output", self._weights["token_embd"]).T
             highest = logits.max(axis=1)
             totals = highest + np.log(np.exp(logits - highest[:, None]).sum(axis=1))
-            found.append(float((logits[np.arange(len(tokens)), tokens] - totals).mean()))
+            found.append(float((logits[np.arange(len(tokens)), tokens] - totals).sum()))
         return found
 
     def _prepared(self, prefix: str) -> tuple[Cache, int, Array]:

@@ -69,7 +69,7 @@ class Server:
         return tokens
 
     def likelihoods(self, prompts: Sequence[str], texts: Sequence[str]) -> list[float]:
-        """The mean log-probability of a token of each text after its prompt."""
+        """The log-probability of each text after its prompt."""
         assert self.gguf is not None
         if self._model is None:
             self._model = GgufModel(self.gguf, self.tokenize)

@@ -12,11 +12,12 @@ import attrs
 from helmdeck_core.calls.operation import SideAttempts
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.context.composer import Composer
+from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.choosing import Choice, ChoiceTask, Chooser
 from helmdeck_core.domain.models import CHOSEN_BY_MODEL, Budget
 from helmdeck_core.domain.questions import Question
-from helmdeck_core.errors import Attempt, CallFailed, InvalidRequest, TransientUnknown
+from helmdeck_core.errors import Attempt, CallFailed, HelmdeckError, InvalidRequest, TransientUnknown
 
 CHOICE_PURPOSE = "choice"
 """The purpose of a request that a chooser sends."""
@@ -69,13 +70,16 @@ class ChoiceCalls:
             send=functools.partial(self._send, budget, record),
             done=question.done,
         )
+        failure: HelmdeckError
         with contribution.faults(f"chooser {budget.chooser!r}: "):
-            choice = await contribution.value.choose(task)
-            if not isinstance(choice, Choice):
-                raise TypeError(f"not a Choice: returned {type(choice).__name__}")
-            if choice.entry_id and library.catalog.get(choice.entry_id) is None:
-                raise ValueError(f"chose {choice.entry_id!r}, which is not in the catalog")
-        return attrs.evolve(choice, chooser=budget.chooser)
+            try:
+                choice = await contribution.value.choose(task)
+            except HelmdeckError as exc:  # of the model or its provider, not of the chooser
+                failure = exc
+            else:
+                _check(choice, library.catalog)
+                return attrs.evolve(choice, chooser=budget.chooser)
+        raise failure
 
     async def _send(self, budget: Budget, record: SideAttempts, request: ChatRequest) -> ChatResponse:
         """Send one request to the model; its attempt counts as one of the call."""
@@ -107,6 +111,13 @@ class ChoiceCalls:
             ]
         )
         return response
+
+
+def _check(choice: object, catalog: Catalog) -> None:
+    if not isinstance(choice, Choice):
+        raise TypeError(f"not a Choice: returned {type(choice).__name__}")
+    if choice.entry_id and catalog.get(choice.entry_id) is None:
+        raise ValueError(f"chose {choice.entry_id!r}, which is not in the catalog")
 
 
 def unsure(choice: Choice, budget: Budget) -> CallFailed:

@@ -31,8 +31,8 @@ class Weights:
     sure: float = 0.5
 
 
-RANKER_ALONE: Final = Weights(rank=3.2, none=-1.2)
-"""Weights of the ranker alone."""
+RANKER_ALONE: Final = Weights(rank=3.45, none=-1.46)
+"""Weights of the ranker alone, for eight candidates."""
 
 
 def probabilities(listed: Sequence[Candidate], said: Sequence[float] | None, weights: Weights) -> Mapping[str, float]:

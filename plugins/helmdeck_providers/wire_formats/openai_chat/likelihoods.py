@@ -1,22 +1,24 @@
 """How likely a model is to write a text: requests to OpenAI's older endpoint for completions, which local servers extend.
 
-llama.cpp returns log-probabilities of generated tokens only, so a grammar allows nothing but the text. vLLM and the server of
-llama.cpp's Python bindings return those of the prompt.
+llama.cpp returns log-probabilities of generated tokens only, so a grammar allows nothing but the tokens of the text, which the
+server is asked for first: a grammar of characters would let the model spell the text in other tokens, which are less likely by
+amounts that say nothing about the text. vLLM returns the log-probabilities of the prompt.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import attrs
+import msgspec
 
-from helmdeck_core import ChatDelta, ChatRequest, ChatResponse, Likelihood, ModelId
+from helmdeck_core import ChatDelta, ChatRequest, ChatResponse, InvalidRequest, Likelihood, ModelId
 from helmdeck_providers.http.bodies import rows, table
 from helmdeck_providers.http.rendering import Rendered, encode_payload
 from helmdeck_providers.http.response_reader import ReaderContext
+from helmdeck_providers.http.wire_format import Preliminary
 from helmdeck_providers.wire_formats.openai_chat.response import ChatAnswer
 
 PATH = "/completions"
@@ -29,13 +31,37 @@ def render_likelihood(request: ChatRequest, likelihood: Likelihood, mode: str) -
     """
     payload: dict[str, Any] = {"model": ModelId.parse(request.model).name, "temperature": 0}
     if mode == "grammar":
-        # A token has at least one byte.
-        payload |= {"prompt": list(likelihood.prompts), "max_tokens": len(likelihood.text.encode()) + 1}
-        payload |= {"grammar": f"root ::= {json.dumps(likelihood.text, ensure_ascii=False)}", "logprobs": 1}
+        # A token has at least one byte. ``with_tokens`` has added the grammar.
+        payload |= {"prompt": list(likelihood.prompts), "max_tokens": len(likelihood.text.encode()) + 1, "logprobs": 1}
     else:
         payload |= {"prompt": [f"{prompt}{likelihood.text}" for prompt in likelihood.prompts], "max_tokens": 1}
         payload |= {"echo": True, "logprobs": 1}
     return Rendered(encode_payload(payload, request.extra), (), request.max_tokens, "")
+
+
+def _tokenize_body(request: ChatRequest) -> bytes | None:
+    return None if request.likelihood is None else msgspec.json.encode({"content": request.likelihood.text})
+
+
+def with_tokens(request: ChatRequest, answer: object) -> ChatRequest:
+    """Return the request with a grammar that allows nothing but the tokens of its text.
+
+    :raises InvalidRequest: the server returned no tokens.
+    """
+    tokens = table(answer).get("tokens")
+    if not (isinstance(tokens, list) and tokens and all(isinstance(each, int) for each in tokens)):
+        raise InvalidRequest(
+            "the server returned no tokens of a text",
+            sub_cause="likelihood_unsupported",
+            detail="set the option likelihoods to none if the server is not llama.cpp's",
+        )
+    grammar = f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}"
+    return attrs.evolve(request, extra={**request.extra, "grammar": grammar})
+
+
+# The path is that of the server, not of its API of OpenAI's form.
+TOKENS = Preliminary(path="/../tokenize", body=_tokenize_body, apply=with_tokens)
+"""Asks llama.cpp for the tokens of a text."""
 
 
 class LikelihoodAnswer(ChatAnswer):
@@ -65,7 +91,8 @@ class LikelihoodAnswer(ChatAnswer):
         """The log-probability of the text of one choice; ``None`` if the choice has another text."""
         tokens = _tokens(table(choice.get("logprobs")))
         if self._mode == "grammar":
-            return sum(value for _, value in tokens if value is not None) if tokens else None
+            # The token after the text is that of the end.
+            return sum(value for token, value in tokens if token and value is not None) if tokens else None
         prompt, text = self._likelihood.prompts[place], self._likelihood.text
         if not tokens or place >= len(self._likelihood.prompts):
             return None

@@ -7,7 +7,7 @@ from helmdeck_providers.http.rendering import key_headers
 from helmdeck_providers.http.response_reader import ReaderContext
 from helmdeck_providers.http.wire_format import WireFormat
 from helmdeck_providers.wire_formats.error_codes import ERROR_RULES, QUOTA_HEADERS
-from helmdeck_providers.wire_formats.openai_chat.likelihoods import LikelihoodAnswer
+from helmdeck_providers.wire_formats.openai_chat.likelihoods import TOKENS, LikelihoodAnswer
 from helmdeck_providers.wire_formats.openai_chat.request import Options, render
 from helmdeck_providers.wire_formats.openai_chat.response import ChatAnswer
 from helmdeck_providers.wire_formats.openai_models import read_models
@@ -36,6 +36,7 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
         path=options.request_path,
         render=lambda request: render(request, options),
         answer=lambda request, context: _reader(request, context, options),
+        preliminary=TOKENS if options.likelihoods == "grammar" else None,
         models_path=options.versioned(options.models_path),
         models=read_models,
     )
