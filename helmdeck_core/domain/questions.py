@@ -18,7 +18,7 @@ from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep, Task
-from helmdeck_core.errors import Attempt, Usage, total_cost
+from helmdeck_core.errors import Attempt, FailureClass, Usage, total_cost
 
 T = TypeVar("T")
 
@@ -284,6 +284,8 @@ class Answer(Generic[T]):
     :ivar saved_usd: US dollars that the provider's cache saved; ``None`` where no price is known.
     :ivar notices: see ``CallFacts``.
     :ivar choice: the choice of a chooser; ``None`` where the model chose.
+    :ivar incomplete: the cause for which the value is a truncated text, with the option ``partial`` of ``ask``; ``None`` for
+        a whole answer.
     """
 
     value: T
@@ -301,6 +303,7 @@ class Answer(Generic[T]):
     saved_usd: float | None = None
     notices: tuple[str, ...] = ()
     choice: Choice | None = None
+    incomplete: FailureClass | None = None
 
     def __str__(self) -> str:
         return str(self.value)
