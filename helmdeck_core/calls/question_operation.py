@@ -145,9 +145,7 @@ class QuestionOperation(Generic[T]):
         budget = self.runtime.budgets.find(model).budget
         if changes == NO_REQUEST_CHANGES:
             return budget
-        changed = budget
-        if not changes.strict_json:
-            changed = attrs.evolve(budget, wants_strict_json=False, supports_json_schema=False)
+        changed = attrs.evolve(budget, wants_strict_json=budget.wants_strict_json and changes.strict_json)
         if changes.output_factor != 1.0:
             # The output shares the window with the prompt.
             limit = max(budget.output_tokens, budget.input_tokens - budget.max_tokens)

@@ -408,7 +408,6 @@ class BudgetConfig:
     prompt_variant: str | None = None
     first_token_timeout_s: float | None = None
     chooser: str | None = None
-    supports_json_schema: bool | None = None
     supports_logprobs: bool | None = None
     evidence: str | None = None
 

@@ -97,8 +97,6 @@ class Budget:
         or the tier's limit.
     :ivar chooser: what chooses the tool of a single step: ``model``, the model itself, or the name of a chooser, such as
         ``ranker`` for a model that is worth its time for text, but not for choosing.
-    :ivar supports_json_schema: the server enforces a JSON Schema, as llama.cpp, vLLM and Ollama do: the response is constrained
-        by one, also in a tier without JSON mode.
     :ivar supports_logprobs: the server returns the log-probabilities of tokens; ``None`` is unknown.
     :ivar evidence: the source of the figures.
     """
@@ -121,7 +119,6 @@ class Budget:
     prompt_variant: str | None = None
     first_token_timeout_s: float | None = None
     chooser: str = CHOSEN_BY_MODEL
-    supports_json_schema: bool = False
     supports_logprobs: bool | None = None
     evidence: str = ""
 

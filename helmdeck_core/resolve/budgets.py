@@ -97,8 +97,7 @@ class BudgetResolver:
 
     def asks_for_json(self, budget: Budget) -> bool:
         """Whether constrained decoding to JSON is requested."""
-        is_allowed = self.tiers[budget.tier].allows_json_mode
-        return budget.supports_json_schema or (budget.wants_strict_json and is_allowed)
+        return budget.wants_strict_json and self.tiers[budget.tier].allows_json_mode
 
     def names(self, model: str) -> tuple[str, ...]:
         """The ids of a model for rules: that of the wrapped model, if its provider wraps another one, then its own."""
