@@ -12,6 +12,7 @@ import msgspec
 
 from helmdeck_cli.model_checks.results import Result, Verdict
 from helmdeck_cli.model_checks.session import Reply, Session
+from helmdeck_cli.printing.wording import counted
 from helmdeck_core import ResponseFormat
 
 NAME = "right tools"
@@ -23,6 +24,9 @@ REQUESTS = Path(__file__).with_name("tool_requests.json")
 
 CHOICE_S = 5.0
 """Seconds of one choice: some tens of tokens to read, and a name to write."""
+
+WRITTEN_TOKENS = 48
+"""Output tokens of one choice: a name, and the twenty blanks that llama.cpp's grammars allow between two tokens of JSON."""
 
 RESERVE_S = 2.0
 """Seconds that are left when no further request is sent."""
@@ -70,7 +74,7 @@ async def right_tools(session: Session) -> Result:
     share = right / tried
     verdict = Verdict.YES if share >= GOOD_SHARE else Verdict.PARTLY if share >= USABLE_SHARE else Verdict.NO
     text = f"{right} of {tried}, the ranker alone {by_ranker}"
-    text += f"; {invented} answers name no tool" if invented else ""
+    text += f"; {counted(invented, 'answer')} without the name of a tool" if invented else ""
     text += f"; {len(requests()) - tried} not sent: the time was over" if tried < len(requests()) else ""
     return Result(NAME, verdict, text, facts)
 
@@ -87,7 +91,7 @@ def _request(session: Session, request: str, *, is_held: bool) -> Any:
     return session.request(
         f"Request: {request}\nTool:",
         system=f"Choose the tool that does what the request says.\n{listed}\nAnswer with {form}.",
-        max_tokens=24,
+        max_tokens=WRITTEN_TOKENS,
         response_format=ResponseFormat(kind="json_schema", schema=schema) if is_held else None,
     )
 
