@@ -89,8 +89,8 @@ def _whole_call_s(examination: Examination, row: dict[str, Any], found: BudgetLo
     reads, writes = examination.fact("reads_per_s"), examination.fact("writes_per_s")
     if not reads or not writes:
         return 0
-    read_s = row.get("input_tokens", found.budget.input_tokens) / reads
-    written_s = row.get("output_tokens", found.budget.max_tokens) / writes
+    read_s: float = row.get("input_tokens", found.budget.input_tokens) / reads
+    written_s: float = row.get("output_tokens", found.budget.max_tokens) / writes
     return math.ceil(SAFETY * (read_s + written_s) / 30) * 30
 
 
