@@ -31,9 +31,9 @@ class Model:
     """A server whose abilities are its fields."""
 
     def __init__(
-        self, *, schema="kept", json_mode=True, tools=True, chooses=True, text="Lyon is in France.", fails=None
+        self, *, schema="kept", tools=True, chooses=True, logprobs=True, text="Lyon is in France.", fails=None
     ):
-        self.schema, self.json_mode, self.tools, self.chooses, self.text = schema, json_mode, tools, chooses, text
+        self.schema, self.tools, self.chooses, self.logprobs, self.text = schema, tools, chooses, logprobs, text
         self.fails = fails
         self.props = None
 
@@ -55,7 +55,7 @@ class Model:
             end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
             lines = [f"data: {json.dumps(each)}\n\n".encode() for each in (*events, end)]
             return Chunks([*lines, b"data: [DONE]\n\n"])
-        return completion(text, prompt_tokens=20, completion_tokens=9)
+        return {**completion(text, prompt_tokens=20, completion_tokens=9), **self.likely(text, body)}
 
     def answer(self, body):
         if body.get("tools"):
@@ -79,8 +79,15 @@ class Model:
             name = right if self.chooses else "mail.send"
             return json.dumps({"tool": name}) if schema and self.schema == "kept" else name
         if "JSON" in prompt:
-            return '{"city": "Paris", "country": "France"}' if self.json_mode else "Paris is in France."
+            return '{"city": "Paris", "country": "France"}'
         return self.text
+
+    def likely(self, text, body):
+        if not (body.get("logprobs") and self.logprobs):
+            return {}
+        message, likely = {"role": "assistant", "content": text}, {"token": text, "logprob": -0.1}
+        listed = {"content": [{**likely, "top_logprobs": [likely]}]}
+        return {"choices": [{"index": 0, "message": message, "finish_reason": "length", "logprobs": listed}]}
 
     def tool_answer(self):
         if not self.tools:
@@ -126,6 +133,7 @@ def test_able_model_is_able_in_every_row_and_its_rows_follow_from_what_was_measu
     assert text_of(done, "right tools").startswith("20 of 20, the ranker alone ")
     assert "the choice of tools" in done.data["summary"]
     row = budget(done)
+    assert (row["supports_logprobs"], row["chooser"]) == (True, "model")
     assert row["wants_strict_json"] is True and row["input_tokens"] + row["output_tokens"] < 4_096
     assert "20 of 20 tools right" in row["evidence"]
     chats = [each.body for each in server.requests if "messages" in each.body]
@@ -151,10 +159,11 @@ def test_schema_is_believed_only_if_the_server_keeps_it(examined, schema, verdic
 
 
 def test_model_that_chooses_worse_than_the_ranker_is_worth_its_time_for_text_only(examined):
-    done, _ = examined(Model(chooses=False, tools=False))
+    done, _ = examined(Model(chooses=False, tools=False, logprobs=False))
     assert text_of(done, "right tools").startswith("3 of 20, the ranker alone ")
-    assert "not for the choice of tools" in done.data["summary"]
-    assert verdicts(done)["native tools"] == "no"
+    assert "not for the choice of tools" in done.data["summary"] and budget(done)["chooser"] == "ranker"
+    assert verdicts(done)["native tools"] == verdicts(done)["logprobs"] == "no"
+    assert text_of(done, "logprobs") == "requested and ignored"
 
 
 @each_case(

@@ -226,6 +226,27 @@ async def native_tools(session: Session) -> Result:
     return Result(name, Verdict.NO, why, {"native_tools": False})
 
 
+async def logprobs(session: Session) -> Result:
+    """The log-probabilities of one token."""
+    request = attrs.evolve(session.request("Answer yes or no: is Lyon in France?", max_tokens=1), logprobs=5)
+    reply = await session.send(request)
+    if reply.response is None:
+        is_cut = isinstance(reply.failure, CallFailed) and reply.failure.failure_class is FailureClass.LENGTH_TRUNCATED
+        text = "unknown: a response of one token was not accepted" if is_cut else _refused_text(reply)
+        return Result(
+            "logprobs", Verdict.NOT_TRIED if is_cut else Verdict.NO, text, {"logprobs": None if is_cut else False}
+        )
+    if not reply.response.token_logprobs:
+        text = "requested and ignored" if _sends_logprobs(reply) else "this kind of provider returns none"
+        return Result("logprobs", Verdict.NO, text, {"logprobs": False})
+    likely = len(reply.response.token_logprobs[0])
+    return Result("logprobs", Verdict.YES, f"the {likely} most likely tokens are returned", {"logprobs": True})
+
+
+def _sends_logprobs(reply: Reply) -> bool:
+    return reply.response is not None and not any("logprobs" in each for each in reply.response.downgrades)
+
+
 PROBES: Sequence[Probe] = (
     Probe("text", text),
     Probe("speed", speed),
@@ -233,4 +254,5 @@ PROBES: Sequence[Probe] = (
     Probe("json mode", json_mode),
     Probe("json in words", json_in_words),
     Probe("native tools", native_tools),
+    Probe("logprobs", logprobs),
 )

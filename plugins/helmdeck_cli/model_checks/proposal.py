@@ -79,6 +79,11 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
             row["max_catalog_bytes"] = readable
     if fact("schema") is not None:
         row["wants_strict_json"] = fact("schema") == "kept"
+    if fact("logprobs") is not None:
+        row["supports_logprobs"] = fact("logprobs")
+    if fact("tool_requests"):
+        # A draw is a reason not to ask: the ranker takes no time.
+        row["chooser"] = "model" if fact("right_tools") > fact("right_by_ranker") else "ranker"
     if fact("is_own_server"):
         row |= {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 0.0}
     return {**row, "evidence": _evidence(examination, day)}
