@@ -17,7 +17,6 @@ from helmdeck_cli.model_checks.examine import rank_config as rank_config
 from helmdeck_cli.model_checks.examine import ranked_by as ranked_by
 from helmdeck_cli.model_checks.examine import single_attempts as single_attempts
 from helmdeck_cli.model_checks.session import Session as Session
-from helmdeck_cli.model_checks.tool_choice import has_likelihoods as has_likelihoods
 from helmdeck_cli.model_checks.tool_choice import right_tools as right_tools
 from helmdeck_cli.printing.call_trace import TraceTotals as TraceTotals
 from helmdeck_cli.printing.call_trace import answering_model as answering_model

@@ -61,7 +61,7 @@ def test_model_keeps_choosing_where_nothing_was_measured():
 
 @each_case(
     ("ranker_only", "model_only", "chooser"),
-    [(0, 0, "model"), (4, 0, "model"), (5, 0, "ranker"), (5, 2, "model"), (0, 12, "model"), (9, 2, "ranker")],
+    [(0, 0, "model"), (3, 0, "model"), (4, 0, "ranker"), (5, 2, "model"), (0, 12, "model"), (9, 2, "ranker")],
 )
 def test_chooser_replaces_a_model_only_if_the_difference_is_no_chance(ranker_only, model_only, chooser):
     assert proposed_chooser(ranker_only=ranker_only, model_only=model_only, has_likelihoods=False) == chooser

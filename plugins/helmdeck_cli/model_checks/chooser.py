@@ -10,8 +10,8 @@ from helmdeck_core import CHOSEN_BY_MODEL
 RANKER: Final = "ranker"
 LOGPROBS: Final = "logprobs"
 
-MOST_CHANCE: Final = 0.05
-"""Probability, one-sided, up to which a difference does not count as chance."""
+MOST_CHANCE: Final = 0.1
+"""Probability, one-sided, up to which a difference does not count as chance; twenty requests can hardly show less."""
 
 
 def chance(wins: int, losses: int) -> float:

@@ -72,7 +72,7 @@ async def right_tools(session: Session) -> Result:
         by_ranker += is_ranked
     facts: dict[str, Any] = {
         "tool_requests": tried, "right_tools": right, "right_by_ranker": by_ranker, "invented_tools": invented,
-        "ranker_only": ranker_only, "model_only": model_only,
+        "ranker_only": ranker_only, "model_only": model_only, "has_likelihoods": tried > 0 and await _has_likelihoods(session),
     }  # fmt: skip
     if not tried:
         return Result(NAME, Verdict.NOT_TRIED, "no time was left")
@@ -84,7 +84,7 @@ async def right_tools(session: Session) -> Result:
     return Result(NAME, verdict, text, facts)
 
 
-async def has_likelihoods(session: Session) -> bool:
+async def _has_likelihoods(session: Session) -> bool:
     """Whether the server computes the likelihood of a text."""
     question = Likelihood(prompts=("The sky is", "The grass is"), text=" blue")
     request = attrs.evolve(session.request("Answer with one letter.", max_tokens=1), likelihood=question)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_cli import Session, has_likelihoods, rank_config, ranked_by, right_tools
+from helmdeck_cli import Session, rank_config, ranked_by, right_tools
 from helmdeck_core import (
     Attempt,
     CallFailed,
@@ -208,11 +208,9 @@ async def choice(deck: Helmdeck, model: str, limits: CallLimits) -> Result:
     try:
         session = Session(deck, model, ranked_by(ranking), limit_s=limits.deadline_s or CHOICE_S)
         session.facts["schema"] = "kept"
-        facts = dict((await right_tools(session)).facts)
-        facts["has_likelihoods"] = await has_likelihoods(session)
+        return dict((await right_tools(session)).facts), ()
     finally:
         await ranking.aclose()
-    return facts, ()
 
 
 PROBES: tuple[Probe, ...] = (
