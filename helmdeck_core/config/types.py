@@ -413,6 +413,8 @@ class BudgetConfig:
     cached_input_cost_usd_per_mtok: float | None = None
     prompt_variant: str | None = None
     first_token_timeout_s: float | None = None
+    chooser: str | None = None
+    supports_logprobs: bool | None = None
     evidence: str | None = None
 
 

@@ -66,6 +66,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "provider_unavailable/not_retryable": (NextModel(),),
     # A retry would be as large again.
     "transient_unknown/too_large": (NextModel(),),
+    # The same words would lead to the same choice.
+    "transient_unknown/unsure_choice": (NextModel(),),
     # The response is still being generated; a retry would generate it twice.
     "transient_unknown/pending": (NextModel(),),
     "auth_failed": (),
