@@ -18,6 +18,7 @@ from helmdeck_core.domain.choosing import Choice, ChoiceTask, Chooser
 from helmdeck_core.domain.models import CHOSEN_BY_MODEL, Budget
 from helmdeck_core.domain.questions import Question
 from helmdeck_core.errors import Attempt, CallFailed, HelmdeckError, InvalidRequest, TransientUnknown
+from helmdeck_core.resolve.runtime import Runtime
 
 CHOICE_PURPOSE = "choice"
 """The purpose of a request that a chooser sends."""
@@ -26,18 +27,17 @@ UNSURE_CHOICE = "unsure_choice"
 """The sub-cause of a choice that is left to the next model."""
 
 
+def is_chosen(runtime: Runtime, question: Question[Any], budget: Budget) -> bool:
+    """Whether a chooser chooses for a model, and not the model itself."""
+    return budget.chooser != CHOSEN_BY_MODEL and runtime.budgets.prompt_variant(budget) in question.chosen_in
+
+
 @attrs.frozen
 class ChoiceCalls:
     """Makes the choices of one call."""
 
     composer: Composer
     client: ProviderClient
-
-    def is_used(self, question: Question[Any], budget: Budget) -> bool:
-        """Whether a chooser chooses for a model, and not the model itself."""
-        if budget.chooser == CHOSEN_BY_MODEL or not question.chosen_in:
-            return False
-        return self.composer.runtime.budgets.prompt_variant(budget) in question.chosen_in
 
     async def choose(self, question: Question[Any], budget: Budget, record: SideAttempts) -> Choice:
         """Return the choice for a question.

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.choice import CHOICE_PURPOSE, ChoiceCalls, unsure
+from helmdeck_core.calls.choice import CHOICE_PURPOSE, ChoiceCalls, is_chosen, unsure
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
@@ -82,7 +82,7 @@ class QuestionOperation(Generic[T]):
         question, library = self.question, self.composer.library
         model = str(self.registry.check(step.model))
         budget = self._budget(model, step.changes)
-        if self.choices.is_used(question, budget):
+        if is_chosen(self.runtime, question, budget):
             return await self._prepare_chosen(budget, step, record)
         if question.needs_catalog or question.lists_catalog:
             await library.load()

@@ -5,18 +5,23 @@ import json
 import pytest
 
 from helmdeck_core import (
+    Catalog,
     ChatResponse,
     Choice,
     Chooser,
     CompletedStep,
     ConfigError,
+    Entry,
+    EntryKind,
     InvalidRequest,
     PluginError,
     ProviderSpec,
     ProviderUnavailable,
     StopReason,
+    Task,
     Usage,
 )
+from helmdeck_planner.packs.plan import CONSTRAINT
 from helmdeck_testing import StubProvider, make_deck, plugin_with
 
 TOOLS = [
@@ -269,3 +274,32 @@ def test_chooser_that_misbehaves_is_named(choosing, choice):
 def test_unknown_chooser_is_a_mistake_of_the_configuration():
     with pytest.raises(ConfigError, match="unknown chooser"):
         make_deck(config={"budgets": {"a/": {"chooser": "rankr"}}})
+
+
+# -- what is sent, and what is shown -------------------------------------------------------------------------
+
+
+def test_arguments_are_held_to_the_smallest_schema_with_literal_values_first():
+    entry = Entry(EntryKind.PACK, "mail.send", TOOLS[2])
+    task = Task(
+        name="plan",
+        variant="arguments",
+        model="weak/one",
+        request='write "see you" to anna@example.com, angry',
+        catalog=Catalog([entry]),
+        chosen="mail.send",
+    )
+    (form,) = CONSTRAINT(task)
+    step = form.schema["properties"]["steps"]["items"]
+    assert step["properties"]["tool"]["enum"] == ["mail.send"]
+    assert set(step["properties"]) == {"tool", "args"}
+    values, free = step["properties"]["args"]["properties"]["mood"]["anyOf"]
+    assert values["enum"] == ["see you", "anna@example.com"]
+    assert free == {"$ref": "#/$defs/text"}
+
+
+def test_dry_run_and_outline_name_the_chooser(choosing):
+    assert choosing(StubProvider(FILLED)).explain(FORECAST, model="weak/one").chooser == "ranker"
+    assert choosing(StubProvider(FILLED), "model").explain(FORECAST, model="weak/one").chooser == ""
+    full = choosing(StubProvider(FILLED), "ranker", prompt_variant="full_steps")
+    assert full.explain(FORECAST, model="weak/one").chooser == "", "a whole plan is not a single choice"

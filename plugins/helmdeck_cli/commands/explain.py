@@ -114,6 +114,8 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
     yield labelled("ranking", f"{explanation.rules.ranker}, {confidence}{unused}")
     if learned := _learned(explanation):
         yield labelled("learned", learned)
+    if explanation.chooser:
+        yield labelled("choice", f"by {explanation.chooser}; the model is sent the chosen entry alone, if at all")
     if explanation.filter_model is None:
         yield labelled("filter", f"no filter call: {explanation.filter_reason}")
     else:

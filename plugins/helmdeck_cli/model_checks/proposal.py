@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from helmdeck_cli.config_file import Settings
+from helmdeck_cli.model_checks.chooser import proposed_chooser
 from helmdeck_cli.model_checks.results import Examination
 from helmdeck_core import BudgetLookup, ModelId, ProviderSettings
 
@@ -82,8 +83,9 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
     if fact("logprobs") is not None:
         row["supports_logprobs"] = fact("logprobs")
     if fact("tool_requests"):
-        # A draw is a reason not to ask: the ranker takes no time.
-        row["chooser"] = "model" if fact("right_tools") > fact("right_by_ranker") else "ranker"
+        row["chooser"] = proposed_chooser(
+            ranker_only=fact("ranker_only"), model_only=fact("model_only"), has_likelihoods=fact("has_likelihoods")
+        )
     if fact("is_own_server"):
         row |= {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 0.0}
     return {**row, "evidence": _evidence(examination, day)}

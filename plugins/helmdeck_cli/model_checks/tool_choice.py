@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import attrs
 import msgspec
 
 from helmdeck_cli.model_checks.results import Result, Verdict
 from helmdeck_cli.model_checks.session import Reply, Session
 from helmdeck_cli.printing.wording import counted
-from helmdeck_core import ResponseFormat
+from helmdeck_core import CallLimits, HelmdeckError, Likelihood, ResponseFormat
 
 NAME = "right tools"
 
@@ -56,6 +57,7 @@ async def right_tools(session: Session) -> Result:
     """Right tools of the model and of the ranker, on the same requests."""
     is_held = session.facts.get("schema") == "kept"
     right, by_ranker, tried, invented, failed = 0, 0, 0, 0, 0
+    ranker_only, model_only = 0, 0
     for request, expected in requests().items():
         if session.left_s < RESERVE_S or failed >= MOST_FAILURES:
             break
@@ -63,11 +65,14 @@ async def right_tools(session: Session) -> Result:
         failed = 0 if reply.response is not None else failed + 1
         tried += 1
         name = chosen(reply, is_held=is_held)
-        right += name == expected
+        is_right, is_ranked = name == expected, session.rank(request) == expected
+        right += is_right
+        ranker_only, model_only = ranker_only + (is_ranked and not is_right), model_only + (is_right and not is_ranked)
         invented += name not in tools()
-        by_ranker += session.rank(request) == expected
+        by_ranker += is_ranked
     facts: dict[str, Any] = {
-        "tool_requests": tried, "right_tools": right, "right_by_ranker": by_ranker, "invented_tools": invented
+        "tool_requests": tried, "right_tools": right, "right_by_ranker": by_ranker, "invented_tools": invented,
+        "ranker_only": ranker_only, "model_only": model_only, "has_likelihoods": tried > 0 and await _has_likelihoods(session),
     }  # fmt: skip
     if not tried:
         return Result(NAME, Verdict.NOT_TRIED, "no time was left")
@@ -77,6 +82,19 @@ async def right_tools(session: Session) -> Result:
     text += f"; {counted(invented, 'answer')} without the name of a tool" if invented else ""
     text += f"; {len(requests()) - tried} not sent: the time was over" if tried < len(requests()) else ""
     return Result(NAME, verdict, text, facts)
+
+
+async def _has_likelihoods(session: Session) -> bool:
+    """Whether the server computes the likelihood of a text."""
+    question = Likelihood(prompts=("The sky is", "The grass is"), text=" blue")
+    request = attrs.evolve(session.request("Answer with one letter.", max_tokens=1), likelihood=question)
+    session.calls += 1
+    try:
+        limits = CallLimits(max_attempts=1, deadline_s=CHOICE_S)
+        response = await session.deck.acomplete(request, allows_empty=True, limits=limits)
+    except HelmdeckError:
+        return False
+    return bool(response.likelihoods)
 
 
 def _request(session: Session, request: str, *, is_held: bool) -> Any:

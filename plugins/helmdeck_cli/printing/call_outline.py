@@ -53,6 +53,7 @@ def _rows(deck: Helmdeck, explanation: Explanation) -> Iterator[Row]:
         yield "ranker", rules.ranker + (f" ({options})" if options else ""), rules.sources.get("ranker", "default")
         most = f"at most {rules.max_entries}" if rules.max_entries else "as many as fit"
         yield "entries", most, rules.sources.get("max_entries", tier_default)
+    yield "chooser", budget.chooser, sources["chooser"]
     yield "filter call", *_filter(explanation)
     yield "prompt variant", explanation.variant, sources["prompt_variant"] if budget.prompt_variant else tier_default
     yield "prefix", *_prefix(explanation)

@@ -96,7 +96,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 def helmdeck_packs() -> Sequence[Pack]:
     """Contribute the pack."""
     description = "Turns a request into an ordered, validated plan of packs and pipelines."
-    return (planning_pack(NAME, description, make_plan, CONSTRAINT),)
+    return (planning_pack(NAME, description, make_plan, CONSTRAINT, (SINGLE_PICK,)),)
 
 
 async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
