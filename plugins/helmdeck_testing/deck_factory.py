@@ -9,7 +9,6 @@ from typing import Any
 
 from helmdeck_core import Helmdeck, ProviderSettings, builtin_plugins
 
-
 DEFAULTS: Mapping[tuple[str, ...], Any] = {
     # A scripted model that fails is a failure, and not a plan of another planner.
     ("packs", "options", "helmdeck", "embedded_fallback"): False
