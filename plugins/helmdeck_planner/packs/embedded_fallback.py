@@ -25,9 +25,9 @@ class PlanningOptions:
 
 
 async def embedded_answer(inquiry: Inquiry, failure: CallFailed) -> Answer[Any] | None:
-    """Return the answer of the embedded planner in place of a failure; ``None`` if it is not asked or fails."""
-    is_asked = inquiry.context.options.embedded_fallback and failure.failure_class not in _NOT_AFTER
-    if not is_asked or failure.model == EMBEDDED:
+    """Return the answer of the embedded planner in place of a failure; ``None`` if it is switched off or fails."""
+    is_enabled = inquiry.context.options.embedded_fallback and failure.failure_class not in _NOT_AFTER
+    if not is_enabled or failure.model == EMBEDDED:
         return None
     try:
         return await inquiry.context.ask(attrs.evolve(inquiry.question, model=EMBEDDED))
