@@ -430,7 +430,7 @@ class Call(Generic[T]):
                 deltas = [delta for batch in this.chunks for delta in batch]
                 visible = self._visible_text(this, is_resumed=self._partial.is_begun)
                 self._partial.add(this.ready.request.model, visible.feed(deltas))
-        elif is_shown and self._truncated is not None and this.response is self._truncated:
+        elif is_shown and self._truncated is not None and this.response is self._truncated and self._is_text(this):
             rest = self._truncated.text[len(self._partial.text) :]
             self._partial.add(this.ready.request.model, [ChatDelta(rest, self._truncated.reasoning_content)])
         elif this.response is not None or not self._partial.is_begun:
