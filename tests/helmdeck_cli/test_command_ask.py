@@ -93,7 +93,7 @@ def test_document_larger_than_the_budget_is_refused_before_a_request(ask, tmp_pa
 
 
 @pytest.mark.parametrize("words", [(), ("--partial",), ("--fields", FIELDS)], ids=["text", "streamed", "typed"])
-def test_truncate_shortens_documents_to_the_budget_and_says_so(ask, tmp_path, words):
+def test_truncate_shortens_documents_to_the_budget_and_reports_it(ask, tmp_path, words):
     (tmp_path / "large.txt").write_text(LARGE)
     (tmp_path / "small.txt").write_text("Only a note.")
     done, (body,) = ask(

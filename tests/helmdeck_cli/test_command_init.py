@@ -75,7 +75,7 @@ def test_question_without_a_model_names_the_server_that_was_found(cli, server):
     assert [request.method for request in server.requests] == ["GET"], "one request, and no chat"
 
 
-def test_configured_model_is_asked_without_a_search(cli, server, tmp_path):
+def test_configured_model_is_called_without_a_search(cli, server, tmp_path):
     (tmp_path / "helmdeck.toml").write_text(f'model = "{MODEL}"\n')
     assert cli("ask", "hi").out == "Ready.\n"
     assert len(server.requests) == len(chats(server)) == 1
@@ -161,7 +161,7 @@ def test_init_names_the_command_for_a_model_that_does_not_answer(cli, server, tm
     assert done.code == ExitCode.AUTH_FAILED and 'helmdeck ask "hi"  (after the correction)' in done.out
 
 
-def test_init_says_which_key_is_missing(cli, tmp_path, monkeypatch):
+def test_init_names_the_missing_key(cli, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert '"hi"  (set OPENAI_API_KEY first)' in cli("init", "--model", "openai/gpt-4.1-mini").out
 
