@@ -1,5 +1,6 @@
 """``helmdeck init``, and a first question without a configured model: what is found on the machine, and the file."""
 
+import asyncio
 import io
 import sys
 import tomllib
@@ -7,6 +8,7 @@ import tomllib
 import pytest
 
 from helmdeck_cli.setup import available_models
+from helmdeck_core import Helmdeck
 from helmdeck_core.cli import ExitCode
 from helmdeck_testing import OPENAI_CHAT, FailingServer
 from tests.cli_support import Cli, leave_the_machine
@@ -78,6 +80,14 @@ def test_question_without_a_model_names_the_server_that_was_found(cli, server):
     assert f"vLLM on this machine answers at {server.base_url}" in done.err
     assert f"next        helmdeck ask -m {MODEL} 'why tides?'" in done.err
     assert [request.method for request in server.requests] == ["GET"], "one request, and no chat"
+
+
+def test_server_that_does_not_answer_in_time_is_left_out(cli, server):
+    server.mode = "slow_think"
+    deck = Helmdeck(autoload=False)
+    found = asyncio.run(available_models.find_models(deck, timeout_s=0.05))
+    assert (found.servers, found.sources, found.called) == ((), (), (server.base_url,))
+    assert len(server.requests) == 1
 
 
 def test_configured_model_is_called_without_a_search(cli, server, tmp_path):
