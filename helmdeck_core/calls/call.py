@@ -142,7 +142,8 @@ class Call(Generic[T]):
 
         Reasoning models are streamed, so that a watchdog can stop them, and models with a limit for the first token.
         """
-        if this.ready.budget.is_hybrid_reasoning or this.silence_s is not None or self._partial.is_begun:
+        has_watchdog = this.ready.budget.is_hybrid_reasoning or this.silence_s is not None
+        if has_watchdog or self._partial.is_begun or self._options.streams:
             return self._complete_watched(this)
         return self.services.completer.complete(this.ready.request, self._turn_setup(this))
 

@@ -49,6 +49,12 @@ def test_text_is_printed(ask):
     assert [message["content"] for message in body["messages"]] == ["Be brief.", "What is the capital of France?"]
 
 
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_text_is_received_in_chunks_so_that_a_slow_model_has_the_timeouts_of_streams(ask, words):
+    _, (body,) = ask("hello", *words)
+    assert body["stream"] is True
+
+
 def test_fields_and_schema_give_json(ask, tmp_path):
     done, (body,) = ask("read it", "--fields", FIELDS, text=INVOICE)
     assert done.code == ExitCode.OK and json.loads(done.out) == json.loads(INVOICE)
