@@ -77,6 +77,12 @@ class TruncatedText:
         if self.response is None or len(response.text) >= len(self.response.text):
             self.response, self._model = response, model
 
+    def after(self, so_far: str, response: ChatResponse | None) -> Sequence[ChatDelta]:
+        """Return what the kept response adds to a text; nothing for any other response."""
+        if response is None or response is not self.response:
+            return ()
+        return (ChatDelta(response.text[len(so_far) :], response.reasoning_content),)
+
     def attach(self, failure: CallFailed) -> CallFailed:
         """Return the failure of the call with the text."""
         if self.response is None:

@@ -45,6 +45,7 @@ class CommandRegistry:
             autoload=config.autoload,
             commands_only=True,
             errors=errors,
+            limit_s=config.load_timeout_s,
         )
         contributed = collect(plugins, HOOK, Command, errors)
         rejected = {error.value_name: error for error in errors if isinstance(error, PluginConflictError)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack, overload
@@ -31,7 +30,6 @@ from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.errors import CallFailed, PluginError
 from helmdeck_core.hooks.manager import load_plugins
-from helmdeck_core.hooks.plugin_files import PluginFileWarning
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
 from helmdeck_core.resolve.runtime import Runtime, resolve_runtime
@@ -401,18 +399,22 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     """Load the plugins of a configuration and resolve everything.
 
     :raises ConfigError: with every mistake of the configuration.
-    :raises PluginError: a plugin cannot be loaded, raised, or conflicts with another.
+    :raises PluginError: a required plugin, a built-in or one of ``plugins`` cannot be loaded, raised, or conflicts with another.
     """
     wanted = loaded.config.plugins
     found = load_plugins(
-        extra=plugins, files=wanted.files, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload
+        extra=plugins,
+        files=wanted.files,
+        disable=wanted.disable,
+        first=wanted.first,
+        autoload=wanted.autoload,
+        required=wanted.required,
+        limit_s=wanted.load_timeout_s,
     )
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
-    errors: list[PluginError] = []
-    runtime = resolve_runtime(found, loaded, clients, errors=errors if wanted.files else None)
-    for error in errors:
-        if not found.is_file(error.plugin):
-            raise error
-        warnings.warn(str(error), PluginFileWarning, stacklevel=3)
-    return runtime
+    while True:
+        try:
+            return resolve_runtime(found, loaded, clients)
+        except PluginError as exc:
+            found = found.without(exc)

@@ -10,10 +10,6 @@ from pathlib import Path
 from types import ModuleType
 
 
-class PluginFileWarning(UserWarning):
-    """A plugin file cannot be used; everything else works without it."""
-
-
 def plugin_name(path: Path) -> str:
     """Return the name of the plugin in a file: that of the file, which no installed plugin has."""
     return path.name

@@ -46,6 +46,11 @@ def list_plugins(loaded: LoadedConfig | None = None) -> PluginInventory:
     errors: list[PluginError] = []
     settings = loaded.config.plugins if loaded else PluginsConfig(autoload=False)
     plugins = load_plugins(
-        files=settings.files, disable=settings.disable, first=settings.first, autoload=settings.autoload, errors=errors
+        files=settings.files,
+        disable=settings.disable,
+        first=settings.first,
+        autoload=settings.autoload,
+        errors=errors,
+        limit_s=settings.load_timeout_s,
     )
     return PluginInventory(plugins, collect_all(plugins, errors), tuple(errors))

@@ -4,7 +4,8 @@ import pytest
 
 from helmdeck_core import Helmdeck
 from helmdeck_core.cli import ExitCode
-from helmdeck_core.hooks.plugin_files import PluginFileWarning, load_file
+from helmdeck_core.hooks.foreign_code import PluginWarning
+from helmdeck_core.hooks.plugin_files import load_file
 from helmdeck_testing import make_deck
 from tests.cli_support import Cli, leave_the_machine
 
@@ -61,7 +62,7 @@ def test_file_of_the_configuration_is_relative_to_its_folder(cli, tmp_path, monk
     shown = cli("plugins", "show", "trim.py")
     assert shown.code == ExitCode.OK and "mine.step" in shown.out and "a file of your own" in shown.out
     with make_deck(file=tmp_path / "helmdeck.toml") as deck:
-        assert deck.runtime.plugins.is_file("trim.py") and not deck.runtime.plugins.is_builtin("trim.py")
+        assert deck.runtime.plugins.is_optional("trim.py") and not deck.runtime.plugins.is_builtin("trim.py")
 
 
 def test_option_adds_a_file_to_the_configured_ones(cli, tmp_path):
@@ -105,7 +106,7 @@ def test_missing_file_is_named(cli):
 
 def test_broken_file_is_a_warning_in_python(tmp_path):
     (tmp_path / "syntax.py").write_text("def x(:\n")
-    with pytest.warns(PluginFileWarning, match=r"syntax\.py"):
+    with pytest.warns(PluginWarning, match=r"syntax\.py"):
         Helmdeck(overrides={"plugins.files": [str(tmp_path / "syntax.py")]}, environ={}, autoload=False).close()
 
 
