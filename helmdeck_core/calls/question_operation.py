@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
@@ -31,6 +31,10 @@ from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+
+PROBLEMS: Mapping[str, str] = {"repeated_token": "it repeats itself and does not end"}
+"""What a retry says about an answer without a value, by sub-cause."""
 
 
 class SideCall(Protocol):
@@ -238,8 +242,8 @@ class QuestionOperation(Generic[T]):
             is_truncated = exc.cause is FailureClass.LENGTH_TRUNCATED and self.question.parse is not None
             salvaged = None if is_truncated or exc.is_empty else self._salvage(response.text)
             if salvaged is None:
-                if exc.path:
-                    self.problems[prepared.request.model] = str(exc)
+                if problem := str(exc) if exc.path else PROBLEMS.get(exc.sub_cause):
+                    self.problems[prepared.request.model] = problem
                 raise decode_failure(self.question.caller, prepared.request, response, exc) from exc
             return salvaged
 
