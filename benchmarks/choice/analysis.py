@@ -56,7 +56,8 @@ def shares(choice: Choice, said: Sequence[float] | None, weights: Fitted) -> Arr
     """Probabilities of the candidates, and last of none of them."""
     scores = _features(choice, said) @ np.array([weights.rank, weights.model, weights.none])
     powers = np.exp(scores - scores.max())
-    return powers / powers.sum()
+    normed: Array = powers / powers.sum()
+    return normed
 
 
 def fit(pairs: Sequence[tuple[Choice, Sequence[float] | None]], uses: tuple[bool, bool]) -> Fitted:
