@@ -20,7 +20,7 @@ from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.completer import TurnSetup
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.new_text import NewText
-from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
+from helmdeck_core.calls.operation import SETTLED, CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery_policy import (
@@ -49,9 +49,6 @@ from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
 
-SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
-"""The response in place of one that was not needed."""
-
 
 class Call(Generic[T]):
     """One call; as a context manager it reports that the call was aborted.
@@ -74,8 +71,7 @@ class Call(Generic[T]):
         self._log = AttemptLog(
             self._events, self._ref, self._policy, services.runtime.pricer, services.report_unknown_cost
         )
-        self._number = 1
-        self._model = options.model
+        self._number, self._model = 1, options.model
         self._failure: CallFailed | None = None
         self._reason = ""
         # Models that only repeated a response when it was to be continued.
@@ -83,8 +79,7 @@ class Call(Generic[T]):
         self._counted: set[str] = set()
         self._partial = PartialAnswer()
         self._truncated: ChatResponse | None = None
-        self._truncated_by = ""
-        self._new_reasoning = NewText()
+        self._truncated_by, self._new_reasoning = "", NewText()
         self.result: CallResult[T] | None = None
 
     def __enter__(self) -> Self:
@@ -135,9 +130,8 @@ class Call(Generic[T]):
         this.sent_s = self.services.clock()
         self._events.request_sent(this.step, this.call, prepared)
         if self.services.client.can_stream(prepared.request.model):
-            this.silence_s = self.services.runtime.first_token_timeout_s(
-                prepared.budget, is_alone=self._policy.is_alone
-            )
+            budget, is_alone = prepared.budget, self._policy.is_alone
+            this.silence_s = self.services.runtime.first_token_timeout_s(budget, is_alone=is_alone)
 
     def _resumed(self, this: AttemptState) -> ChatRequest:
         """The request that continues what was delivered of the answer."""
@@ -284,10 +278,7 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        if this.sent_s is not None:
-            self.services.health.record_success(this.step.model, self)
-        else:
-            self.services.health.leave(this.step.model, self, has_verdict=False)
+        self.services.health.record_success(this.step.model, self, is_sent=this.sent_s is not None)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -406,8 +397,8 @@ class Call(Generic[T]):
             this.estimate()
         attempt = self._log.record_failure(this, failure, self._elapsed_s(this))
         runtime, prepared = self.services.runtime, this.prepared
-        final_reason = "the caller takes an empty answer" if self._operation.is_final(failure) else ""
-        final_reason = final_reason or self._keep_delivered(this)
+        is_final = self._operation.is_final(failure)
+        final_reason = "the caller takes an empty answer" if is_final else self._keep_delivered(this)
         return AttemptFailure(
             failure=failure,
             attempt=attempt,
