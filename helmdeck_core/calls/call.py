@@ -71,9 +71,8 @@ class Call(Generic[T]):
         self._log = AttemptLog(
             self._events, self._ref, self._policy, services.runtime.pricer, services.report_unknown_cost
         )
-        self._number, self._model = 1, options.model
+        self._number, self._reason, self._model = 1, "", options.model
         self._failure: CallFailed | None = None
-        self._reason = ""
         # Models that only repeated a response when it was to be continued.
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
