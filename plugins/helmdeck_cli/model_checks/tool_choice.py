@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import msgspec
 
+from helmdeck_cli.model_checks.chooser import proposed_chooser
 from helmdeck_cli.model_checks.results import Result, Verdict
 from helmdeck_cli.model_checks.session import Reply, Session
 from helmdeck_cli.printing.wording import counted
@@ -76,6 +77,9 @@ async def right_tools(session: Session) -> Result:
     }  # fmt: skip
     if not tried:
         return Result(NAME, Verdict.NOT_TRIED, "no time was left")
+    facts["chooser"] = proposed_chooser(
+        ranker_only=ranker_only, model_only=model_only, has_likelihoods=bool(session.facts.get("likelihoods"))
+    )
     share = right / tried
     verdict = Verdict.YES if share >= GOOD_SHARE else Verdict.PARTLY if share >= USABLE_SHARE else Verdict.NO
     text = f"{right} of {tried}, the ranker alone {by_ranker}"
