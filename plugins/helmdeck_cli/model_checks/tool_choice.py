@@ -78,7 +78,7 @@ async def right_tools(session: Session) -> Result:
     if not tried:
         return Result(NAME, Verdict.NOT_TRIED, "no time was left")
     facts["chooser"] = proposed_chooser(
-        ranker_only=ranker_only, model_only=model_only, has_likelihoods=bool(session.facts.get("likelihoods"))
+        ranker_only=ranker_only, model_only=model_only, has_likelihoods=facts["has_likelihoods"]
     )
     share = right / tried
     verdict = Verdict.YES if share >= GOOD_SHARE else Verdict.PARTLY if share >= USABLE_SHARE else Verdict.NO
