@@ -25,6 +25,8 @@ from helmdeck_core.config.validators import non_empty as non_empty
 from helmdeck_core.context.catalog_sources import load_catalog as load_catalog
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
 from helmdeck_core.context.live_catalog import LiveCatalog as LiveCatalog
+from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN as BYTES_PER_TOKEN
+from helmdeck_core.context.prompt_layout import MESSAGE_TOKENS as MESSAGE_TOKENS
 from helmdeck_core.deck.explain import Explanation as Explanation
 from helmdeck_core.deck.helmdeck import Helmdeck as Helmdeck
 from helmdeck_core.deck.questions import AskOptions as AskOptions

@@ -56,10 +56,11 @@ class Dispatcher:
                 breaker=CircuitBreaker(
                     config.cool_down_after, config.cool_down_s, runtime.weights["cooldown.provider_models"]
                 ),
-                waits=SharedWaits(self._now_s, self._sleep, jitter),
+                waits=SharedWaits(self._now_s, self._sleep, jitter, config.max_wait_s),
                 budget=budget,
                 limits=waits,
                 clock=self._now_s,
+                emit=runtime.emit,
                 rules=rules,
             ),
             recovery=RecoverySettings(

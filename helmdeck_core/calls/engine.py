@@ -114,7 +114,9 @@ class Engine:
 
         A text that stays truncated is a failure; ``partial_answer`` returns it.
         """
-        result = await self.dispatcher.run(*self._chat_call(request, "ask", caller, limits, allows_truncated=False))
+        result = await self.dispatcher.run(
+            *self._chat_call(request, "ask", caller, limits, allows_truncated=False, within_budget=True)
+        )
         return self._answer(result, Decoded(self._response(result).text, "text"))
 
     def partial_answer(self, request: ChatRequest, failure: CallFailed) -> Answer[str]:
@@ -146,6 +148,7 @@ class Engine:
         *,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
@@ -156,7 +159,7 @@ class Engine:
 
         :raises CallFailed: as for ``complete``.
         """
-        call = self._chat_call(request, "", caller, limits, allows_empty, allows_truncated)
+        call = self._chat_call(request, "", caller, limits, allows_empty, allows_truncated, within_budget)
         return self.dispatcher.stream(*call, self._response)
 
     def _model_of(self, question: Question[Any]) -> str:
@@ -181,12 +184,18 @@ class Engine:
         limits: CallLimits,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
     ) -> tuple[ChatOperation, CallOptions]:
         """A call with a request that the caller wrote, with the whole id of its model."""
         model = self.pool.registry.full_id(request.model)
         request = request if model == request.model else attrs.evolve(request, model=model)
         operation = ChatOperation(
-            request, allows_empty, self.runtime.budgets, self.pool.registry, allows_truncated=allows_truncated
+            request,
+            allows_empty,
+            self.runtime.budgets,
+            self.pool.registry,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
         )
         return operation, CallOptions(model=model, pack=pack, caller=caller, limits=self._limits(limits))
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.context.library import MESSAGE_TOKENS, Library
+from helmdeck_core.context.library import Library
 from helmdeck_core.context.llm_filter import FILTER_TASK
-from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, estimate_tokens, lay_out
+from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, MESSAGE_TOKENS, check_fits, estimate_tokens, lay_out
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import Message
 from helmdeck_core.domain.choosing import Choice
@@ -24,7 +24,7 @@ from helmdeck_core.domain.providers import ProviderSpec
 from helmdeck_core.domain.questions import PromptVariant, Question, Selection
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.domain.tasks import Task
-from helmdeck_core.errors import ContextWindowExceeded, InvalidRequest
+from helmdeck_core.errors import InvalidRequest
 from helmdeck_core.resolve.runtime import Runtime
 
 STEADY_TOKENS = 1_024
@@ -258,13 +258,7 @@ class Composer:
             return self.library.listing(budget, question.request, other_tokens)
         if question.needs_catalog:
             return self.library.select(budget, question.request, other_tokens, question.learned.planned)
-        if other_tokens + MESSAGE_TOKENS > budget.input_tokens:
-            raise ContextWindowExceeded(
-                "the request is larger than the model's budget",
-                budget.model,
-                sub_cause="no_room",
-                detail=f"it has about {other_tokens:,} tokens, the budget is {budget.input_tokens:,}",
-            )
+        check_fits(budget, other_tokens + MESSAGE_TOKENS)
         return None
 
     def _shown_task(self, prompt: Prompt) -> Task:

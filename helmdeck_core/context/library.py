@@ -13,7 +13,7 @@ from helmdeck_core.context.catalog_digest import CatalogDigest, listing
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.llm_filter import preferring
-from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN
+from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, MESSAGE_TOKENS
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
@@ -25,9 +25,6 @@ from helmdeck_core.errors import ContextWindowExceeded
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.resolve.budgets import REMEMBERED
 from helmdeck_core.resolve.runtime import Runtime
-
-MESSAGE_TOKENS = 64
-"""Tokens that a chat template adds around two messages."""
 
 SMALLEST_CATALOG_BYTES = 512
 """Below this no useful entry fits; the request itself is too large."""

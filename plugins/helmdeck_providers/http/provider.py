@@ -321,6 +321,7 @@ def provider_spec(
     options: _Options,
     make_wire_format: Callable[[_Options], WireFormat],
     constraint: Callable[[ChatRequest, _Options], Constraint],
+    example_model: str = "",
 ) -> ProviderSpec:
     """Declare the provider of one server.
 
@@ -342,4 +343,5 @@ def provider_spec(
         # Only non-default values, so that a listing shows how a server differs.
         options=attrs.asdict(options, filter=lambda field, value: value != field.default),
         constrain=lambda settings, request: constraint(request, read(settings)),
+        example_model=example_model,
     )
