@@ -58,8 +58,8 @@ def _num_ctx(examination: Examination, found: BudgetLookup) -> int:
     """The context window to load a model of Ollama with; 0 if it is large enough, or of another server."""
     window: int = examination.fact("context") or 0
     most: int = examination.fact("largest_context") or 0
-    wanted: int = min(most, max(found.budget.input_tokens, USUAL_WINDOW))
-    return wanted if window < min(most, USUAL_WINDOW) else 0
+    required: int = min(most, max(found.budget.input_tokens, USUAL_WINDOW))
+    return required if window < min(most, USUAL_WINDOW) else 0
 
 
 def _budget(examination: Examination, found: BudgetLookup, window: int | None, day: datetime.date) -> dict[str, Any]:

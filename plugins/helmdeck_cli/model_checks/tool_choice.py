@@ -28,7 +28,7 @@ CHOICE_S = 5.0
 """Seconds of one choice: some tens of tokens to read, and a name to write."""
 
 WRITTEN_TOKENS = 48
-"""Output tokens of one choice: a name, and the twenty blanks that llama.cpp's grammars allow between two tokens of JSON."""
+"""Output tokens of one choice: a name, and the twenty spaces that llama.cpp's grammars allow between two tokens of JSON."""
 
 RESERVE_S = 2.0
 """Seconds that are left when no further request is sent."""
