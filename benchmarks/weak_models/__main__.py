@@ -29,115 +29,29 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from benchmarks.weak_models import llama, picking, typed
-from benchmarks.weak_models.cases import (
-    SIZES,
-    PickCase,
-    RequestsError,
-    own_catalogs,
-    own_pool,
-    pick_cases,
-    read_requests,
-    sample,
-)
+from benchmarks.weak_models import calibration, llama
+from benchmarks.weak_models.cases import RequestsError, own_pool, read_requests
 from benchmarks.weak_models.peer_process import PACKAGES, NotInstalled, python_of
 from benchmarks.weak_models.proxy import proxied
-from benchmarks.weak_models.results import Result, ResultFile, sums
-from benchmarks.weak_models.schedule import Cell, Schedule, Unavailable
+from benchmarks.weak_models.results import ResultFile, sums
+from benchmarks.weak_models.schedule import Schedule
 from benchmarks.weak_models.session import Session
-from benchmarks.weak_models.settings import PLAIN
-from helmdeck_core import Catalog, ConfigError
+from benchmarks.weak_models.settings import proposed
+from benchmarks.weak_models.tasks import QUICK, TASKS, WHOLE, Sizes, Task, make_tasks
 from helmdeck_selection import CatalogWarning
 
-TASKS = ("pick", "typed")
-QUICK_S = 270.0
+QUICK_TASKS = ("pick", "typed")
+QUICK_S = 260.0
 """Seconds of ``--quick`` after downloads and builds; what is left of five minutes is for starting and stopping."""
 
-
-@attrs.frozen(kw_only=True)
-class Sizes:
-    """How much is measured."""
-
-    requests: int
-    texts: int
-    runs: int
-    request_s: float
-
-
-WHOLE = Sizes(requests=40, texts=100, runs=3, request_s=120.0)
-QUICK = Sizes(requests=40, texts=25, runs=1, request_s=30.0)
-
-PICK_WEIGHTS = {
-    "ranker": 0.3,
-    "raw": 1.0,
-    "helped": 1.5,
-    "logprobs": 1.0,
-    "llama_json_schema": 1.0,
-    "openai_tools": 1.0,
-}
-"""Parts of the time of ``--quick``; a prompt over the context window is refused at once and leaves its part to the others."""
-
-
-def pick_cells(session: Session, cases: dict[int, list[PickCase]], ways: Sequence[str]) -> list[Cell]:
-    """The cells of the task pick: large catalogs first, because most ways cannot even send them."""
-
-    def cell(size: int, way: str) -> Cell:
-        task, found = f"pick_{size}", cases[size]
-
-        @contextlib.contextmanager
-        def open_way() -> Iterator[Callable[[int, int], Result]]:
-            with _available(), picking.opened(way, session) as pick:
-
-                def measure(place: int, run: int) -> Result:
-                    case = found[place]
-                    if hasattr(pick, "prepare"):
-                        pick.prepare(case)
-                    return session.measure(
-                        task, way, case.id, run, lambda: pick(case), lambda each: picking.judge(case, each)
-                    )
-
-                yield measure
-
-        return Cell(task=task, way=way, case_ids=[each.id for each in found], open=open_way, weight=PICK_WEIGHTS[way])
-
-    return [cell(size, way) for size in sorted(cases, reverse=True) for way in ways]
-
-
-def typed_cells(session: Session, cases: Sequence[typed.TypedCase], ways: Sequence[str]) -> list[Cell]:
-    """The cells of the task typed."""
-
-    def cell(way: str) -> Cell:
-        @contextlib.contextmanager
-        def open_way() -> Iterator[Callable[[int, int], Result]]:
-            with _available(), typed.opened(way, session) as ask:
-
-                def measure(place: int, run: int) -> Result:
-                    case = cases[place]
-                    return session.measure(
-                        "typed", way, case.id, run, lambda: ask(case), lambda each: typed.judge(case, each)
-                    )
-
-                yield measure
-
-        return Cell(task="typed", way=way, case_ids=[each.id for each in cases], open=open_way)
-
-    return [cell(way) for way in ways]
-
-
-@contextlib.contextmanager
-def _available() -> Iterator[None]:
-    try:
-        yield
-    except NotInstalled as exc:
-        raise Unavailable(f"not installed: {exc}") from exc
-    except ConfigError as exc:
-        raise Unavailable(f"not in this version: {exc}") from exc
+EXAMINATION_S, QUICK_EXAMINATION_S = 60.0, 30.0
+"""Seconds for ``helmdeck doctor --model``, which proposes the model's configuration."""
 
 
 def install_peers() -> None:
@@ -147,12 +61,12 @@ def install_peers() -> None:
             python_of(peer)
 
 
-def report(results: ResultFile, schedule: Schedule, facts: dict[str, Any]) -> dict[str, Any]:
+def report(results: ResultFile, facts: dict[str, Any]) -> dict[str, Any]:
     """Return the object of ``--json``."""
     found: dict[str, Any] = {}
     for task, way in dict.fromkeys((each.task, each.way) for each in results.results.values()):
         found.setdefault(task, {})[way] = sums(results.of(task, way)).as_json()
-    return {**found, "unavailable": schedule.unavailable, **facts}
+    return {**found, **facts}
 
 
 def arguments_of() -> argparse.Namespace:
@@ -174,7 +88,7 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--provider", default="llamacpp", help="Helmdeck's preset of the server: llamacpp, vllm, ...")
     parser.add_argument("--only", help=f"tasks, separated by commas: {', '.join(TASKS)}")
     parser.add_argument("--ways", help="ways, separated by commas")
-    parser.add_argument("--most", type=int, help="requests and texts of a task at most")
+    parser.add_argument("--most", type=int, help="cases of each task at most")
     parser.add_argument("--runs", type=int, help="runs")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted measurement")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the started server")
@@ -182,17 +96,32 @@ def arguments_of() -> argparse.Namespace:
     found = parser.parse_args()
     if found.base_url and not found.model:
         parser.error("--base-url needs --model, the name that the server knows the model by")
-    if unknown := set((found.only or "pick").split(",")) - set(TASKS):
+    if found.gguf and not found.gguf.is_file():
+        parser.error(f"--gguf: {found.gguf} is no file")
+    found.tasks = found.only.split(",") if found.only else list(QUICK_TASKS if found.quick else TASKS)
+    if unknown := set(found.tasks) - set(TASKS):
         parser.error(f"unknown task {', '.join(sorted(unknown))}; tasks are {', '.join(TASKS)}")
     return found
 
 
+@attrs.frozen(kw_only=True)
+class Served:
+    """A server with a model.
+
+    :ivar facts: what the page and ``--json`` report about both.
+    """
+
+    url: str
+    model: str
+    facts: dict[str, Any]
+
+
 @contextlib.contextmanager
-def served(arguments: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the URL, the model's name and facts about both."""
+def served(arguments: argparse.Namespace) -> Iterator[Served]:
+    """Start the server of the command line, or use the one that it names."""
     if arguments.base_url:
         facts = {"model": arguments.model, "server": arguments.base_url}
-        yield arguments.base_url, arguments.model, facts
+        yield Served(url=arguments.base_url.rstrip("/"), model=arguments.model, facts=facts)
         return
     chosen = llama.MODELS[arguments.model_kind]
     program = llama.server_program()
@@ -200,53 +129,79 @@ def served(arguments: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, 
     name = arguments.model or (arguments.gguf.stem if arguments.gguf else chosen.name)
     facts = {
         "model": file.path.name,
-        "server": f"llama-server, context {llama.CONTEXT}, {arguments.threads} threads",
+        "server": f"llama-server, context {llama.CONTEXT:,}, {arguments.threads} threads",
         "build_s": round(program.seconds, 1),
         "download_s": round(file.seconds, 1),
     }
-    install_peers()
     with llama.serve(program.path, file.path, alias=name, threads=arguments.threads) as url:
-        yield url, name, facts
+        yield Served(url=url, model=name, facts=facts)
+
+
+def sizes_of(arguments: argparse.Namespace) -> Sizes:
+    """Return how much to measure."""
+    sizes = QUICK if arguments.quick else WHOLE
+    if arguments.quick and arguments.only:
+        sizes = attrs.evolve(sizes, plans=10, outputs=10)
+    if (most := arguments.most) is not None:
+        names = ("requests", "texts", "plans", "outputs")
+        sizes = attrs.evolve(sizes, **{name: min(most, getattr(sizes, name)) for name in names})
+    return sizes if arguments.runs is None else attrs.evolve(sizes, runs=arguments.runs)
+
+
+def calibration_task(session: Session, url: str, facts: dict[str, Any]) -> Task:
+    """Calibrate the model, and return the task that plans new requests with the proposed budget."""
+    print("calibrating", file=sys.stderr, flush=True)
+    start = time.monotonic()
+    found = calibration.calibrate(session, url)
+    facts["calibration"] = {**found, "seconds": round(time.monotonic() - start, 1)}
+    print(calibration.summary(found), file=sys.stderr, flush=True)
+    row = calibration.row_of(found)
+    return Task(
+        name="calibrate",
+        cases=calibration.cases(found.get("claimed_bytes")),
+        ways={"helped": lambda each: calibration.Helped(each, row)},
+        judge=calibration.judge,
+        runs=1,
+    )
+
+
+def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served, start: float) -> dict[str, Any]:
+    """Measure everything; return the object of ``--json``."""
+    sizes = sizes_of(arguments)
+    proposal = proposed(
+        arguments.provider, server.model, server.url, QUICK_EXAMINATION_S if arguments.quick else EXAMINATION_S
+    )
+    facts = {**server.facts, "settings": dict(proposal.row), "settings_from": proposal.source}
+    path = None if arguments.quick else llama.CACHE / "results" / f"{server.model}.jsonl"
+    results = ResultFile(path, resume=arguments.resume)
+    with proxied(server.url) as proxy:
+        session = Session(proxy=proxy, model=server.model, provider=arguments.provider, row=proposal.row)
+
+        def set_limit(seconds: float) -> None:
+            session.request_s = seconds
+
+        ends_at = start + arguments.seconds if arguments.quick else None
+        schedule = Schedule(results=results, request_s=sizes.request_s, set_limit=set_limit, ends_at=ends_at)
+        chosen = arguments.ways.split(",") if arguments.ways else None
+        schedule.run([cell for task in tasks for cell in task.cells(session, chosen)])
+        if "calibrate" in arguments.tasks:
+            schedule.run(calibration_task(session, server.url, facts).cells(session, None))
+    facts |= {"unavailable": schedule.unavailable, "seconds": round(time.monotonic() - start, 1)}
+    return report(results, facts)
 
 
 def main() -> None:
     """Measure and write."""
     arguments = arguments_of()
     warnings.simplefilter("ignore", CatalogWarning)
-    sizes = QUICK if arguments.quick else WHOLE
-    tasks = set(arguments.only.split(",")) if arguments.only else set(TASKS)
     try:
         pool = read_requests(arguments.requests) if arguments.requests else own_pool()
     except RequestsError as exc:
         sys.exit(f"benchmarks.weak_models: {exc}")
-    requests = sample(pool.requests, arguments.most or sizes.requests)
-    fillers: list[Catalog] = list(own_catalogs().values())
-    cases = {size: pick_cases(pool, requests, size, fillers) for size in SIZES}
-    texts = typed.load()[: arguments.most or sizes.texts]
-    with served(arguments) as (url, name, facts), proxied(url) as proxy:
-        start = time.monotonic()
-        session = Session(proxy=proxy, model=name, provider=arguments.provider, row=PLAIN)
-        path = None if arguments.quick else llama.CACHE / "results" / f"{name}.jsonl"
-        results = ResultFile(path, resume=arguments.resume)
-
-        def set_limit(seconds: float) -> None:
-            session.request_s = seconds
-
-        schedule = Schedule(
-            results=results,
-            runs=arguments.runs or sizes.runs,
-            request_s=sizes.request_s,
-            set_limit=set_limit,
-            ends_at=start + arguments.seconds if arguments.quick else None,
-        )
-        cells: list[Cell] = []
-        chosen = arguments.ways.split(",") if arguments.ways else None
-        if "pick" in tasks:
-            cells += pick_cells(session, cases, [way for way in picking.WAYS if chosen is None or way in chosen])
-        if "typed" in tasks:
-            cells += typed_cells(session, texts, [way for way in typed.WAYS if chosen is None or way in chosen])
-        schedule.run(cells)
-        found = report(results, schedule, {**facts, "seconds": round(time.monotonic() - start, 1)})
+    install_peers()
+    tasks = make_tasks(arguments.tasks, pool, sizes_of(arguments))
+    with served(arguments) as server:
+        found = measure(arguments, tasks, server, time.monotonic())
     text = json.dumps(found, indent=1, ensure_ascii=False)
     if arguments.json:
         arguments.json.write_text(text + "\n", encoding="utf-8")

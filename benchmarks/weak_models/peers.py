@@ -14,7 +14,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 TIMEOUT_S = 600.0
 """The proxy ends what takes too long, in the same way for every peer."""
@@ -100,13 +100,15 @@ _SCALARS: Mapping[str, type] = {"string": str, "integer": int, "number": float, 
 
 
 def model_of(schema: Mapping[str, Any], name: str = "Answer") -> Any:
-    """Return a Pydantic model of a schema of objects, lists, scalars and scalars or null."""
+    """Return a Pydantic model of a schema of objects, lists, enumerations, scalars and scalars or null."""
     create = importlib.import_module("pydantic").create_model
     fields = {key: (_type_of(each, key.title()), ...) for key, each in schema["properties"].items()}
     return create(schema.get("title", name), **fields)
 
 
 def _type_of(schema: Mapping[str, Any], name: str) -> Any:
+    if "enum" in schema:
+        return Literal[tuple(schema["enum"])]
     kind = schema["type"]
     if isinstance(kind, list):
         return _SCALARS[kind[0]] | None

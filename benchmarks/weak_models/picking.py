@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from benchmarks.weak_models.cases import PickCase
@@ -227,14 +226,3 @@ WAYS: Mapping[str, Callable[[Session], Any]] = {
     "llama_json_schema": llama_json_schema,
     "openai_tools": OpenAITools,
 }
-
-
-@contextlib.contextmanager
-def opened(way: str, session: Session) -> Iterator[Way]:
-    """Open a way for the duration of a ``with`` block."""
-    found = WAYS[way](session)
-    try:
-        yield found
-    finally:
-        if hasattr(found, "close"):
-            found.close()

@@ -20,7 +20,6 @@ LEAST_CASE_S = 5.0
 class Cell:
     """One way in one task.
 
-    :ivar cases: how many there are in each run.
     :ivar open: opens the way; the context manager yields a function from the position of a case and the run to a result.
     :ivar case_ids: ids of the cases by position, for the cases that were measured already.
     :ivar weight: its part of the time, compared with that of the others.
@@ -29,6 +28,7 @@ class Cell:
     task: str
     way: str
     case_ids: Sequence[str]
+    runs: int
     open: Callable[[], Any]
     weight: float = 1.0
 
@@ -43,7 +43,6 @@ class Schedule:
     """
 
     results: ResultFile
-    runs: int
     request_s: float
     set_limit: Callable[[float], None]
     ends_at: float | None = None
@@ -64,7 +63,7 @@ class Schedule:
         done = self.results.results
         todo = [
             (place, run)
-            for run in range(1, self.runs + 1)
+            for run in range(1, cell.runs + 1)
             for place, case in enumerate(cell.case_ids)
             if (cell.task, cell.way, case, run) not in done
         ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,13 @@ class Session:
         run: int,
         do: Callable[[], Found],
         judge: Callable[[Found], Mapping[str, Any]],
+        temperature: float = TEMPERATURE,
     ) -> Result:
         """Do one case; return its result with the counted calls, tokens and seconds.
 
         :param judge: what to set in the result for what was found: ``valid``, ``right``, ``invented``, ``cause``.
         """
-        window = self.proxy.begin(seed=run, temperature=TEMPERATURE, seconds=self.request_s)
+        window = self.proxy.begin(seed=run, temperature=temperature, seconds=self.request_s)
         start = time.perf_counter()
         try:
             found = do()
@@ -128,6 +130,17 @@ class Session:
             detail=dict(found.detail),
         )
         return attrs.evolve(counted, **judged)
+
+
+@contextlib.contextmanager
+def opened(make: Callable[[Session], Any], session: Session) -> Iterator[Any]:
+    """Open a way for the duration of a ``with`` block; a way is a function of a case, perhaps with ``prepare`` and ``close``."""
+    way = make(session)
+    try:
+        yield way
+    finally:
+        if hasattr(way, "close"):
+            way.close()
 
 
 def cause_of(message: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,11 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "event": _object("Event", title=_TEXT, date=_TEXT, place=_TEXT),
     "contact": _object("Contact", name=_TEXT, email=_OPTIONAL, phone=_OPTIONAL),
     "ticket": _object(
-        "Ticket", id=_TEXT, component=_TEXT, severity={"type": "string"}, is_reproducible={"type": "boolean"}
+        "Ticket",
+        id=_TEXT,
+        component=_TEXT,
+        severity={"enum": ["low", "medium", "high", "critical"]},
+        is_reproducible={"type": "boolean"},
     ),
     "order": _object("Order", customer=_TEXT, items={"type": "array", "items": _ITEM}),
 }
@@ -145,17 +148,6 @@ WAYS: Mapping[str, Callable[[Session], Any]] = {
     "pydantic_ai": lambda session: Peer(session, "pydantic_ai"),
     "outlines": lambda session: Peer(session, "outlines"),
 }
-
-
-@contextlib.contextmanager
-def opened(way: str, session: Session) -> Iterator[Way]:
-    """Open a way for the duration of a ``with`` block."""
-    found = WAYS[way](session)
-    try:
-        yield found
-    finally:
-        if hasattr(found, "close"):
-            found.close()
 
 
 def judge(case: TypedCase, found: Found) -> dict[str, Any]:
