@@ -19,10 +19,6 @@ writes_bytecode, sys.dont_write_bytecode = not sys.dont_write_bytecode, False
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from tests import registration_support  # noqa: E402
-
-registration_support.install()
-
 any_duration = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=20)
 settings.register_profile("explore", any_duration, max_examples=1_000)

@@ -18,6 +18,7 @@ from helmdeck_core.config.types import BudgetConfig as BudgetConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import RunsConfig as RunsConfig
 from helmdeck_core.config.types import SecretRef as SecretRef
+from helmdeck_core.config.types import is_catalog_file as is_catalog_file
 from helmdeck_core.config.types import is_hidden as is_hidden
 from helmdeck_core.config.validators import above_zero as above_zero
 from helmdeck_core.config.validators import non_empty as non_empty
@@ -122,6 +123,7 @@ from helmdeck_core.domain.history import PlanRecord as PlanRecord
 from helmdeck_core.domain.history import RecordedStep as RecordedStep
 from helmdeck_core.domain.history import args_sha as args_sha
 from helmdeck_core.domain.history import intent_sha as intent_sha
+from helmdeck_core.domain.models import MAX_MODEL_CHARS as MAX_MODEL_CHARS
 from helmdeck_core.domain.models import Budget as Budget
 from helmdeck_core.domain.models import BudgetLookup as BudgetLookup
 from helmdeck_core.domain.models import BudgetRow as BudgetRow
@@ -278,6 +280,7 @@ from helmdeck_core.resolve.runtime import Runtime as Runtime
 from helmdeck_core.resolve.runtime import resolve_runtime as resolve_runtime
 from helmdeck_core.suggestions import ALMOST_EQUAL as ALMOST_EQUAL
 from helmdeck_core.suggestions import did_you_mean as did_you_mean
+from helmdeck_core.suggestions import nearest_names as nearest_names
 from helmdeck_core.suggestions import similar as similar
 from helmdeck_core.timeouts import Deadline as Deadline
 from helmdeck_core.timeouts import Limited as Limited

@@ -10,8 +10,12 @@ import attrs
 
 from helmdeck_core.errors import InvalidRequest
 
+MAX_MODEL_CHARS = 512
+"""Characters of a model id; the longest known ones, ARNs of cloud providers, have about 250."""
 KEPT_IDS = 1_024
 """Size of the caches of parsed model ids; bounded, since ids come from callers."""
+
+_SHOWN_CHARS = 80
 
 
 class Tier(enum.StrEnum):
@@ -40,8 +44,14 @@ class ModelId:
     def parse(cls, text: str) -> ModelId:
         """Split ``text``; whitespace around the parts is ignored.
 
-        :raises InvalidRequest: a part is missing.
+        :raises InvalidRequest: a part is missing, or the id is too long or has a control character.
         """
+        if len(text) > MAX_MODEL_CHARS or not text.strip().isprintable():
+            raise InvalidRequest(
+                f"model id {text[:_SHOWN_CHARS]!r}{'…' * (len(text) > _SHOWN_CHARS)} is not valid",
+                sub_cause="model_id",
+                detail=f"at most {MAX_MODEL_CHARS} printable characters are allowed, found {len(text):,}",
+            )
         provider, slash, name = (part.strip() for part in text.partition("/"))
         if not (provider and slash and name):
             raise InvalidRequest(

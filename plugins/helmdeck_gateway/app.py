@@ -15,6 +15,7 @@ from starlette.routing import Route
 from helmdeck_core import Helmdeck
 from helmdeck_gateway.accounts.keys import StoredKeys
 from helmdeck_gateway.accounts.ledger import Ledger
+from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
 from helmdeck_gateway.calls.call_record import SINK
 from helmdeck_gateway.calls.service import Service
@@ -28,7 +29,7 @@ from helmdeck_gateway.endpoints.models import list_models
 from helmdeck_gateway.endpoints.openapi import document
 from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.problems import Problem, problem_of
+from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores import GatewayStore
 
@@ -68,7 +69,8 @@ class Gateway:
         self.state = state or GatewayState(store, self.settings, self.counters)
         shared = SharedKey(self.settings.key) if self.settings.key is not None else None
         find_store, requires_keys = self.state.find_store, self.settings.requires_keys
-        self.authoriser = authoriser or StoredKeys(find_store, shared, is_required=requires_keys)
+        local = LocalOnly(self.settings.hosts)
+        self.authoriser = authoriser or StoredKeys(find_store, shared, local=local, is_required=requires_keys)
         is_tracked = any(sink.value.name == SINK for sink in deck.runtime.sinks)
         self.ledger = Ledger(deck, find_store, self.counters.keys, is_tracked=is_tracked)
         self.service = Service(deck, self.settings, self.state)
@@ -131,7 +133,7 @@ class Gateway:
                 request.state.principal = await self.door.authoriser.authorise(headers_of(request.scope))
                 return await serve(request)
             except Exception as exc:
-                return refusal(problem_of(exc))
+                return refusal(self.door.failures.problem(exc, headers_of(request.scope)))
 
         return checked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ _STATUSES: Mapping[FailureClass, tuple[int, str, str]] = {
     FailureClass.TRANSIENT_UNKNOWN: (502, "api_error", "upstream_error"),
 }
 
+HIDDEN_URL = "(a URL that the log of the gateway has)"
+_URL = re.compile(r"(?i)\b[a-z][a-z0-9+.-]*://[^\s'\",;)]*[^\s'\",;):.]")
 _UNKNOWN_MODEL = ("model", "model_id", "provider", "unknown_provider", "unknown_model")
 
 
@@ -89,11 +92,24 @@ def problem_of(error: Exception) -> Problem:
         return Problem(message=str(error), code=error.code.value, details={"cause": error.code.value})
     if isinstance(error, ConfigError | HelmdeckError):
         return Problem(message=str(error), status=500, kind="api_error", code="configuration")
-    message = "the gateway failed to process the request; its log has the details"
+    message = "the gateway failed to process the request; its log has the details under the request id"
     return Problem(message=message, status=500, kind="api_error", code="internal_error")
 
 
+def without_addresses(failure: CallFailed) -> CallFailed:
+    """Return a failure without the URLs of the operator's network, which are no matter of clients.
+
+    What a provider writes in an error of its own stays, such as a link to its documentation.
+    """
+    if failure.status is None:
+        detail = _URL.sub(HIDDEN_URL, failure.detail)
+    else:
+        detail = "" if 300 <= failure.status < 400 else failure.detail
+    return failure if detail == failure.detail else attrs.evolve(failure, detail=detail)
+
+
 def _failure(failure: CallFailed) -> Problem:
+    failure = without_addresses(failure)
     status, kind, code = _STATUSES[failure.failure_class]
     param = None
     if failure.failure_class is FailureClass.INVALID_REQUEST and failure.sub_cause in _UNKNOWN_MODEL:

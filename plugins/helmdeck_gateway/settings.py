@@ -23,6 +23,8 @@ class GatewaySettings:
 
     :ivar host: the host to listen on.
     :ivar port: the port to listen on; 0 for any free one.
+    :ivar hosts: names that the headers ``Host`` and ``Origin`` of a request without a key may have, besides those of the loopback
+        interface; ``*`` for all.
     :ivar workers: processes that serve requests.
     :ivar models: by the name that clients send: a model id, a list of them (the first one and its fallbacks), or a table of
         weights; ``*`` for every name without a provider.
@@ -35,6 +37,7 @@ class GatewaySettings:
     :ivar deadline_s: seconds until a request ends; 0 is the deadline of ``[recovery]``.
     :ivar ping_s: seconds without output after which a stream gets a keep-alive, and its headers, if they are not sent yet.
     :ivar max_request_bytes: size of a request body.
+    :ivar max_tools: tools of a request; more are refused. Those that the model's budget has no room for are left out.
     :ivar max_response_bytes: size of a response body, streamed or not; a larger one ends with an error.
     :ivar max_requests: requests under way in one process; more are answered with 429.
     :ivar header_s: seconds until the head of a request must be complete, and that a client may take to read a part of a
@@ -49,6 +52,7 @@ class GatewaySettings:
 
     host: str = "127.0.0.1"
     port: int = 8930
+    hosts: tuple[str, ...] = ()
     workers: int = attrs.field(default=1, validator=above_zero)
     models: Mapping[str, Any] = EMPTY
     key: SecretRef | None = None
@@ -58,6 +62,7 @@ class GatewaySettings:
     deadline_s: float = 0.0
     ping_s: float = attrs.field(default=10.0, validator=above_zero)
     max_request_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
+    max_tools: int = attrs.field(default=2_048, validator=above_zero)
     max_response_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
     max_requests: int = attrs.field(default=1_024, validator=above_zero)
     header_s: float = attrs.field(default=20.0, validator=above_zero)

@@ -20,15 +20,6 @@ from tests.case_support import each_case
 from tests.cli_support import ROOT, environment
 
 NAME = "tide-tables"
-PYTEST = """
-import sys
-import pytest
-from tests import registration_support
-
-registration_support.install()
-sys.exit(pytest.main(sys.argv[1:]))
-"""
-"""``python -m pytest``, with less work for each deck."""
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +71,7 @@ def test_distribution_is_complete_and_contains_no_placeholder(kind):
 
 def test_new_distributions_install_and_pass_their_tests_and_contracts_unchanged(folder, site):
     options = ["-q", "-p", "helmdeck_testing", "-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error"]
-    done = python("-c", PYTEST, *options, "--rootdir", folder, folder, folder=folder, site=site)
+    done = python("-m", "pytest", *options, "--rootdir", folder, folder, folder=folder, site=site)
     assert done.returncode == 0, done.stdout[-4_000:] + done.stderr[-1_000:]
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 25 * len(KINDS)
 

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from helmdeck_gateway import Gateway
 from helmdeck_gateway.calls.stream_out import CONNECTION, ClientWatch, StreamOut
-from helmdeck_gateway.http_server.http_protocol import limited_protocol
+from helmdeck_gateway.http_server.http_protocol import LINGER_S, MAX_HEAD_BYTES, limited_protocol
 from helmdeck_testing import Reply, make_deck, scripted_provider
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -25,15 +25,22 @@ class Transport(asyncio.Transport):
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.writes = []
         self.is_closed = False
+        self.has_ended = False
 
     def write(self, data):
-        assert not self.is_closed
+        assert not (self.is_closed or self.has_ended)
         self.writes.append(data)
 
     def is_closing(self):
         return self.is_closed
 
+    def write_eof(self):
+        self.has_ended = True
+
     def close(self):
+        self.is_closed = True
+
+    def abort(self):
         self.is_closed = True
 
     def resume_reading(self):
@@ -67,9 +74,6 @@ class FullTransport(Transport):
 
     def get_write_buffer_size(self):
         return self.unread
-
-    def abort(self):
-        self.is_closed = True
 
 
 @pytest.mark.parametrize(
@@ -146,6 +150,69 @@ def test_application_that_fails_before_its_body_gets_an_error_status():
     assert served(application).writes[0].startswith(b"HTTP/1.1 500 ")
 
 
+async def ok(scope, receive, send):
+    await send(start((b"content-length", b"2")))
+    await send(body(b"ok"))
+
+
+UPLOAD = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2000\r\n\r\n" + b"a" * 1_000
+
+
+def test_connection_of_a_refused_upload_ends_at_once_and_drops_the_rest_for_a_short_time(virtual_time):
+    async def run():
+        application = uvicorn.Config(ok, log_config=None, lifespan="off")
+        state, transport = ServerState(), Transport()
+        protocol = limited_protocol(20.0)(config=application, server_state=state, app_state={})
+        protocol.connection_made(transport)
+        protocol.data_received(UPLOAD)
+        await asyncio.gather(*state.tasks)
+        assert b"\r\nconnection: close\r\n" in transport.writes[0]
+        ends = [(transport.has_ended, transport.is_closed)]
+        protocol.data_received(b"a" * 1_000 + REQUEST)
+        for _ in range(2):
+            await asyncio.sleep(LINGER_S - 0.1)
+            ends.append((transport.has_ended, transport.is_closed))
+        protocol.connection_lost(None)
+        assert not state.tasks
+        return ends, len(transport.writes)
+
+    assert asyncio.run(run()) == ([(True, False), (True, False), (True, True)], 1)
+
+
+def test_connection_of_a_complete_upload_is_kept():
+    transport = served(ok, UPLOAD + b"a" * 1_000)
+    assert b"connection: close" not in transport.writes[0]
+    assert not transport.has_ended
+
+
+FRAMINGS = b"transfer-encoding: chunked\r\ncontent-length: 5\r\n"
+HEADERS = b"".join(b"x-%d: %s\r\n" % (number, b"a" * 100) for number in range(700))
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "code"),
+    [
+        (b"POST / HTTP/1.1\r\nhost: x\r\n" + FRAMINGS, 400, "invalid_framing"),
+        (b"POST /healthz HTTP/1.1\r\nhost: x\r\n" + FRAMINGS, 400, "invalid_framing"),
+        (b"GET /" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\nhost: x\r\n", 431, "head_too_large"),
+        (b"GET /?" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\nhost: x\r\n", 431, "head_too_large"),
+        (b"GET / HTTP/1.1\r\nhost: x\r\n" + HEADERS, 431, "head_too_large"),
+        (b"GET / HTTP/9.9\r\nhost: x\r\n", 505, "http_version"),
+    ],
+    ids=["two framings", "two framings of a probe", "long path", "long query", "many headers", "unknown version"],
+)
+def test_request_that_another_server_may_read_otherwise_is_refused_before_the_application(head, status, code):
+    async def application(scope, receive, send):
+        raise AssertionError
+
+    transport = served(application, head + b"\r\n0\r\n\r\n" + REQUEST)
+    (written,) = transport.writes
+    assert written.startswith(b"HTTP/1.1 %d " % status)
+    assert b"\r\nconnection: close\r\n" in written
+    assert json.loads(written.partition(b"\r\n\r\n")[2])["error"]["code"] == code
+    assert transport.has_ended
+
+
 @pytest.mark.parametrize(
     ("parts", "status"),
     [
@@ -175,7 +242,7 @@ def test_head_above_its_limit_is_refused(parts, status):
     transport = asyncio.run(run())
     assert status in transport.writes[0]
     assert len(transport.writes) == 1
-    assert status == b" 200 " or transport.is_closed
+    assert status == b" 200 " or transport.has_ended
 
 
 class Connection:

@@ -83,7 +83,7 @@ def test_body_that_drips_in_is_refused_and_its_connection_closed(virtual_time_wi
             return answer
 
     assert b" 408 " in asyncio.run(run())
-    assert 6 <= virtual_time_with_sockets.passed_s <= 8.5
+    assert 4 <= virtual_time_with_sockets.passed_s <= 4.5
 
 
 def test_client_that_does_not_read_its_response_is_disconnected(virtual_time_with_sockets):

@@ -237,6 +237,12 @@ def test_server_side_tools_are_not_tool_calls():
     assert (response.tool_calls, response.stop_reason) == ((), StopReason.END_TURN)
 
 
+def test_counters_that_a_proxy_repeats_as_zero_stay():
+    events = [start(cache_read_input_tokens=7), *block(0, text(""), {"type": "text_delta", "text": "x"})]
+    events += [end(input_tokens=0, cache_read_input_tokens=0), STOP]
+    assert answered("anthropic", *events).usage == Usage(input_tokens=17, output_tokens=5, cached_input_tokens=7)
+
+
 def test_error_within_a_stream_keeps_received_text_and_usage():
     events = [start(), *block(0, text("half of it"), closed=False)]
     with pytest.raises(ProviderUnavailable) as caught:

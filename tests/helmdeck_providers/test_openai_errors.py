@@ -68,6 +68,8 @@ STATUSES = [
     (403, error("not for you"), AuthFailed),
     (403, error("your input was flagged", metadata={"reasons": ["violence"], "flagged_input": "..."}), SafetyFiltered),
     (404, error("the model `m` does not exist", code="model_not_found"), InvalidRequest),
+    (400, error("the model `m` is no longer supported", code="model_decommissioned"), InvalidRequest),
+    (400, error("the organization has been restricted", code="organization_restricted"), AuthFailed),
     (408, error("request timeout"), LikelyTimeout),
     (413, error("request too large"), ContextWindowExceeded),
     (422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, InvalidRequest),

@@ -483,8 +483,9 @@ def test_no_stop_reason_is_promoted_to_a_clean_end():
                 assert in_context(strict, text="done.", is_at_limit=at_limit) is not StopReason.END_TURN
 
 
-def test_only_the_end_of_a_text_decides_about_truncation():
-    assert not looks_truncated("A whole sentence. " * 20)
+def test_only_a_short_text_may_be_whole_at_the_output_limit():
+    assert not looks_truncated("A whole sentence.")
+    assert looks_truncated("A whole sentence. " * 20)
     assert looks_truncated("A whole sentence. " * 20 + "And half a")
 
 

@@ -460,6 +460,12 @@ def test_error_in_a_stream_is_a_failure_that_keeps_the_text(last):
     )
 
 
+def test_stream_that_groq_stopped_early_is_a_failure_that_keeps_text_and_usage():
+    last = {**chunk(), "x_groq": {"error": "over capacity", "usage": {"prompt_tokens": 7, "completion_tokens": 2}}}
+    found = failing(chunk({"content": "half of"}), last)
+    assert (found.detail, found.excerpt, found.usage.input_tokens) == ("over capacity", "half of", 7)
+
+
 def test_error_after_a_stop_reason_keeps_it():
     found = failing(chunk({"content": "half"}, "length"), {**chunk(), "error": {"code": 502, "message": "late"}})
     assert (found.stop_reason, found.raw_stop_reason, found.detail) == ("MaxTokens", "length", "late")

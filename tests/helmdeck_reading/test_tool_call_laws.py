@@ -10,6 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import StopReason
+from helmdeck_reading.tool_calls.regions import RegionReader
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 
@@ -202,3 +203,30 @@ def counted_deck(work_counter):
 )
 def test_work_grows_linearly_with_the_text(work_counter, counted_deck, piece):
     work_counter.assert_linear(lambda count: counted_deck.tool_calls("x" + piece * count, model="glm llama"), 200)
+
+
+def test_a_text_of_marks_is_not_read_to_its_end_and_no_call_of_it_runs():
+    one = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    found = DECK.tool_calls(one * 20_000)
+    assert found.is_truncated
+    assert not found.calls
+    assert len(found.withheld) == 500
+    assert [each.error for each in found.broken] == [
+        "the text has more than 500 marks of calls, and is not read further"
+    ]
+
+
+def test_as_many_calls_as_may_be_in_one_response_run():
+    one = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    assert len(DECK.tool_calls(one * 500).calls) == 500
+
+
+@pytest.mark.parametrize("mark", ["[TOOL_CALLS]", "<tool_call>{}</tool_call>", "```json\n[TOOL_CALLS]\n```\n"])
+def test_marks_cost_the_same_however_many_follow(mark, monkeypatch):
+    reads = []
+    read_region = RegionReader.read
+    monkeypatch.setattr(RegionReader, "read", lambda *args: reads.append(1) or read_region(*args))
+    DECK.tool_calls(mark * 5_000)
+    few = len(reads)
+    DECK.tool_calls(mark * 10_000)
+    assert len(reads) - few == few

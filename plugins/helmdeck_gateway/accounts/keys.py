@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 
 import attrs
 
+from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, Principal, key_of
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.records import KeyRecord
@@ -65,6 +66,7 @@ class StoredKeys:
 
     :param find_store: returns the store; ``None`` while there is none, such as before the first key is created.
     :param shared: the check of the shared key, if there is one.
+    :param local: the check of requests where no key is needed.
     :param is_required: a request needs a key even if the store has none; else the first key of the store closes the gateway.
     """
 
@@ -73,12 +75,14 @@ class StoredKeys:
         find_store: Callable[[], KeyStore | None],
         shared: Authoriser | None = None,
         *,
+        local: LocalOnly | None = None,
         is_required: bool = False,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._find_store = find_store
         self._shared = shared
+        self._local = local or LocalOnly()
         self._is_required = is_required or shared is not None
         self._clock = clock
         self._now = now
@@ -94,6 +98,7 @@ class StoredKeys:
         if self._shared is not None:
             return await self._shared.authorise(headers)
         if not await self._needs_key():
+            self._local.check(headers)
             return Principal()
         raise _rejected("the key is missing or wrong; send one key, as Authorization: Bearer KEY or as x-api-key")
 

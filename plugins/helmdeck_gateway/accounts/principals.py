@@ -10,8 +10,8 @@ from typing import Protocol
 
 import attrs
 
-from helmdeck_core import ConfigError, Mistake, SecretRef
-from helmdeck_gateway.problems import Problem
+from helmdeck_core import MAX_MODEL_CHARS, ConfigError, Mistake, SecretRef
+from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.stores.records import KeyRecord
 
 KEY = re.compile("hd-[0-9a-f]{12}-[A-Za-z0-9_-]{20,}")
@@ -47,8 +47,13 @@ class Principal:
     def check_model(self, name: str) -> None:
         """Check whether it may use a model.
 
-        :raises Problem: it may not, or the name has a key in it, which would become public in metrics and traces.
+        :raises Problem: it may not, or the name is none: it is too long, or has a control character or a key in it, which would
+            become public in metrics and traces.
         """
+        if len(name) > MAX_MODEL_CHARS or not name.isprintable():
+            is_long = len(name) > MAX_MODEL_CHARS
+            problem = f"at most {MAX_MODEL_CHARS} characters are allowed, found {len(name):,}"
+            raise invalid(problem if is_long else f"{name!r} has a control character", "model")
         if "hd-" in name and KEY.search(name) is not None:
             raise Problem(
                 message="model: expected the name of a model, found a key", param="model", code="key_as_model"

@@ -24,6 +24,7 @@ from helmdeck_core import (
 from helmdeck_gateway.accounts.ledger import Booking, Ledger
 from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.accounts.request_costs import input_tokens
+from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.calls.call_record import CallRecord
 from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
 from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
@@ -31,6 +32,7 @@ from helmdeck_gateway.calls.targets import Targets, extra_fields, listed
 from helmdeck_gateway.calls.tool_budget import Narrower
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects.parsed import Parsed
+from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
 
 NO_LIMITS = CallLimits()
@@ -53,6 +55,7 @@ class Work:
 
     :ivar name: the client's name for the model.
     :ivar dropped: names of fields that are left out.
+    :ivar size: bytes of the client's request.
     :ivar headers: further headers of the response.
     :ivar booking: what its key holds for it; ``None`` for a sender without a key of its own.
     """
@@ -62,6 +65,7 @@ class Work:
     name: str
     principal: Principal
     record: CallRecord
+    size: int = 0
     dropped: tuple[str, ...] = ()
     headers: dict[str, str] = attrs.field(factory=dict)
     limits: CallLimits = NO_LIMITS
@@ -117,21 +121,24 @@ class Service:
         self.narrower = Narrower(deck, state.choices)
         self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
 
-    def prepare(self, parsed: Parsed, family: str, principal: Principal) -> Work:
+    def prepare(self, parsed: Parsed, family: str, principal: Principal, size: int) -> Work:
         """Return the request to send.
 
         :param family: the plugin that speaks the client's dialect.
-        :raises Problem: the sender may not use the model.
+        :param size: bytes of the client's request.
+        :raises Problem: it has too many tools, or the sender may not use the model.
         """
+        if (count := len(parsed.request.tools)) > (most := self.settings.max_tools):
+            raise invalid(f"at most {most:,} tools are allowed, found {count:,}", "tools")
         name = parsed.request.model or self.deck.runtime.config.model
         principal.check_model(name)
         if name == PLAN_MODEL:
             dropped = (*parsed.dropped, *parsed.native, *(["tools"] if parsed.request.tools else []))
             return Work(
                 parsed=parsed, request=parsed.request, name=name, principal=principal, record=CallRecord(),
-                dropped=dropped, limits=self._limits,
+                size=size, dropped=dropped, limits=self._limits,
             )  # fmt: skip
-        target = self.targets.find(name, lambda: _start_of(parsed.request, principal))
+        target = self.targets.find(name, lambda: _start_of(parsed.request, principal), principal.may_use)
         native = parsed.native
         if principal.models is not None:  # routers such as OpenRouter would call other models
             native = {field: value for field, value in native.items() if field not in MODEL_FIELDS}
@@ -146,6 +153,7 @@ class Service:
             name=name,
             principal=principal,
             record=CallRecord(),
+            size=size,
             dropped=(*parsed.dropped, *left_out),
             limits=limits,
         )
@@ -159,7 +167,7 @@ class Service:
         is_narrowed = self.settings.narrows_tools if principal.narrows_tools is None else principal.narrows_tools
         if not is_narrowed or work.is_plan:
             return
-        narrowed = await self.narrower.narrow(work.request, principal.caller)
+        narrowed = await self.narrower.narrow(work.request, principal.caller, work.size)
         if narrowed is None:
             return
         work.request = attrs.evolve(work.request, tools=narrowed.tools)
@@ -176,7 +184,7 @@ class Service:
         if (key := work.principal.key) is None:
             return
         request = work.request
-        tokens = input_tokens(request)
+        tokens = await aside(work.size, input_tokens, request)
         model, most = request.model, request.max_tokens
         if work.is_plan:
             model, most = self.deck.runtime.config.model, None

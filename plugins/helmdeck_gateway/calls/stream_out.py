@@ -29,8 +29,12 @@ class Connection(Protocol):
 
 
 def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """Return headers as ASGI sends them."""
-    return [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+    """Return headers as ASGI sends them; control characters, which would end a header, as question marks."""
+    return [(name.encode("latin-1"), _value(value).encode("latin-1", "replace")) for name, value in headers.items()]
+
+
+def _value(text: str) -> str:
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
 
 
 class StreamOut:

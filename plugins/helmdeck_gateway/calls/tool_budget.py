@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from helmdeck_core import (
     ToolDefinition,
     TrimRecord,
 )
+from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.conversations.tool_choices import ToolChoices
 
 MAX_INDEXES: Final = 64
@@ -60,6 +62,45 @@ class Narrowed:
         return "; ".join([*parts, *self.record.dropped])
 
 
+@attrs.frozen(kw_only=True)
+class _Ranking:
+    """Tools that exceed a limit even when they are shortened.
+
+    :ivar key: of the conversation and its tools.
+    :ivar sizes: bytes of each tool by name.
+    :ivar used: names of tools that must stay.
+    :ivar ranked: names of all tools, the best ones for the request first.
+    """
+
+    tools: tuple[ToolDefinition, ...]
+    before_bytes: int
+    steps: tuple[str, ...]
+    key: str
+    sizes: Mapping[str, int]
+    used: Sequence[str]
+    ranked: Sequence[str]
+
+    def choose(self, sent: Sequence[str], limit: int) -> tuple[str, ...]:
+        """Return the names of the tools to send: those in use, the best ones, and those that were sent before."""
+        # The best ones come before those of earlier turns, which keep their places while there is room.
+        wanted = dict.fromkeys((*self.used, *self.ranked[:2], *sent, *self.ranked))
+        must_stay, chosen, left = frozenset(self.used), [], limit - 2
+        for name in wanted:
+            size = self.sizes.get(name)
+            if size is not None and (size <= left or name in must_stay):
+                chosen.append(name)
+                left -= size
+        return tuple(chosen)
+
+    def narrowed(self, choice: Sequence[str]) -> Narrowed:
+        """Return the chosen tools, in the order of the client."""
+        names = frozenset(choice)
+        kept = tuple(tool for tool in self.tools if tool.name in names)
+        left_out = tuple(tool.name for tool in self.tools if tool.name not in names)
+        steps = (*self.steps, "tools.selection") if left_out else self.steps
+        return Narrowed(tools=kept, record=_record(self.before_bytes, kept, steps, len(left_out)), left_out=left_out)
+
+
 class Narrower:
     """Narrows the tools of requests.
 
@@ -69,13 +110,27 @@ class Narrower:
     def __init__(self, deck: Helmdeck, choices: ToolChoices | None = None) -> None:
         self._deck = deck
         self._choices = choices or ToolChoices()
+        self._lock = threading.Lock()
         self._indexes: collections.OrderedDict[bytes, RankIndex | None] = collections.OrderedDict()
 
-    async def narrow(self, request: ChatRequest, caller: str = "") -> Narrowed | None:
-        """Return the tools that fit the budget of the requested model; ``None`` if all of them do."""
+    async def narrow(self, request: ChatRequest, caller: str = "", size: int = 0) -> Narrowed | None:
+        """Return the tools that fit the budget of the requested model; ``None`` if all of them do.
+
+        :param size: bytes of the client's request.
+        """
         limit = self._deck.budget(request.model).budget.max_catalog_bytes
         if limit is None or len(request.tools) < 2:
             return None
+        found = await aside(size, self._fit, request, limit)
+        if not isinstance(found, _Ranking):
+            return found
+        sent = await self._choices.find(found.key, caller)
+        if (choice := found.choose(sent, limit)) != sent:
+            await self._choices.keep(found.key, caller, choice)
+        return found.narrowed(choice)
+
+    def _fit(self, request: ChatRequest, limit: int) -> Narrowed | _Ranking | None:
+        """Shorten the tools until they fit; rank them if that is not enough."""
         before = size_of(request.tools)
         if before <= limit:
             return None
@@ -86,45 +141,31 @@ class Narrower:
             steps.append(step)
             if size_of(tools) <= limit:
                 return Narrowed(tools=tools, record=_record(before, tools, steps, 0))
-        names = await self._chosen(request, tools, limit, caller)
-        kept = tuple(tool for tool in tools if tool.name in names)
-        left_out = tuple(tool.name for tool in tools if tool.name not in names)
-        if left_out:
-            steps.append("tools.selection")
-        return Narrowed(tools=kept, record=_record(before, kept, steps, len(left_out)), left_out=left_out)
-
-    async def _chosen(
-        self, request: ChatRequest, tools: Sequence[ToolDefinition], limit: int, caller: str
-    ) -> frozenset[str]:
-        """The names of the tools to send: those in use, the best ones for the request, and those that were sent before."""
-        known = {tool.name: len(_encode(_data(tool))) + 1 for tool in tools}
         used = [call.name for message in request.messages for call in message.tool_calls]
-        if request.tool_choice in known:
+        if request.tool_choice is not None:
             used.append(request.tool_choice)
         users = [message.text for message in request.messages if message.role is Role.USER and message.text.strip()]
-        digest = hashlib.blake2b(_encode([_data(tool) for tool in tools]), digest_size=16)
+        digest = hashlib.blake2b(_encode([_data(tool) for tool in tools]), digest_size=16).digest()
         start = (users[0] if users else "").encode("utf-8", "replace")
-        key = hashlib.blake2b(digest.digest() + start, digest_size=16).hexdigest()
-        ranked = self._ranked(digest.digest(), tools, users[-1] if users else "")
-        before = await self._choices.find(key, caller)
-        # The best ones come before those of earlier turns, which keep their places while there is room.
-        wanted = dict.fromkeys(name for name in (*used, *ranked[:2], *before, *ranked) if name in known)
-        chosen: list[str] = []
-        left = limit - 2
-        for name in wanted:
-            if known[name] <= left or name in used:
-                chosen.append(name)
-                left -= known[name]
-        if (choice := tuple(chosen)) != before:
-            await self._choices.keep(key, caller, choice)
-        return frozenset(chosen)
+        return _Ranking(
+            tools=tools,
+            before_bytes=before,
+            steps=tuple(steps),
+            key=hashlib.blake2b(digest + start, digest_size=16).hexdigest(),
+            sizes={tool.name: len(_encode(_data(tool))) + 1 for tool in tools},
+            used=tuple(dict.fromkeys(used)),
+            ranked=self._ranked(digest, tools, users[-1] if users else ""),
+        )
 
     def _ranked(self, key: bytes, tools: Sequence[ToolDefinition], text: str) -> Sequence[str]:
-        if key not in self._indexes:
-            self._indexes[key] = self._index(tools)
-            while len(self._indexes) > MAX_INDEXES:
-                self._indexes.popitem(last=False)
-        index = self._indexes[key]
+        with self._lock:  # large requests are read in threads
+            index = self._indexes.get(key)
+        if index is None:
+            index = self._index(tools)
+            with self._lock:
+                self._indexes[key] = index
+                while len(self._indexes) > MAX_INDEXES:
+                    self._indexes.popitem(last=False)
         return index.rank(text).ids if index else [tool.name for tool in tools]
 
     def _index(self, tools: Sequence[ToolDefinition]) -> RankIndex | None:

@@ -45,7 +45,7 @@ class ConversationStore:
         try:
             async with asyncio.timeout(ANSWER_S):
                 await self._store.put(kind, key, owner, _encode(value), self._ttl_s)
-        except (StorageError, TimeoutError, TypeError, UnicodeEncodeError) as exc:
+        except (StorageError, TimeoutError, TypeError, ValueError, OverflowError, RecursionError) as exc:
             self._failed(kind, exc)
 
     async def find(self, kind: str, key: str, owner: str, *, unknown: Any = None) -> Any:

@@ -61,7 +61,9 @@ class OpaqueStore:
 
     def find(self, owner: str, ids: Iterable[str]) -> Mapping[str, Any] | None:
         """Return the data of a turn; empty if it has none, ``None`` if none of its ids is known."""
-        return next((self._turns[owner, key] for key in ids if (owner, key) in self._turns), None)
+        # A large request is read in a thread, while others may forget turns.
+        found = (self._turns.get((owner, key)) for key in ids)
+        return next((each for each in found if each is not None), None)
 
     async def fetch(self, owner: str, keys: Sequence[str]) -> bool:
         """Look turns up in the shared store; return whether there is any."""

@@ -14,6 +14,8 @@ from helmdeck_gateway.problems import invalid
 
 T = TypeVar("T")
 
+MAX_TOKENS = 2**53
+"""Larger output limits are rejected; every number up to here is exact as a float."""
 MAX_MESSAGES = 20_000
 """More messages in one request are rejected."""
 
@@ -96,13 +98,13 @@ def one_of(value: str, choices: Iterable[str], where: str) -> str:
 def max_tokens(body: Mapping[str, Any], *names: str) -> int | None:
     """Return the output limit under the first of the names that is set.
 
-    :raises Problem: it is not a positive integer.
+    :raises Problem: it is not a positive integer, or one that no model could reach.
     """
     for name in names:
         value: int | None = field(body, name, int)
         if value is not None:
-            if value < 1:
-                raise invalid(f"must be at least 1, found {value}", name)
+            if not 1 <= value <= MAX_TOKENS:
+                raise invalid(f"must be from 1 to {MAX_TOKENS:,}", name)
             return value
     return None
 
@@ -156,7 +158,10 @@ def tool(name: str, description: Any, schema: Any, where: str) -> ToolDefinition
 
 def unique(tools: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
     """Return the tools; of several with the same name, the first one."""
-    return tuple({each.name: each for each in reversed(tools)}[name] for name in dict.fromkeys(t.name for t in tools))
+    found: dict[str, ToolDefinition] = {}
+    for each in tools:
+        found.setdefault(each.name, each)
+    return tuple(found.values())
 
 
 def not_blank(messages: Sequence[Message], where: str) -> tuple[Message, ...]:

@@ -14,6 +14,7 @@ import msgspec
 
 from helmdeck_core import ToolCall, ToolDefinition
 from helmdeck_gateway.dialects.parsed import objects, required, tool
+from helmdeck_gateway.problems import invalid
 
 CUSTOM: Final = "custom"
 SHELL: Final = "local_shell"
@@ -49,13 +50,18 @@ class Declared:
 
 
 FUNCTION: Final = Declared()
+MAX_NESTING: Final = 8
+"""Levels of namespaces; clients send one."""
 
 
-def read_tools(items: Any, where: str, dropped: list[str]) -> Iterator[ToolDefinition]:
+def read_tools(items: Any, where: str, dropped: list[str], level: int = 0) -> Iterator[ToolDefinition]:
     """Yield the tools of a request as functions.
 
     :param dropped: receives the names of what is left out.
+    :param level: namespaces around the tools.
     """
+    if level > MAX_NESTING:
+        raise invalid(f"at most {MAX_NESTING} levels of namespaces are allowed", where)
     for number, item in enumerate(objects(items, where)):
         place = f"{where}[{number}]"
         match item.get("type", "function"):
@@ -65,7 +71,7 @@ def read_tools(items: Any, where: str, dropped: list[str]) -> Iterator[ToolDefin
                     dropped.append("tools.strict")
                 yield tool(name, item.get("description"), item.get("parameters"), place)
             case "namespace":
-                yield from read_tools(item.get("tools") or [], f"{place}.tools", dropped)
+                yield from read_tools(item.get("tools") or [], f"{place}.tools", dropped, level + 1)
             case "custom":
                 yield tool(required(item, "name", str, f"{place}."), _described(item, dropped), _CUSTOM_SCHEMA, place)
             case "local_shell":

@@ -9,10 +9,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import msgspec
 
 from helmdeck_core import Limited
 from helmdeck_gateway.accounts.principals import headers_by_name
+from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.calls.stream_out import raw_headers
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
@@ -23,6 +25,17 @@ if TYPE_CHECKING:
 _HEADERS: Final = "helmdeck.headers"
 _JSON: Final = b"application/json"
 _decode = msgspec.json.Decoder().decode
+
+
+@attrs.frozen
+class JsonBody:
+    """The body of a request.
+
+    :ivar size: its bytes, which tell how long it takes to read.
+    """
+
+    fields: dict[str, Any]
+    size: int
 
 
 class Disconnected(Exception):
@@ -37,7 +50,7 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
     return found
 
 
-async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> dict[str, Any]:
+async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> JsonBody:
     """Read the body of a request as a JSON object.
 
     :raises Problem: it is too large or too slow, or not a JSON object.
@@ -49,11 +62,23 @@ async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -
     except TimeoutError:
         message = f"the body did not arrive within {settings.body_s:g} seconds"
         raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
+    return JsonBody(await aside(len(data), decode_object, data), len(data))
+
+
+def decode_object(data: bytes) -> dict[str, Any]:
+    """Decode a JSON object; of fields with the same name, the last one counts.
+
+    :raises Problem: it is something else.
+    """
     try:
         body = _decode(data)
-    except (msgspec.DecodeError, RecursionError) as exc:
-        problem = "is nested too deeply" if isinstance(exc, RecursionError) else f"is not valid JSON: {exc}"
-        raise Problem(message=f"the body {problem}", code="invalid_json") from None
+    except RecursionError:
+        raise Problem(message="the body is nested too deeply", code="invalid_json") from None
+    except UnicodeDecodeError as exc:
+        message = f"the body is not valid UTF-8: byte 0x{exc.object[exc.start]:02x}, {exc.reason}"
+        raise Problem(message=message, code="invalid_json") from None
+    except msgspec.DecodeError as exc:
+        raise Problem(message=f"the body is not valid JSON: {exc}", code="invalid_json") from None
     if not isinstance(body, dict):
         raise Problem(message="the body is not a JSON object", code="invalid_json")
     return body

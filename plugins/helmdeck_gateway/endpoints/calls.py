@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
-from helmdeck_core.log import logger
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Authoriser, Principal
 from helmdeck_gateway.calls import call_record
+from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.calls.client_retries import ends_retries
 from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
 from helmdeck_gateway.calls.service import Service, Work
@@ -22,9 +22,10 @@ from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.dialects.reply import DamagedCallError, Dialect, Opening, Reply, StreamWriter
-from helmdeck_gateway.endpoints.bodies import Disconnected, headers_of, read_json, send_whole
+from helmdeck_gateway.endpoints.bodies import Disconnected, JsonBody, headers_of, read_json, send_whole
+from helmdeck_gateway.failure_log import FailureLog
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid, problem_of
+from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -33,17 +34,20 @@ SINGLE: Final = (b"authorization", b"x-api-key", b"content-length", b"content-ty
 """Headers that a request has once."""
 SIGNING: Final = frozenset(("anthropic", "responses"))
 """Families of dialects whose clients send the signatures of reasoning back."""
+Headers = Mapping[bytes, bytes]
+"""The headers of a client's request by lower-case name."""
 _encode = msgspec.json.Encoder().encode
 
 
 class Door:
-    """What every endpoint needs: the check of keys, the limits, and the counters."""
+    """What every endpoint needs: the check of keys, the limits, the counters, and the log."""
 
     def __init__(self, service: Service, authoriser: Authoriser, counters: Counters, ledger: Ledger) -> None:
         self.service = service
         self.ledger = ledger
         self.authoriser = authoriser
         self.counters = counters
+        self.failures = FailureLog(service.deck)
 
     async def open(self, scope: Scope) -> Principal:
         """Check a request before its body is read.
@@ -101,32 +105,35 @@ class CallEndpoint:
             status = await self._serve(scope, receive, ends_retries(headers_of(scope), send))
         except Disconnected:
             counters.disconnects += 1
+        except Exception as exc:  # of the server, or while a response is written: it is too late for another one
+            status = self.door.failures.problem(exc, headers_of(scope)).status
+            raise
         finally:
             counters.under_way -= 1
             counters.count(self.name, status)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         work: Work | None = None
+        headers = headers_of(scope)
         try:
             principal = await self.door.open(scope)
             body = await read_json(scope, receive, self.door.service.settings)
             parsed = await self.parse(body, principal)
             if self.dialect is messages_dialect:
-                parsed = messages_dialect.with_betas(parsed, headers_of(scope).get(b"anthropic-beta"))
-            narrows = headers_of(scope).get(b"x-helmdeck-narrow-tools") != b"off"
-            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal)
+                parsed = messages_dialect.with_betas(parsed, headers.get(b"anthropic-beta"))
+            narrows = headers.get(b"x-helmdeck-narrow-tools") != b"off"
+            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, body.size)
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
             await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
         except asyncio.CancelledError:
-            return await self._refuse(send, self.stopped(), work)
+            return await self._refuse(send, headers, self.stopped(), work)
         except Exception as exc:
-            return await self._refuse(send, exc, work)
+            return await self._refuse(send, headers, exc, work)
         out = StreamOut(send, work)
         writer = self.dialect.Writer(Opening(model=work.name), parsed) if parsed.is_stream else None
-        headers = headers_of(scope)
         context = trace_context_of(headers)
         TRACE_CONTEXT.set(context)  # also an empty one: a task may inherit the context of another request
         record = work.record
@@ -138,24 +145,37 @@ class CallEndpoint:
         assert task is not None
         try:
             with ClientWatch(scope, receive, out, writer, self.door.service.settings.ping_s):
-                return await (self._whole(send, work) if writer is None else self._stream(out, writer, work))
+                if writer is None:
+                    return await self._whole(send, headers, work)
+                return await self._stream(out, headers, writer, work)
         except asyncio.CancelledError:
             if out.is_disconnected and task.uncancel() == 0:
                 raise Disconnected from None
-            return await self._end_early(out, writer, work, self.stopped())
+            return await self._end_early(out, headers, writer, work, self.stopped())
         finally:
             if work.booking is not None:
                 work.booking.close()
 
-    async def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
+    async def parse(self, body: JsonBody, principal: Principal) -> Parsed:
         """Read a request of the dialect.
 
         :raises Problem: it is invalid.
         """
+        return await self.parse_with(body, principal)
+
+    async def parse_with(self, body: JsonBody, principal: Principal, *more: object) -> Parsed:
+        """Read a request with what its providers want back with its turns.
+
+        :param more: further arguments of the dialect.
+        :raises Problem: it is invalid.
+        """
         lookup = self.door.service.state.opaque.lookup(principal.caller)
-        parsed = self.dialect.parse(body, lookup.find)
+        parse: Callable[..., Parsed] = self.dialect.parse
+        parsed = await aside(body.size, parse, body.fields, lookup.find, *more)
+        if not await lookup.fetch():
+            return parsed
         # Turns that other processes have seen are known after the first reading.
-        return self.dialect.parse(body, lookup.find) if await lookup.fetch() else parsed
+        return await aside(body.size, parse, body.fields, lookup.find, *more)
 
     async def finished(self, reply: Reply, principal: Principal) -> None:
         """Take note of a finished response, before the client can send the next request of the conversation."""
@@ -164,19 +184,17 @@ class CallEndpoint:
             call_ids = [call.id for call in reply.response.tool_calls]
             await self.door.service.state.opaque.keep(call_ids, own_id, opaque, principal.caller)
 
-    async def _whole(self, send: Send, work: Work) -> int:
+    async def _whole(self, send: Send, headers: Headers, work: Work) -> int:
         try:
             response = await self.door.service.complete(work)
-        except Exception as exc:
-            return await self._refuse(send, exc, work)
-        await work.settle()
-        reply = Reply(response=response, opening=Opening(model=work.name), model=work.shown_model(), parsed=work.parsed)
-        body = _encode(self.dialect.whole(reply))
-        try:
+            await work.settle()
+            model = work.shown_model()
+            reply = Reply(response=response, opening=Opening(model=work.name), model=model, parsed=work.parsed)
+            body = _encode(self.dialect.whole(reply))
             self.check_size(len(body))
-        except Problem as exc:
-            return await self._refuse(send, exc, work)
-        await self.finished(reply, work.principal)
+            await self.finished(reply, work.principal)
+        except Exception as exc:
+            return await self._refuse(send, headers, exc, work)
         await send_whole(send, 200, body, work.response_headers())
         return 200
 
@@ -191,12 +209,13 @@ class CallEndpoint:
                 status=502, kind="api_error", code="response_too_large",
             )  # fmt: skip
 
-    async def _refuse(self, send: Send, error: Exception, work: Work | None) -> int:
-        problem = _reported(error)
+    async def _refuse(self, send: Send, headers: Headers, error: Exception, work: Work | None) -> int:
+        """Answer a request that has the headers with an error."""
+        problem = self.door.failures.problem(error, headers, work.record.call_id if work is not None else "")
         if work is not None:
             await work.settle()
-        headers = {**(work.response_headers() if work is not None else {}), **problem.headers}
-        await send_whole(send, problem.status, _encode(self.dialect.error(problem)), headers)
+        own = {**(work.response_headers() if work is not None else {}), **problem.headers}
+        await send_whole(send, problem.status, _encode(self.dialect.error(problem)), own)
         return problem.status
 
     def stopped(self) -> Problem:
@@ -210,14 +229,16 @@ class CallEndpoint:
         task.uncancel()
         return stopping("the gateway stopped before the answer was complete; send the request again")
 
-    async def _end_early(self, out: StreamOut, writer: StreamWriter | None, work: Work, problem: Problem) -> int:
+    async def _end_early(
+        self, out: StreamOut, headers: Headers, writer: StreamWriter | None, work: Work, problem: Problem
+    ) -> int:
         """End a response early: a stream gets an error event."""
         if writer is None or not out.is_open:
-            return await self._refuse(out.raw, problem, work)
+            return await self._refuse(out.raw, headers, problem, work)
         await out.send(writer.fail(problem), is_last=True)
         return problem.status
 
-    async def _stream(self, out: StreamOut, writer: StreamWriter, work: Work) -> int:
+    async def _stream(self, out: StreamOut, headers: Headers, writer: StreamWriter, work: Work) -> int:
         """Stream a response. The headers wait for the first delta, so that a failure before it has its own status."""
         try:
             async with contextlib.aclosing(self.door.service.stream(work)) as chunks:
@@ -234,8 +255,8 @@ class CallEndpoint:
         except Exception as exc:
             if not out.is_open:
                 out.is_replaced = True
-                return await self._refuse(out.raw, exc, work)
-            problem = _reported(exc)
+                return await self._refuse(out.raw, headers, exc, work)
+            problem = self.door.failures.problem(exc, headers, work.record.call_id)
             await work.settle()
             await out.send(writer.fail(problem), is_last=True)
             return problem.status
@@ -266,22 +287,17 @@ class CountTokens(CallEndpoint):
     """Estimates the input tokens of a request without a call."""
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
+        headers = headers_of(scope)
         try:
             principal = await self.door.open(scope)
             body = await read_json(scope, receive, self.door.service.settings)
-            tokens = messages_dialect.estimate_tokens(await self.parse(body, principal))
+            parsed = await self.parse(body, principal)
+            tokens = await aside(body.size, messages_dialect.estimate_tokens, parsed)
         except Disconnected:
             raise
         except asyncio.CancelledError:
-            return await self._refuse(send, self.stopped(), None)
+            return await self._refuse(send, headers, self.stopped(), None)
         except Exception as exc:
-            return await self._refuse(send, exc, None)
+            return await self._refuse(send, headers, exc, None)
         await send_whole(send, 200, _encode({"input_tokens": tokens}), {"x-helmdeck-estimate": "true"})
         return 200
-
-
-def _reported(error: Exception) -> Problem:
-    problem = problem_of(error)
-    if problem.code == "internal_error":
-        logger().opt(exception=error).error("the gateway failed to process a request")
-    return problem

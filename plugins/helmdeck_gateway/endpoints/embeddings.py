@@ -37,10 +37,11 @@ class EmbeddingsEndpoint(CallEndpoint):
         self._connections: dict[str, HttpConnection] = {}
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
-        model = ""
+        model, sent_headers = "", headers_of(scope)
         try:
             principal = await self.door.open(scope)
-            body = await read_json(scope, receive, self.door.service.settings)
+            sent = await read_json(scope, receive, self.door.service.settings)
+            body = sent.fields
             name = required(body, "model", str)
             principal.check_model(name)
             target = self.door.service.targets.find(name)
@@ -56,7 +57,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             left_out = [] if principal.models is None else [field for field in body if field in MODEL_FIELDS]
             fields = {field: value for field, value in body.items() if field not in left_out}
             payload = encode_payload({**fields, "model": upstream_model}, {})
-            TRACE_CONTEXT.set(trace_context_of(headers_of(scope)))
+            TRACE_CONTEXT.set(trace_context_of(sent_headers))
             async with self._booked(principal, model, body.get("input")) as booked:
                 response = await connection.post("/embeddings", payload, headers, secrets)
                 booked.append(decode_body(response.status, response.headers, response.body, ErrorRules(), secrets))
@@ -64,11 +65,11 @@ class EmbeddingsEndpoint(CallEndpoint):
         except Disconnected:
             raise
         except asyncio.CancelledError:
-            return await self._refuse(send, self.stopped(), None)
+            return await self._refuse(send, sent_headers, self.stopped(), None)
         except CallFailed as exc:
-            return await self._refuse(send, attrs.evolve(exc, model=exc.model or model), None)
+            return await self._refuse(send, sent_headers, attrs.evolve(exc, model=exc.model or model), None)
         except Exception as exc:
-            return await self._refuse(send, exc, None)
+            return await self._refuse(send, sent_headers, exc, None)
         response_headers = {"x-helmdeck-model": listed([model])}
         if left_out:
             response_headers["x-helmdeck-dropped"] = listed(left_out)

@@ -16,7 +16,7 @@ from helmdeck_gateway.dialects.parsed import Parsed, field
 from helmdeck_gateway.dialects.reply import Reply
 from helmdeck_gateway.dialects.responses import unknown_response
 from helmdeck_gateway.dialects.responses_writer import response_id, whole
-from helmdeck_gateway.endpoints.bodies import headers_of
+from helmdeck_gateway.endpoints.bodies import JsonBody, headers_of
 from helmdeck_gateway.endpoints.calls import CallEndpoint, Door
 
 if TYPE_CHECKING:
@@ -30,17 +30,15 @@ class ResponsesEndpoint(CallEndpoint):
         super().__init__(door, responses_dialect, "responses")
         self._store = ResponseStore(door.service.state.documents)
 
-    async def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
+    async def parse(self, body: JsonBody, principal: Principal) -> Parsed:
         """Read a request; the messages of its stored conversation come first."""
-        previous = field(body, "previous_response_id", str)
+        previous = field(body.fields, "previous_response_id", str)
         if previous is None:
             return await super().parse(body, principal)
         stored = await self._store.find(previous, principal.caller)
         if stored is None:
             raise unknown_response(previous)
-        lookup = self.door.service.state.opaque.lookup(principal.caller)
-        parsed = responses_dialect.parse(body, lookup.find, stored.messages)
-        return responses_dialect.parse(body, lookup.find, stored.messages) if await lookup.fetch() else parsed
+        return await self.parse_with(body, principal, stored.messages)
 
     async def finished(self, reply: Reply, principal: Principal) -> None:
         """Store the conversation, unless the client does not want it."""

@@ -1,15 +1,17 @@
 """Limits the head of a request (size, time) and the time that clients take to read a response. Joins writes of a response.
 
 uvicorn limits only the time between two requests, and writes head, chunk and end of a response one by one. Its protocol is used
-as it is; nothing of HTTP is interpreted here.
+as it is. Of HTTP, only this is interpreted here: requests with two framings, of which a proxy may have read the other one, with a
+large head or of an unknown version are refused, and a connection is closed after a response that came before the end of its request.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -23,15 +25,23 @@ _Protocol: Any = AutoHTTPProtocol
 MAX_HEAD_BYTES: Final = 65_536
 MIN_READ_RATE: Final = 1_024
 """Bytes per second; a client that reads a full buffer more slowly is disconnected."""
+LINGER_S: Final = 2.0
+"""Seconds for which the rest of a refused request is read and dropped: closed at once, the client might not see the response."""
+_CLOSE: Final = (b"connection", b"close")
 _TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class JoinedWrites:
-    """A transport that can hold writes back, to write them at once."""
+    """A transport that can hold writes back, to write them at once, and that can close when the client has read all.
+
+    :ivar lingers: ``close`` ends what is written, and waits for the client.
+    """
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self._held: list[bytes] | None = None
+        self.lingers = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -54,27 +64,52 @@ class JoinedWrites:
         if held:
             self._transport.write(b"".join(held))
 
+    @property
+    def is_lingering(self) -> bool:
+        """Whether what arrives is dropped."""
+        return self._timer is not None
+
+    def is_closing(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self.is_lingering or self._transport.is_closing()
+
     def close(self) -> None:
         """Close the connection after everything is written."""
         self.release()
-        self._transport.close()
+        if not self.lingers or self._transport.is_closing():
+            self._transport.close()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LINGER_S, self._transport.abort)
+            self._transport.write_eof()
+            self._transport.resume_reading()
+
+    def lost(self) -> None:
+        """Stop waiting for the client, who has gone."""
+        self.lingers = False
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class JoinedResponse:
     """Sends one response: its head with the first part of its body, and its end with the last part.
 
     :param send: writes each message to the transport.
+    :param cycle: the request and its response, as uvicorn has them.
     """
 
-    def __init__(self, transport: JoinedWrites, send: Send) -> None:
+    def __init__(self, transport: JoinedWrites, send: Send, cycle: Any) -> None:
         self._transport = transport
         self._send = send
+        self._cycle = cycle
         self._start: Message | None = None
 
     async def send(self, message: Message) -> None:
         """Implement ``send`` of ASGI."""
         if message["type"] == "http.response.start":
             self._start = message
+            if self._cycle.more_body:  # the rest would be taken for another request, or keep the connection busy
+                message["headers"] = [*(each for each in message["headers"] if each[0] != _CLOSE[0]), _CLOSE]
+                self._transport.lingers = True
             return
         start, self._start = self._start, None
         self._transport.hold()
@@ -111,10 +146,33 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
 
     def _serve(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
         scope[CONNECTION] = self
-        coroutine: Coroutine[Any, Any, None] = self._application(
-            scope, receive, JoinedResponse(self.transport, send).send
+        response = JoinedResponse(self.transport, send, cast(Any, send).__self__)
+        headers = scope["headers"]
+        names = [name for name, _ in headers]
+        if b"transfer-encoding" in names and b"content-length" in names:
+            return self._refuse(response, 400, "invalid_framing", "a request has Content-Length or Transfer-Encoding")
+        size = (
+            len(scope["raw_path"])
+            + len(scope["query_string"])
+            + sum([len(name) + len(value) for name, value in headers])
         )
+        if size > self.head_bytes:  # the parser saw all of it at once
+            return self._refuse(
+                response, 431, "head_too_large", f"at most {self.head_bytes:,} bytes of headers are read"
+            )
+        if scope["http_version"] not in ("1.1", "1.0"):
+            return self._refuse(response, 505, "http_version", "this server speaks HTTP/1.1")
+        coroutine: Coroutine[Any, Any, None] = self._application(scope, receive, response.send)
         return coroutine
+
+    async def _refuse(self, response: JoinedResponse, status: int, code: str, message: str) -> None:
+        """Answer with an error that clients of every dialect can read, and close the connection."""
+        self.transport.lingers = True
+        error = {"type": "invalid_request_error", "message": message, "param": None, "code": code}
+        body = msgspec.json.encode({"type": "error", "error": error})
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), _CLOSE]
+        await response.send({"type": "http.response.start", "status": status, "headers": headers})
+        await response.send({"type": "http.response.body", "body": body})
 
     def connection_made(self, transport: Any) -> None:
         """Limit the time until the first request."""
@@ -125,6 +183,7 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
         """Stop the timers."""
         self._stop_head_timer()
         self._stop_read_timer()
+        self.transport.lost()
         super().connection_lost(exc)
         self.is_lost = True
         if self.on_lost is not None:
@@ -132,7 +191,12 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
 
     def data_received(self, data: bytes) -> None:
         """Limit the time and size of a head that is incomplete."""
+        if self.transport.is_lingering:
+            return
         super().data_received(data)
+        if self.transport.is_closing():
+            self._stop_head_timer()
+            return
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             self._is_in_head = False
@@ -147,6 +211,7 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
             self._head_size += len(data)
             if self._head_size > self.head_bytes and not self.transport.is_closing():
                 self.transport.write(_TOO_LONG)
+                self.transport.lingers = True
                 self.transport.close()
 
     def pause_writing(self) -> None:

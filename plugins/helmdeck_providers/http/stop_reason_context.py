@@ -13,7 +13,7 @@ import msgspec
 from helmdeck_core import StopReason, ToolCall
 
 _PROSE_CHARS = 200
-"""Shorter responses may end without punctuation: a label, a number, a name."""
+"""Shorter responses may be whole at the limit: a label, a number, a name, for which callers set low limits."""
 
 _OPENERS = ("{", "[", "```json", "```\n{", "```\n[")
 
@@ -45,16 +45,17 @@ def in_context(
 
 
 def looks_truncated(text: str) -> bool:
-    """Whether text at the output limit looks truncated: incomplete JSON, or prose that ends mid-sentence.
+    """Whether text at the output limit looks truncated: incomplete JSON, or prose, even if it ends with a sentence.
 
-    Empty text counts as truncated: all output was reasoning.
+    Models rarely stop at exactly the limit, and some servers report every end as a regular one. Empty text counts as
+    truncated: all output was reasoning.
     """
     text = text.strip()
     if not text:
         return True
     if text.startswith(_OPENERS):
         return not _is_json(text)
-    return len(text) > _PROSE_CHARS and ends_early(text)
+    return len(text) > _PROSE_CHARS
 
 
 def ends_early(text: str) -> bool:

@@ -96,9 +96,11 @@ ERROR_RULES = ErrorRules(
         "invalid_json_schema": _REFUSED,  # OpenAI's Responses
         "not_supported_error": Cause(InvalidRequest),  # llama.cpp, with 501: never succeeds
         "model_not_found": _NOT_FOUND,
+        "model_decommissioned": _NOT_FOUND,  # Groq, with 400
         "not_found_error": _NOT_FOUND,
         "permission_error": _PERMISSION,
         "permission_denied": _PERMISSION,
+        "organization_restricted": _PERMISSION,  # Groq, with 400
     },
     marks=(
         ("perday", _QUOTA),  # Gemini: part of the quota id; waiting for the few seconds of retryDelay does not help

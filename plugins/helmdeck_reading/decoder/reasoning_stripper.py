@@ -163,7 +163,11 @@ def strip(text: str, marks: ReasoningMarks) -> Stripped:
         return Stripped(text.strip())
     stripped = _strip_once(text, marks)
     for _ in range(_MAX_PASSES):  # the removal of a block may join the halves of another mark
-        if len(stripped.found) == stripped.is_unclosed or not marks.search(stripped.text):
+        if len(stripped.found) == stripped.is_unclosed:
+            break
+        if not marks.search(stripped.text):
+            if stripped.is_unclosed:  # joined to the word before the removed block, its opening phrase is text
+                stripped = attrs.evolve(stripped, found=stripped.found[:-1], is_unclosed=False)
             break
         again = _strip_once(stripped.text, marks)
         stripped = Stripped(

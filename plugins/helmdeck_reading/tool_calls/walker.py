@@ -26,6 +26,8 @@ _LINE_END = re.compile(r"[ \t]*+(?:\n|\Z)")
 _KEY = re.compile(r"""[\[{\s]*+["'][^"'\n]{0,100}["']\s*+:""")
 _MAX_UNBALANCED = 12
 """Maximum unclosed brackets examined; each costs a scan of the remaining text."""
+_MAX_MARKS = 500
+"""Maximum marks of calls examined, each at up to 0.1 ms; providers return at most 128 calls in one response."""
 _MAX_TICKS = 8
 _MAX_LEADING_SPACE = 1000
 """Maximum whitespace before JSON that is the whole response."""
@@ -55,7 +57,9 @@ def walk(text: str, context: WalkContext) -> WalkResult:
 
 
 class _TextWalk:
-    def __init__(self, text: str, start: int, end: int, context: WalkContext, *, is_code: bool) -> None:
+    def __init__(
+        self, text: str, start: int, end: int, context: WalkContext, *, is_code: bool, marks_left: int = _MAX_MARKS
+    ) -> None:
         self._text = text
         self._start = start
         self._end = end
@@ -68,6 +72,7 @@ class _TextWalk:
         self._has_stopped = False
         self._has_json = True
         self._unbalanced_left = _MAX_UNBALANCED
+        self._marks_left = marks_left
         self._example_end = -1
         self._visible_from = start + 1
 
@@ -128,6 +133,9 @@ class _TextWalk:
         return self._pass_open(token, start, end)
 
     def _pass_open(self, token: Token, start: int, end: int) -> int:
+        if not self._marks_left:
+            return self._stop_at(token, start)
+        self._marks_left -= 1
         if self._is_example(start):
             return self._end_of_example(token, end)
         attributes = _attributes(self._text[start:end])
@@ -140,6 +148,14 @@ class _TextWalk:
         if token.mark.startswith("\n```"):
             return self._pass_code(self._text.index("`", start))
         return self._pass_unreadable(token, start, end)
+
+    def _stop_at(self, token: Token, start: int) -> int:
+        """Stop reading a text with more marks than any response needs: a loop, or an attempt to keep the reader busy."""
+        error = f"the text has more than {_MAX_MARKS} marks of calls, and is not read further"
+        call = RawCall(problem="malformed", error=error, excerpt=self._text[start : start + 200])
+        self._result.calls.append(WrittenCall(call, token.opens[0].data))
+        self._result.is_truncated = self._has_stopped = True
+        return start
 
     def _read_by_format(
         self, call_format: CompiledFormat, token: Token, start: int, end: int, attributes: dict[str, str]
@@ -340,7 +356,10 @@ class _TextWalk:
             return end
         if self._scanner.search(self._text, inside, inside_end) is None:
             return end
-        inner = _TextWalk(self._text, inside, inside_end, self._context, is_code=True).run()
+        walk_of_code = _TextWalk(
+            self._text, inside, inside_end, self._context, is_code=True, marks_left=self._marks_left
+        )
+        inner, self._marks_left = walk_of_code.run(), walk_of_code._marks_left
         is_all = bool(inner.calls) and not _remaining(self._text, inside, inside_end, inner.removed).strip()
         if not is_all or (inner.is_truncated and close) or self._is_introduced(start):
             self._result.inert += inner.inert + len(inner.calls)

@@ -163,8 +163,8 @@ class MessageAnswer(ResponseReader):
         if details.get("type") == "refusal":
             self._is_refused = True
             self._refusal = string(details.get("explanation")) or string(details.get("category"))
-        # Totals of the whole message; counters that are not repeated keep their value.
-        self._usage |= {name: value for name, value in table(usage).items() if value is not None}
+        # Totals of the whole message; counters that are not repeated keep their value. Some proxies repeat them as 0.
+        self._usage |= {name: value for name, value in table(usage).items() if value or name not in self._usage}
 
     def _start_block(self, index: object, data: dict[str, Any]) -> Iterator[ChatDelta]:
         kind, call = data.get("type"), None

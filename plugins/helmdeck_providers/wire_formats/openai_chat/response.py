@@ -154,11 +154,12 @@ class ChatAnswer(ResponseReader):
         if not self._model:
             self._model = string(chunk.get("model"))
         self._seed = self._seed or string(chunk.get("id"))
-        self._usage = chunk.get("usage") or table(chunk.get("x_groq")).get("usage") or self._usage
-        failed: object = None
+        groq = table(chunk.get("x_groq"))
+        self._usage = chunk.get("usage") or groq.get("usage") or self._usage
+        failed: object = groq.get("error")  # why Groq stopped a stream early
         if (choice := self._selected(chunk.get("choices"))) is not None:
             yield from self._choice(choice)
-            failed = choice.get("error")
+            failed = choice.get("error") or failed
         words = self._context.error_rules
         facts = read_error(event, words) or (read_error({"error": failed}, words) if failed else None)
         if facts is not None:

@@ -1,0 +1,98 @@
+"""Requests whose work grows with their size: limits, linear time, and threads that keep the event loop free."""
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+from helmdeck_core import ToolDefinition
+from helmdeck_gateway import Gateway, GatewaySettings
+from helmdeck_gateway.calls.aside import INLINE_BYTES
+from helmdeck_gateway.dialects import chat
+from helmdeck_gateway.dialects.parsed import unique
+from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, make_deck
+from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, FormatServer, running_gateway, upstream
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def gateway(server):
+    with running_gateway(config={"providers": {"up": upstream(server)}, "gateway": {"max_tools": 3}}) as running:
+        yield running
+
+
+def named(dialect, number):
+    return json.loads(json.dumps(dialect.tools).replace("look_up", f"look_up_{number}"))
+
+
+def send(gateway, dialect, **fields):
+    return gateway.send(dialect.path, {"model": "up/m", **dialect.body("hi"), **fields})
+
+
+class CountedTools(list):
+    """Tools that count how often they are iterated over."""
+
+    passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return super().__iter__()
+
+    def __reversed__(self):
+        self.passes += 1
+        return super().__reversed__()
+
+
+def test_first_one_of_several_tools_with_one_name_is_kept_in_one_pass():
+    tools = CountedTools(ToolDefinition(f"t{number % 50}", str(number), {}) for number in range(200))
+    assert [(each.name, each.description) for each in unique(tools)] == [(f"t{n}", str(n)) for n in range(50)]
+    assert tools.passes == 1
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_request_with_too_many_tools_is_refused_before_a_call(gateway, server, name):
+    dialect = DIALECTS[name]
+    tools = [tool for number in range(4) for tool in named(dialect, number)]
+    assert send(gateway, dialect, tools=tools[:3]).status == 200
+    server.requests.clear()
+    answer = send(gateway, dialect, tools=tools)
+    assert answer.status == 400
+    assert answer.body["error"]["message"] == "tools: at most 3 tools are allowed, found 4"
+    assert answer.body["error"]["type"] == "invalid_request_error"
+    assert server.requests == []
+
+
+def test_namespaces_in_namespaces_are_bounded(gateway):
+    tools = [{"type": "function", "name": "f"}]
+    for _ in range(400):
+        tools = [{"type": "namespace", "name": "n", "tools": tools}]
+    answer = send(gateway, DIALECTS["responses"], tools=tools)
+    assert answer.status == 400
+    assert "at most 8 levels of namespaces are allowed" in answer.body["error"]["message"]
+
+
+@pytest.mark.parametrize(("text", "thread"), [("hi", "MainThread"), ("word " * INLINE_BYTES, "helmdeck-gateway")])
+def test_large_requests_are_read_in_a_thread_and_small_ones_are_not(server, monkeypatch, text, thread):
+    threads = []
+    parse = chat.parse
+
+    def parse_noted(*arguments):
+        threads.append(threading.current_thread().name)
+        return parse(*arguments)
+
+    async def run():
+        async with make_deck(config={"providers": {"up": upstream(server)}}) as deck:
+            body = {"model": "up/m", "messages": [{"role": "user", "content": text}]}
+            request = AppRequest(Gateway(deck, GatewaySettings()).app, "/v1/chat/completions", body)
+            return (await request.sent()).status
+
+    monkeypatch.setattr(chat, "parse", parse_noted)
+    assert asyncio.run(run()) == 200
+    assert [each.rpartition("_")[0] or each for each in threads] == [thread]
