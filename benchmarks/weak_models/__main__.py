@@ -3,7 +3,8 @@
     python -m benchmarks.weak_models                                        # everything, SmolLM2 135M on a llama-server of its own
     python -m benchmarks.weak_models --quick --json FILE                    # five minutes
     python -m benchmarks.weak_models --quick --json FILE --requests FILE    # on other requests
-    python -m benchmarks.weak_models --gguf MODEL.gguf                      # another model
+    python -m benchmarks.weak_models --write                                # also writes the page
+    python -m benchmarks.weak_models --gguf MODEL.gguf --write              # another model: one more column of the page
     python -m benchmarks.weak_models --base-url http://127.0.0.1:11434/v1 --model qwen3:4b --provider ollama-openai
 
 The first run downloads the model and the peers and builds llama-server, which takes about ten minutes; ``--quick`` needs at most
@@ -15,7 +16,7 @@ measured, the catalogs in turn; ``benchmarks.weak_models.cases`` describes how a
 ``--json`` writes one object. ``pick_50``, ``pick_200`` and ``pick_1000`` map each way (``raw``, ``helped``, ``ranker``, ``logprobs``, ``llama_json_schema``,
 ``openai_tools``) to its sums: of ``n`` cases (requests times runs), how many answers were ``valid`` (JSON that names a tool; for Helmdeck, a plan
 with a step), ``right`` (a tool that the request needs; if it needs several, any of them) and ``invented`` (the name of no tool); ``calls``,
-``prompt_tokens``, ``output_tokens`` and ``seconds`` are totals. ``typed`` maps each way to the same sums; an answer is ``valid`` if it fits the schema,
+``prompt_tokens``, ``output_tokens`` and ``seconds`` are totals, ``requests`` counts different requests, and ``causes`` the failures. ``typed`` maps each way to the same sums; an answer is ``valid`` if it fits the schema,
 and ``right`` if all its values are. ``unavailable`` maps a way that was left out to the reason. ``model`` and ``server`` describe what was
 measured.
 """
@@ -35,11 +36,11 @@ from typing import Any
 
 import attrs
 
-from benchmarks.weak_models import calibration, llama
+from benchmarks.weak_models import calibration, llama, page
 from benchmarks.weak_models.cases import RequestsError, own_pool, read_requests
 from benchmarks.weak_models.peer_process import PACKAGES, NotInstalled, python_of
 from benchmarks.weak_models.proxy import proxied
-from benchmarks.weak_models.results import ResultFile, sums
+from benchmarks.weak_models.results import Result, ResultFile, compare, sums
 from benchmarks.weak_models.schedule import Schedule
 from benchmarks.weak_models.session import Session
 from benchmarks.weak_models.settings import proposed
@@ -66,7 +67,20 @@ def report(results: ResultFile, facts: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for task, way in dict.fromkeys((each.task, each.way) for each in results.results.values()):
         found.setdefault(task, {})[way] = sums(results.of(task, way)).as_json()
-    return {**found, **facts}
+    comparisons: dict[str, Any] = {}
+    for task, ways in found.items():
+        for other in ("ranker", "raw"):
+            if {"helped", other} <= ways.keys():
+                beside = compare(results.of(task, "helped"), results.of(task, other))
+                comparisons.setdefault(task, {})[f"helped_vs_{other}"] = beside
+    same = {way: same_text(results.of("long", way), results.of("long", "uncut")) for way in found.get("long", {})}
+    return {**found, "comparisons": comparisons, **({"same_as_uncut": same} if same else {}), **facts}
+
+
+def same_text(results: Sequence[Result], uncut: Sequence[Result]) -> int:
+    """Count the texts that are those of the uncut answers."""
+    digests = {each.case: each.detail.get("digest", "") for each in uncut}
+    return sum(each.detail.get("digest") == digests.get(each.case) for each in results)
 
 
 def arguments_of() -> argparse.Namespace:
@@ -92,6 +106,7 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="runs")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted measurement")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the started server")
+    parser.add_argument("--write", action="store_true", help="keep the sums of this model, and write the page")
     parser.add_argument("--seconds", type=float, default=QUICK_S, help="time of --quick")
     found = parser.parse_args()
     if found.base_url and not found.model:
@@ -202,6 +217,9 @@ def main() -> None:
     tasks = make_tasks(arguments.tasks, pool, sizes_of(arguments))
     with served(arguments) as server:
         found = measure(arguments, tasks, server, time.monotonic())
+    if arguments.write:
+        page.save(server.model, found)
+        page.write()
     text = json.dumps(found, indent=1, ensure_ascii=False)
     if arguments.json:
         arguments.json.write_text(text + "\n", encoding="utf-8")

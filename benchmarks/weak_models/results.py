@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,7 @@ class Sums:
     :ivar n: measured cases, those of all runs together.
     :ivar requests: different cases among them.
     :ivar causes: failures by cause.
+    :ivar details: sums of the further figures of a task.
     """
 
     n: int
@@ -104,6 +105,7 @@ class Sums:
     output_tokens: int
     seconds: float
     causes: Mapping[str, int]
+    details: Mapping[str, float]
 
     def as_json(self) -> dict[str, Any]:
         """Return the sums as one JSON object."""
@@ -113,6 +115,9 @@ class Sums:
 def sums(results: Sequence[Result]) -> Sums:
     """Add up results."""
     causes = collections.Counter(each.cause for each in results if each.cause)
+    details = collections.Counter[str]()
+    for each in results:
+        details.update({name: value for name, value in each.detail.items() if isinstance(value, (int, float))})
     return Sums(
         n=len(results),
         requests=len({each.case for each in results}),
@@ -124,16 +129,29 @@ def sums(results: Sequence[Result]) -> Sums:
         output_tokens=sum(each.output_tokens for each in results),
         seconds=sum(each.seconds for each in results),
         causes=dict(causes.most_common()),
+        details=dict(details),
     )
 
 
-def in_common(groups: Iterable[Sequence[Result]]) -> list[list[Result]]:
-    """Return of every group the results whose case and run occur in all groups, so that they compare like with like."""
-    found = [list(each) for each in groups]
-    if not found:
-        return []
-    shared = set.intersection(*({(each.case, each.run) for each in group} for group in found))
-    return [[each for each in group if (each.case, each.run) in shared] for group in found]
+def compare(first: Sequence[Result], second: Sequence[Result]) -> dict[str, Any]:
+    """Compare two ways on the requests that both measured: on how many each is right more often, and a one-sided sign test.
+
+    ``p_below`` is the probability of as many requests on which ``first`` is worse, or more, if both were equally good: below 0.05, it
+    is worse.
+    """
+    rates = [_rates(first), _rates(second)]
+    shared = [(rates[0][case], rates[1][case]) for case in rates[0] if case in rates[1]]
+    better, worse = sum(one > other for one, other in shared), sum(one < other for one, other in shared)
+    total = better + worse
+    p_below = sum(math.comb(total, each) for each in range(worse, total + 1)) / 2**total
+    return {"requests": len(shared), "better": better, "worse": worse, "p_below": round(p_below, 4)}
+
+
+def _rates(results: Sequence[Result]) -> dict[str, float]:
+    found: dict[str, list[bool]] = {}
+    for each in results:
+        found.setdefault(each.case, []).append(each.right)
+    return {case: sum(right) / len(right) for case, right in found.items()}
 
 
 def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
@@ -146,6 +164,6 @@ def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
     return max(0.0, middle - spread), min(1.0, middle + spread)
 
 
-def interval(successes: int, of: Sums) -> tuple[float, float]:
-    """Return the interval of a proportion over requests: repeated runs of a request are no further requests."""
-    return wilson(successes / of.n * of.requests, of.requests) if of.n else (0.0, 1.0)
+def interval(successes: int, n: int, requests: int) -> tuple[float, float]:
+    """Return the interval of a proportion of ``n`` cases over requests: repeated runs of a request are no further requests."""
+    return wilson(successes / n * requests, requests) if n else (0.0, 1.0)
