@@ -8,10 +8,10 @@
     python -m benchmarks.weak_models --base-url http://127.0.0.1:11434/v1 --model qwen3:4b --provider ollama-openai
 
 The first run downloads the model and the peers and builds llama-server, which takes about ten minutes; ``--quick`` needs at most
-five minutes after that. An interrupted measurement goes on with ``--resume``.
+five minutes after that. ``--resume`` continues an interrupted measurement.
 
 ``--requests`` reads JSON lines ``{"request", "tools": [names of the right tools], "catalog": PATH}``. At most the first requests by digest are
-measured, the catalogs in turn; ``benchmarks.weak_models.cases`` describes how a catalog is cut or filled up.
+measured, the catalogs in turn; ``benchmarks.weak_models.cases`` describes how catalogs get their size.
 
 ``--json`` writes one object. ``pick_50``, ``pick_200`` and ``pick_1000`` map each way (``raw``, ``helped``, ``ranker``, ``logprobs``, ``llama_json_schema``,
 ``openai_tools``) to its sums: of ``n`` cases (requests times runs), how many answers were ``valid`` (JSON that names a tool; for Helmdeck, a plan
@@ -104,7 +104,7 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--ways", help="ways, separated by commas")
     parser.add_argument("--most", type=int, help="cases of each task at most")
     parser.add_argument("--runs", type=int, help="runs")
-    parser.add_argument("--resume", action="store_true", help="go on with an interrupted measurement")
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted measurement")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the started server")
     parser.add_argument("--write", action="store_true", help="keep the sums of this model, and write the page")
     parser.add_argument("--seconds", type=float, default=QUICK_S, help="time of --quick")

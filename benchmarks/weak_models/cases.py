@@ -1,8 +1,8 @@
 """Requests to pick a tool for, and catalogs of a given size for each of them.
 
-A catalog that is larger than the size is cut: the right tools of the requests that share it stay, and others, drawn with a fixed
-seed, fill it up in the order of the catalog. A smaller one is filled up from the other catalogs and then from the project's own; where
-even these are too few, the catalog stays as large as it is. What fills a catalog up is packs only, since a pipeline refers to others.
+A larger catalog is reduced: it keeps the right tools of the requests that share it, and as many others, drawn with a fixed seed, as fit.
+A smaller one is filled up with packs of the other catalogs and then of the project's own; it stays smaller where even these are too
+few. Pipelines fill no catalog up, since they refer to packs of their own.
 """
 
 from __future__ import annotations

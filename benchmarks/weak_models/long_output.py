@@ -28,7 +28,7 @@ STORIES = (
 )  # fmt: skip
 LISTS = (
     "fruits", "countries in Europe", "musical instruments", "colours", "professions", "animals of the sea", "sports",
-    "kitchen tools", "trees", "planets and moons", "school subjects", "vegetables", "pieces of furniture", "birds",
+    "kitchen tools", "trees", "planets and moons", "school subjects", "vegetables", "furniture", "birds",
     "means of transport", "words for weather", "parts of a house", "insects", "languages", "things in an office",
 )  # fmt: skip
 

@@ -53,7 +53,7 @@ def raw(session: Session) -> Way:
     """The whole catalog in the prompt and "answer in JSON"."""
 
     def pick(case: PickCase) -> Found:
-        return _asked(session, case, {})
+        return _complete(session, case, {})
 
     return pick
 
@@ -69,7 +69,7 @@ def llama_json_schema(session: Session) -> Way:
             "required": ["tool"],
             "additionalProperties": False,
         }
-        return _asked(
+        return _complete(
             session,
             case,
             {"response_format": {"type": "json_schema", "json_schema": {"name": "pick", "schema": schema}}},
@@ -78,7 +78,7 @@ def llama_json_schema(session: Session) -> Way:
     return pick
 
 
-def _asked(session: Session, case: PickCase, more: Mapping[str, Any]) -> Found:
+def _complete(session: Session, case: PickCase, more: Mapping[str, Any]) -> Found:
     text, cause = session.chat({"messages": messages(case), "max_tokens": OUTPUT_TOKENS, **more})
     found = read_tool(text)
     return Found(cause=cause, answer=text) if cause and found.value is None else found

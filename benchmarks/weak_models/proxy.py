@@ -1,7 +1,7 @@
 """A loopback proxy in front of the model server: the same seed, temperature and time for every way, and one way of counting.
 
 Every request of every way goes through it. It sets ``seed`` and ``temperature`` of each generation, counts calls and tokens by
-the server's own figures, and refuses what comes after the time of a case is over.
+the server's own figures, and refuses requests after the time of a case is over.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Result:
 
 
 class ResultFile:
-    """Results as JSON lines, so that a measurement that was interrupted goes on where it stopped.
+    """Results as JSON lines, so that an interrupted measurement can be continued.
 
     :param path: the file; ``None`` keeps the results in memory.
     """

@@ -156,10 +156,10 @@ def judge(case: TypedCase, found: Found) -> dict[str, Any]:
         return {"cause": found.cause or "no answer"}
     if find_problems(case.schema, found.value):
         return {"cause": "other fields or types"}
-    wanted, same = leaves(case.expected), leaves(found.value)
-    right = sum(is_same(same.get(path), value) for path, value in wanted.items())
-    is_right = right == len(wanted) == len(same)
-    detail = {"fields": len(wanted), "right_fields": right}
+    expected, same = leaves(case.expected), leaves(found.value)
+    right = sum(is_same(same.get(path), value) for path, value in expected.items())
+    is_right = right == len(expected) == len(same)
+    detail = {"fields": len(expected), "right_fields": right}
     return {"valid": True, "right": is_right, "cause": "" if is_right else "wrong values", "detail": detail}
 
 
@@ -174,14 +174,14 @@ def leaves(value: Any, path: str = "") -> dict[str, Any]:
     return {path: value}
 
 
-def is_same(found: Any, wanted: Any) -> bool:
+def is_same(found: Any, expected: Any) -> bool:
     """Compare two scalars: strings without regard to case, surrounding whitespace and a final stop; numbers by value."""
-    if isinstance(found, bool) or isinstance(wanted, bool) or found is None or wanted is None:
-        return found is wanted
-    if isinstance(found, str) and isinstance(wanted, str):
-        return _plain(found) == _plain(wanted)
-    if isinstance(found, (int, float)) and isinstance(wanted, (int, float)):
-        return math.isclose(found, wanted)
+    if isinstance(found, bool) or isinstance(expected, bool) or found is None or expected is None:
+        return found is expected
+    if isinstance(found, str) and isinstance(expected, str):
+        return _plain(found) == _plain(expected)
+    if isinstance(found, (int, float)) and isinstance(expected, (int, float)):
+        return math.isclose(found, expected)
     return False
 
 

@@ -189,7 +189,7 @@ def test_ways_are_compared_on_the_requests_that_both_measured():
     assert compare(other, helped)["p_below"] == 0.5
 
 
-def test_interrupted_measurement_goes_on_where_it_stopped(tmp_path):
+def test_interrupted_measurement_is_continued(tmp_path):
     path = tmp_path / "results.jsonl"
     ResultFile(path, resume=False).add(result("a", right=True, calls=2))
     with path.open("a") as out:
@@ -275,7 +275,7 @@ def test_proxy_sets_seed_and_temperature_and_counts_calls_and_tokens():
     assert window.output_tokens == 2 * usage["completion_tokens"] and window.statuses == [200, 200]
 
 
-def test_proxy_refuses_what_comes_after_the_time():
+def test_proxy_refuses_requests_after_the_time_of_a_case():
     with chat_server(lambda body: completion("hi")) as server, proxied(server.base_url) as proxy:
         window = proxy.begin(seed=1, temperature=0.2, seconds=0)
         answer = httpx.post(f"{proxy.base_url}/chat/completions", json={"messages": []}, trust_env=False)
