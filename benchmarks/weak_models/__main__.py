@@ -28,6 +28,7 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -62,10 +63,13 @@ def install_peers() -> None:
             python_of(peer)
 
 
-def report(results: ResultFile, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the object of ``--json``."""
+def report(results: ResultFile, cells: Sequence[tuple[str, str]], facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the object of ``--json``.
+
+    :param cells: task and way of what was to be measured; a way without a result has an ``n`` of 0.
+    """
     found: dict[str, Any] = {}
-    for task, way in dict.fromkeys((each.task, each.way) for each in results.results.values()):
+    for task, way in dict.fromkeys([*cells, *((each.task, each.way) for each in results.results.values())]):
         found.setdefault(task, {})[way] = sums(results.of(task, way)).as_json()
     comparisons: dict[str, Any] = {}
     for task, ways in found.items():
@@ -189,8 +193,10 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
     facts = {**server.facts, "settings": dict(proposal.row), "settings_from": proposal.source}
     path = None if arguments.quick else llama.CACHE / "results" / f"{server.model}.jsonl"
     results = ResultFile(path, resume=arguments.resume)
-    with proxied(server.url) as proxy:
-        session = Session(proxy=proxy, model=server.model, provider=arguments.provider, row=proposal.row)
+    with proxied(server.url) as proxy, tempfile.TemporaryDirectory(prefix="weak-models-") as folder:
+        session = Session(
+            proxy=proxy, model=server.model, provider=arguments.provider, row=proposal.row, folder=Path(folder)
+        )
 
         def set_limit(seconds: float) -> None:
             session.request_s = seconds
@@ -198,11 +204,15 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
         ends_at = start + arguments.seconds if arguments.quick else None
         schedule = Schedule(results=results, request_s=sizes.request_s, set_limit=set_limit, ends_at=ends_at)
         chosen = arguments.ways.split(",") if arguments.ways else None
-        schedule.run([cell for task in tasks for cell in task.cells(session, chosen)])
+        cells = [cell for task in tasks for cell in task.cells(session, chosen)]
+        schedule.run(cells)
         if "calibrate" in arguments.tasks:
-            schedule.run(calibration_task(session, server.url, facts).cells(session, None))
+            cells += calibration_task(session, server.url, facts).cells(session, None)
+            schedule.run(cells)
+        session.close()
     facts |= {"unavailable": schedule.unavailable, "seconds": round(time.monotonic() - start, 1)}
-    return report(results, facts)
+    available = [(cell.task, cell.way) for cell in cells if cell.way not in schedule.unavailable]
+    return report(results, available, facts)
 
 
 def main() -> None:

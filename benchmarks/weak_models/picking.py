@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from benchmarks.weak_models.cases import PickCase
 from benchmarks.weak_models.peer_process import PeerProcess
 from benchmarks.weak_models.session import Found, Session, cause_of
-from helmdeck_core import PIPELINE_RUN, CallLimits, Catalog, Entry, Helmdeck
+from helmdeck_core import PIPELINE_RUN, CallLimits, Catalog, Entry
 from helmdeck_selection import input_properties
 
 INSTRUCTIONS = """\
@@ -131,26 +131,6 @@ def _accepted(entry: Entry) -> list[str]:
     return [each for each in names if isinstance(each, str)] if isinstance(names, list) else []
 
 
-class Decks:
-    """One deck for each catalog, with its ranking index built."""
-
-    def __init__(self, session: Session, **row: Any) -> None:
-        self._session, self._row = session, row
-        self._open: dict[str, Helmdeck] = {}
-
-    def of(self, catalog: Catalog) -> Helmdeck:
-        """Return the deck of a catalog."""
-        if catalog.version not in self._open:
-            deck = self._open[catalog.version] = self._session.deck(catalog, **self._row)
-            deck.rank("warm up")
-        return self._open[catalog.version]
-
-    def close(self) -> None:
-        """Close all decks."""
-        for deck in self._open.values():
-            deck.close()
-
-
 class Helped:
     """``deck.plan`` with the configuration that the product proposes for the model; the pick is the first step.
 
@@ -158,17 +138,18 @@ class Helped:
     """
 
     def __init__(self, session: Session, **row: Any) -> None:
-        self._session = session
-        self._decks = Decks(session, **row)
+        self._session, self._row = session, row
 
     def prepare(self, case: PickCase) -> None:
         """Open the deck, which a user does once."""
-        self._decks.of(case.catalog)
+        self._session.shared_deck(case.catalog, **self._row)
 
     def __call__(self, case: PickCase) -> Found:
         """Return the entry of the first step."""
         limits = CallLimits(deadline_s=self._session.request_s)
-        plan = self._decks.of(case.catalog).plan(case.text, model=self._session.model_id, limits=limits)
+        plan = self._session.shared_deck(case.catalog, **self._row).plan(
+            case.text, model=self._session.model_id, limits=limits
+        )
         if not plan.steps:
             return Found(cause=f"plan without a step ({plan.outcome.value})")
         step = plan.steps[0]
@@ -180,30 +161,22 @@ class Helped:
         name = str(step.args.get("id")) if step.tool == PIPELINE_RUN else step.tool
         return Found(value=name, answer=str(plan), detail={"problems": len(step.problems)})
 
-    def close(self) -> None:
-        """Close the deck."""
-        self._decks.close()
-
 
 class Ranker:
     """The first entry of the lexical ranking, without a model."""
 
     def __init__(self, session: Session) -> None:
-        self._decks = Decks(session)
+        self._session = session
 
     def prepare(self, case: PickCase) -> None:
         """Open the deck, which a user does once."""
-        self._decks.of(case.catalog)
+        self._session.shared_deck(case.catalog)
 
     def __call__(self, case: PickCase) -> Found:
         """Return the id of the first entry."""
-        ranking = self._decks.of(case.catalog).rank(case.text)
+        ranking = self._session.shared_deck(case.catalog).rank(case.text)
         best = ranking.scores[0] if ranking.scores else None
         return Found(value=best.id) if best and best.score > 0 else Found(cause="no entry matches")
-
-    def close(self) -> None:
-        """Close the deck."""
-        self._decks.close()
 
 
 def judge(case: PickCase, found: Found) -> dict[str, Any]:

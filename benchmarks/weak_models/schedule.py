@@ -12,8 +12,8 @@ import attrs
 from benchmarks.weak_models.results import Result, ResultFile
 from benchmarks.weak_models.session import OUT_OF_TIME
 
-LEAST_CASE_S = 5.0
-"""Seconds that a case gets at least, however little time is left."""
+LEAST_S = 3.0
+"""Seconds without which no further case begins."""
 
 
 @attrs.frozen(kw_only=True)
@@ -22,7 +22,8 @@ class Cell:
 
     :ivar open: opens the way; the context manager yields a function from the position of a case and the run to a result.
     :ivar case_ids: ids of the cases by position, for the cases that were measured already.
-    :ivar weight: its part of the time, compared with that of the others.
+    :ivar weight: its part of the time, compared with that of the others; a cell of weight 0 calls no model, and is always complete.
+    :ivar rank: cells of a lower rank are measured first.
     """
 
     task: str
@@ -31,15 +32,20 @@ class Cell:
     runs: int
     open: Callable[[], Any]
     weight: float = 1.0
+    rank: int = 0
 
 
 @attrs.define(kw_only=True)
 class Schedule:
     """Measures cells one after another.
 
+    Where the time is limited, a case that did not end in the time that was left for it is not counted: it says nothing about the way. So
+    on a slow machine a cell may remain without a result.
+
     :ivar ends_at: when all must have ended, by ``time.monotonic``; ``None`` is no limit. The time that is left is shared out by
-        weight, so what a cell does not use goes to the next ones.
-    :ivar set_limit: told the seconds of the next case.
+        weight, so what a cell does not use is left to the next ones.
+    :ivar set_limit: receives the seconds of the next case.
+    :ivar unavailable: reasons by way, for the ways that were left out.
     """
 
     results: ResultFile
@@ -50,13 +56,13 @@ class Schedule:
 
     def run(self, cells: Sequence[Cell]) -> None:
         """Measure all cells."""
-        left = sum(cell.weight for cell in cells)
-        for cell in cells:
+        weights = sum(cell.weight for cell in cells)
+        for cell in sorted(cells, key=lambda cell: cell.rank):
             end = None
-            if self.ends_at is not None:
+            if self.ends_at is not None and cell.weight:
                 now = time.monotonic()
-                end = now + max(0.0, self.ends_at - now) * cell.weight / left
-            left -= cell.weight
+                end = now + max(0.0, self.ends_at - now) * cell.weight / weights
+            weights -= cell.weight
             self._measure(cell, end)
 
     def _measure(self, cell: Cell, end: float | None) -> None:
@@ -82,24 +88,33 @@ class Schedule:
     ) -> None:
         start, number, right, slowest = time.monotonic(), 0, 0, 0.0
         for place, run in todo:
-            now = time.monotonic()
-            limit = self.request_s
-            if end is not None:
-                # The first case may take twice the cell's time; another one begins only if it is likely to fit.
-                if number and now + (now - start) / number > end:
-                    break
-                limit = min(limit, max(LEAST_CASE_S, end - now if number else 2 * (end - now)))
+            limit = self._limit(start, number, end)
+            if limit < LEAST_S:
+                break
             self.set_limit(limit)
             result = measure(place, run)
-            if number and result.cause == OUT_OF_TIME and limit < self.request_s:
-                break  # ended by the time of the cell, which says nothing about the way
+            if result.cause == OUT_OF_TIME and limit < self.request_s:
+                break
             self.results.add(result)
             number, right, slowest = number + 1, right + result.right, max(slowest, result.seconds)
-            _progress(
-                f"{title}: {number} of {len(todo)}, {right} right, {time.monotonic() - start:.0f} s", is_last=False
-            )
-        line = f"{title}: {number} of {len(todo)}, {right} right, {time.monotonic() - start:.0f} s, slowest {slowest:.1f} s"
-        _progress(line, is_last=True)
+            _progress(f"{title}: {number} of {len(todo)}, {right} right, {_since(start)}", is_last=False)
+        _progress(
+            f"{title}: {number} of {len(todo)}, {right} right, {_since(start)}, slowest {slowest:.1f} s", is_last=True
+        )
+
+    def _limit(self, start: float, number: int, end: float | None) -> float:
+        """Seconds of the next case: all that is left for the first one of a cell, for others what is left to the cell."""
+        if end is None or self.ends_at is None:
+            return self.request_s
+        now = time.monotonic()
+        if number == 0:
+            return min(self.request_s, self.ends_at - now)
+        mean = (now - start) / number
+        return min(self.request_s, max(LEAST_S, end - now)) if now + mean <= end else 0.0
+
+
+def _since(start: float) -> str:
+    return f"{time.monotonic() - start:.0f} s"
 
 
 class Unavailable(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -46,6 +45,7 @@ class Session:
     :ivar provider: Helmdeck's name of the kind of the server.
     :ivar row: the budget row of the model, as the product proposes it.
     :ivar request_s: seconds for one case.
+    :ivar folder: a folder for catalog files.
     """
 
     proxy: Proxy
@@ -53,7 +53,8 @@ class Session:
     provider: str
     row: Mapping[str, Any]
     request_s: float = 120.0
-    folder: Path = attrs.field(factory=lambda: Path(tempfile.mkdtemp(prefix="weak-models-")))
+    folder: Path
+    _decks: dict[tuple[str, str], Helmdeck] = attrs.field(factory=dict, init=False)
 
     @property
     def model_id(self) -> str:
@@ -75,6 +76,20 @@ class Session:
             file.write_bytes(catalog.encode())
             overrides["catalog", "sources"] = [str(file)]
         return Helmdeck(overrides=overrides, environ={}, autoload=False)
+
+    def shared_deck(self, catalog: Catalog, **row: Any) -> Helmdeck:
+        """Return the one deck for a catalog and a row, with its ranking index built; ``close`` closes it."""
+        key = catalog.version, json.dumps(row, sort_keys=True)
+        if key not in self._decks:
+            deck = self._decks[key] = self.deck(catalog, **row)
+            deck.rank("warm up")
+        return self._decks[key]
+
+    def close(self) -> None:
+        """Close the shared decks."""
+        for deck in self._decks.values():
+            deck.close()
+        self._decks.clear()
 
     def chat(self, body: Mapping[str, Any]) -> tuple[str, str]:
         """Send a plain request, as a program without a library does; return the text and the cause of a failure."""
@@ -115,7 +130,7 @@ class Session:
             found = Found(cause=f"{exc.failure_class.value}/{exc.sub_cause}".rstrip("/"), answer=str(exc))
         seconds = time.perf_counter() - start
         judged = dict(judge(found))
-        if window.is_late and not judged.get("right"):
+        if (window.is_late or seconds >= self.request_s) and not judged.get("right"):
             judged["cause"] = OUT_OF_TIME
         counted = Result(
             task=task,

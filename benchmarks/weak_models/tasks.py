@@ -46,7 +46,8 @@ class Task:
     :ivar cases: values with an ``id``.
     :ivar ways: makes each way for a session.
     :ivar judge: what to set in a result for a case and what was found.
-    :ivar weights: parts of a limited time, by way; 1 where it is missing.
+    :ivar weight: part of a limited time of each way, compared with those of other tasks.
+    :ivar rank: tasks of a lower rank are measured first; the peers of all tasks follow.
     """
 
     name: str
@@ -55,7 +56,8 @@ class Task:
     judge: Judge
     runs: int
     temperature: float = TEMPERATURE
-    weights: Mapping[str, float] = attrs.field(factory=dict)
+    weight: float = 1.0
+    rank: int = 0
 
     def cells(self, session: Session, chosen: Sequence[str] | None) -> list[Cell]:
         """Return a cell for each way, or for each chosen one."""
@@ -73,8 +75,8 @@ class Task:
                 raise Unavailable(f"not in this version: {exc}") from exc
 
         ids = [case.id for case in self.cases]
-        weight = self.weights.get(way, 1.0)
-        return Cell(task=self.name, way=way, case_ids=ids, runs=self.runs, open=open_way, weight=weight)
+        weight, rank = self.weight * WEIGHTS.get(way, PEER_WEIGHT), self.rank + (0 if way in WEIGHTS else PEERS_AFTER)
+        return Cell(task=self.name, way=way, case_ids=ids, runs=self.runs, open=open_way, weight=weight, rank=rank)
 
     def _measure(self, session: Session, way: str, do: Any, case: Any, run: int) -> Result:
         if hasattr(do, "prepare"):
@@ -85,12 +87,14 @@ class Task:
 
 
 TASKS = ("pick", "typed", "plan", "long", "calibrate")
-PICK_WEIGHTS = {"ranker": 0.3, "helped": 1.5}
-"""A prompt over the context window is refused at once, and leaves its time to the others."""
+WEIGHTS: Mapping[str, float] = {"ranker": 0.0, "helped": 2.0, "raw": 1.5, "logprobs": 1.5, "uncut": 1.5}
+PEER_WEIGHT = 0.7
+PEERS_AFTER = 10
+"""Parts of a limited time by way, and how many ranks peers follow after the other ways."""
 
 
 def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
-    """Return the tasks by name; large catalogs first, because most ways cannot even send them."""
+    """Return the tasks by name."""
     found: list[Task] = []
     if "pick" in names:
         requests, fillers = sample(pool.requests, sizes.requests), list(own_catalogs().values())
@@ -101,13 +105,23 @@ def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
                 ways=picking.WAYS,
                 judge=picking.judge,
                 runs=sizes.runs,
-                weights=PICK_WEIGHTS,
+                rank=2 * place,
             )
-            for size in reversed(SIZES)
+            for place, size in enumerate(SIZES)
         ]
     others = (
-        Task(name="typed", cases=typed.load()[: sizes.texts], ways=typed.WAYS, judge=typed.judge, runs=sizes.runs),
-        Task(name="plan", cases=plans.load()[: sizes.plans], ways=plans.WAYS, judge=plans.judge, runs=sizes.runs),
+        Task(
+            name="typed",
+            cases=typed.load()[: sizes.texts],
+            ways=typed.WAYS,
+            judge=typed.judge,
+            runs=sizes.runs,
+            weight=0.6,
+            rank=1,
+        ),
+        Task(
+            name="plan", cases=plans.load()[: sizes.plans], ways=plans.WAYS, judge=plans.judge, runs=sizes.runs, rank=6
+        ),
         Task(
             name="long",
             cases=long_output.load()[: sizes.outputs],
@@ -115,6 +129,7 @@ def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
             judge=long_output.judge,
             runs=1,
             temperature=0.0,
+            rank=7,
         ),
     )
     return [*found, *(task for task in others if task.name in names and task.cases)]

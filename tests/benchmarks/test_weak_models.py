@@ -250,12 +250,19 @@ def test_limited_time_is_shared_out_by_weight_and_missing_ways_leave_theirs(monk
     assert found == {"missing": -1, "raw": 10, "helped": 30}
 
 
-def test_cell_that_ends_early_leaves_its_time_to_the_next(monkeypatch):
+def test_cell_that_calls_no_model_is_complete_and_unused_time_is_left_to_the_next(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(schedule, "time", clock)
-    assert measured(clock, {"ranker": 1.0, "raw": 1.0}, cases=5, ends_at=8.0) == {"ranker": 4, "raw": 4}
+    found = measured(clock, {"ranker": 0.0, "raw": 1.0, "helped": 1.0}, cases=5, ends_at=20.0)
+    assert found == {"ranker": 5, "raw": 5, "helped": 5}
     clock.now = 0.0
-    assert measured(clock, {"ranker": 1.0, "raw": 1.0}, cases=3, ends_at=None) == {"ranker": 3, "raw": 3}
+    assert measured(clock, {"raw": 1.0, "helped": 1.0}, cases=9, ends_at=None) == {"raw": 9, "helped": 9}
+
+
+def test_no_case_begins_when_the_time_is_over(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(schedule, "time", clock)
+    assert measured(clock, {"ranker": 0.0, "raw": 1.0}, cases=5, ends_at=2.0) == {"ranker": 5, "raw": 0}
 
 
 # -- proxy -----------------------------------------------------------------------------------------------
@@ -327,4 +334,4 @@ def test_page_gets_every_section_and_both_plots(tmp_path, monkeypatch):
 
 def test_every_way_has_a_title():
     ways = {*picking.WAYS, *typed.WAYS, *plans.WAYS, *long_output.WAYS}
-    assert ways <= report.TITLES.keys() and set(tasks.PICK_WEIGHTS) <= ways
+    assert ways <= report.TITLES.keys() and tasks.WEIGHTS.keys() <= ways
