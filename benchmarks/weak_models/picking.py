@@ -19,7 +19,7 @@ You choose tools. Below is the list of all tools as JSON.
 {catalog}
 
 Choose the one tool that does what the user asks for. Answer in JSON and with nothing else: {{"tool": "<name of the tool>"}}"""
-OUTPUT_TOKENS = 200
+OUTPUT_TOKENS = 100
 _FENCE = re.compile(r"^```(?:json)?\s*\n(.*?)\n?```$", re.DOTALL)
 
 
@@ -176,7 +176,7 @@ class Ranker:
         """Return the id of the first entry."""
         ranking = self._session.shared_deck(case.catalog).rank(case.text)
         best = ranking.scores[0] if ranking.scores else None
-        return Found(value=best.id) if best and best.score > 0 else Found(cause="no entry matches")
+        return Found(value=best.id) if best and best.score > 0 else Found(value="", cause="gap")
 
 
 def judge(case: PickCase, found: Found) -> dict[str, Any]:

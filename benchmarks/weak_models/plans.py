@@ -19,7 +19,7 @@ DATA = Path(__file__).with_name("data") / "plans.jsonl"
 EXAMPLE = ROOT / "plugins" / "helmdeck_selection" / "catalogs" / "example_catalog.json"
 ANNOUNCEMENT = ROOT / "docs" / "examples" / "announcement.txt"
 MOST_STEPS = 5
-OUTPUT_TOKENS = 600
+OUTPUT_TOKENS = 500
 INSTRUCTIONS = """\
 You plan. Below is the list of all tools as JSON.
 

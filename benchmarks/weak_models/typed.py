@@ -16,7 +16,7 @@ from benchmarks.weak_models.session import Found, Session, cause_of
 from helmdeck_core import CallLimits, find_problems
 
 DATA = Path(__file__).with_name("data") / "typed.jsonl"
-OUTPUT_TOKENS = 400
+OUTPUT_TOKENS = 300
 PROMPT = "Read the text and return its data in JSON, by this JSON Schema. Answer with the JSON object and nothing else.\n\n{schema}\n\nText:\n{text}"
 QUESTION = "Return the data of this text.\n\n{text}"
 _FENCE = re.compile(r"^```(?:json)?\s*\n(.*?)\n?```$", re.DOTALL)
