@@ -56,7 +56,8 @@ def shares(choice: Choice, said: Sequence[float] | None, weights: Fitted) -> Arr
     """Probabilities of the candidates, and last of none of them."""
     scores = _features(choice, said) @ np.array([weights.rank, weights.model, weights.none])
     powers = np.exp(scores - scores.max())
-    return powers / powers.sum()
+    normed: Array = powers / powers.sum()
+    return normed
 
 
 def fit(pairs: Sequence[tuple[Choice, Sequence[float] | None]], uses: tuple[bool, bool]) -> Fitted:
@@ -66,7 +67,10 @@ def fit(pairs: Sequence[tuple[Choice, Sequence[float] | None]], uses: tuple[bool
     """
     mask = np.array([*map(float, uses), 1.0])
     weights = np.zeros(3)
-    data = [(_features(choice, said) * mask, choice.right if choice.right is not None else len(choice.names)) for choice, said in pairs]
+    data = [
+        (_features(choice, said) * mask, choice.right if choice.right is not None else len(choice.names))
+        for choice, said in pairs
+    ]
     for _ in range(40):
         gradient, hessian = -PENALTY * weights, -PENALTY * np.eye(3)
         for rows, right in data:
@@ -98,7 +102,9 @@ def measure(pairs: Sequence[tuple[Choice, Sequence[float] | None]], weights: Fit
 def _ece(tops: Array, right: Array) -> float:
     places = np.minimum((tops * BINS).astype(int), BINS - 1)
     parts = [(places == each) for each in range(BINS)]
-    return float(sum(part.sum() * abs(tops[part].mean() - right[part].mean()) for part in parts if part.any()) / len(right))
+    return float(
+        sum(part.sum() * abs(tops[part].mean() - right[part].mean()) for part in parts if part.any()) / len(right)
+    )
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
