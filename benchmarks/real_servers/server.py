@@ -87,8 +87,8 @@ def serve(program: Program, kind: str, folder: Path, *, context: int) -> Iterato
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], ready: str, *, ready_s: float = READY_S) -> Iterator[None]:
-    """Run a server program for the duration of a ``with`` block, which begins once the server is ready.
+def running(command: Sequence[str], ready: str, *, ready_s: float = READY_S) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server program for the duration of a ``with`` block, which begins once the server is ready; yield its process.
 
     :param ready: URL that answers with 200 once the model is loaded.
     :raises RuntimeError: the server exited during start-up.
@@ -97,7 +97,7 @@ def running(command: Sequence[str], ready: str, *, ready_s: float = READY_S) -> 
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             _await_ready(ready, process, ready_s)
-            yield
+            yield process
         finally:
             process.terminate()
             try:

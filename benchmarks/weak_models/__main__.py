@@ -128,11 +128,13 @@ class Served:
     """A server with a model.
 
     :ivar facts: what the page and ``--json`` report about both.
+    :ivar process: the server, if it was started here.
     """
 
     url: str
     model: str
     facts: dict[str, Any]
+    process: llama.Server | None = None
 
 
 @contextlib.contextmanager
@@ -152,8 +154,8 @@ def served(arguments: argparse.Namespace) -> Iterator[Served]:
         "build_s": round(program.seconds, 1),
         "download_s": round(file.seconds, 1),
     }
-    with llama.serve(program.path, file.path, alias=name, threads=arguments.threads) as url:
-        yield Served(url=url, model=name, facts=facts)
+    with llama.Server(program.path, file.path, alias=name, threads=arguments.threads) as process:
+        yield Served(url=process.url, model=name, facts=facts, process=process)
 
 
 def sizes_of(arguments: argparse.Namespace) -> Sizes:
@@ -198,6 +200,9 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
             proxy=proxy, model=server.model, provider=arguments.provider, row=proposal.row, folder=Path(folder)
         )
 
+        if server.process is not None:
+            session.keep_alive = server.process.keep_alive
+
         def set_limit(seconds: float) -> None:
             session.request_s = seconds
 
@@ -210,6 +215,8 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
             cells += calibration_task(session, server.url, facts).cells(session, None)
             schedule.run(cells)
         session.close()
+    if server.process is not None:
+        facts["server_restarts"] = server.process.restarts
     facts |= {"unavailable": schedule.unavailable, "seconds": round(time.monotonic() - start, 1)}
     available = [(cell.task, cell.way) for cell in cells if cell.way not in schedule.unavailable]
     return report(results, available, facts)

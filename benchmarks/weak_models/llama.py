@@ -12,9 +12,9 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 import attrs
 
@@ -137,17 +137,41 @@ def server_program() -> Prepared:
     return Prepared(path, time.monotonic() - start)
 
 
-@contextlib.contextmanager
-def serve(program: Path, model: Path, *, alias: str, threads: int, context: int = CONTEXT) -> Iterator[str]:
-    """Serve a model for the duration of a ``with`` block; yield the base URL.
+class Server:
+    """A llama-server with one model on a free port; ``with`` starts and stops it.
 
-    :raises RuntimeError: the server exited during start-up.
-    :raises TimeoutError: the server is not ready in time.
+    :ivar restarts: how often it was started again after it had ended by itself.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = f"-c {context} -t {threads} --parallel 1 --jinja --host 127.0.0.1 --port {port}".split()
-    command = [str(program), "-m", str(model), "--alias", alias, *options]
-    with running(command, f"http://127.0.0.1:{port}/health", ready_s=READY_S):
-        yield f"http://127.0.0.1:{port}/v1"
+
+    def __init__(self, program: Path, model: Path, *, alias: str, threads: int, context: int = CONTEXT) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        options = f"-c {context} -t {threads} --parallel 1 --jinja --host 127.0.0.1 --port {self._port}".split()
+        self._command = [str(program), "-m", str(model), "--alias", alias, *options]
+        self._stack = contextlib.ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.restarts = 0
+
+    @property
+    def url(self) -> str:
+        """The base URL, with the version."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _start(self) -> None:
+        ready = f"http://127.0.0.1:{self._port}/health"
+        self._process = self._stack.enter_context(running(self._command, ready, ready_s=READY_S))
+
+    def keep_alive(self) -> None:
+        """Start the server again if it has ended, so that a request that ends it costs one case and not all that follow."""
+        if self._process is not None and self._process.poll() is not None:
+            self.restarts += 1
+            self._stack.close()
+            self._start()

@@ -211,6 +211,8 @@ def setup_text(found: Report) -> str:
         f"- Helmdeck's row for the model, from {found.get('settings_from', 'the command line')}: {row or 'none'}",
         f"- time: {'; '.join(seconds)}",
     ]
+    if found.get("server_restarts"):
+        lines.append(f"- the server ended by itself {found['server_restarts']} times, and was started again")
     lines += [f"- left out: {way}, {reason}" for way, reason in found.get("unavailable", {}).items()]
     return "\n".join(lines)
 

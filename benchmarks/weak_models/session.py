@@ -37,6 +37,10 @@ class Found:
     detail: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+def _nothing() -> None:
+    """Leave a server alone that was not started here."""
+
+
 @attrs.define(kw_only=True)
 class Session:
     """One model on one server.
@@ -46,6 +50,7 @@ class Session:
     :ivar row: the budget row of the model, as the product proposes it.
     :ivar request_s: seconds for one case.
     :ivar folder: a folder for catalog files.
+    :ivar keep_alive: called before each case; starts a server again that has ended.
     """
 
     proxy: Proxy
@@ -54,6 +59,7 @@ class Session:
     row: Mapping[str, Any]
     request_s: float = 120.0
     folder: Path
+    keep_alive: Callable[[], None] = _nothing
     _decks: dict[tuple[str, str], Helmdeck] = attrs.field(factory=dict, init=False)
 
     @property
@@ -122,6 +128,7 @@ class Session:
 
         :param judge: what to set in the result for what was found: ``valid``, ``right``, ``invented``, ``cause``.
         """
+        self.keep_alive()
         window = self.proxy.begin(seed=run, temperature=temperature, seconds=self.request_s)
         start = time.perf_counter()
         try:

@@ -23,8 +23,8 @@ def url():
         pytest.skip(f"set {llama.SERVER_VARIABLE} to llama-server; benchmarks/real_servers/build.sh --fast builds it")
     if not model.path.is_file():
         pytest.skip(f"there is no {model.path}; python -m benchmarks.weak_models downloads it")
-    with llama.serve(program, model.path, alias=model.name, threads=1) as url:
-        yield url
+    with llama.Server(program, model.path, alias=model.name, threads=1) as server:
+        yield server.url
 
 
 @pytest.fixture
