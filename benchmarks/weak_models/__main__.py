@@ -17,7 +17,8 @@ measured, the catalogs in turn; ``benchmarks.weak_models.cases`` describes how c
 ``openai_tools``) to its sums: of ``n`` cases (requests times runs), how many answers were ``valid`` (JSON that names a tool; for Helmdeck, a plan
 with a step), ``right`` (a tool that the request needs; if it needs several, any of them) and ``invented`` (the name of no tool); ``calls``,
 ``prompt_tokens``, ``output_tokens`` and ``seconds`` are totals, ``requests`` counts different requests, and ``causes`` the failures. ``typed`` maps each way to the same sums; an answer is ``valid`` if it fits the schema,
-and ``right`` if all its values are. ``unavailable`` maps a way that was left out to the reason. ``model`` and ``server`` describe what was
+and ``right`` if all its values are. ``logprobs`` are the sums of ``helped`` where the product
+proposes that chooser. ``unavailable`` maps a way that was left out to the reason. ``model`` and ``server`` describe what was
 measured.
 """
 
@@ -31,7 +32,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,13 @@ from benchmarks.weak_models.cases import RequestsError, own_pool, read_requests
 from benchmarks.weak_models.peer_process import PACKAGES, NotInstalled, python_of
 from benchmarks.weak_models.proxy import proxied
 from benchmarks.weak_models.results import Result, ResultFile, compare, sums
-from benchmarks.weak_models.schedule import Schedule
+from benchmarks.weak_models.schedule import Cell, Schedule
 from benchmarks.weak_models.session import Session
 from benchmarks.weak_models.settings import proposed
 from benchmarks.weak_models.tasks import QUICK, TASKS, WHOLE, Sizes, Task, make_tasks
 from helmdeck_selection import CatalogWarning
 
+LOGPROBS = "logprobs"
 QUICK_TASKS = ("pick", "typed")
 QUICK_S = 260.0
 """Seconds of ``--quick`` after downloads and builds; what is left of five minutes is for starting and stopping."""
@@ -78,7 +80,15 @@ def report(results: ResultFile, cells: Sequence[tuple[str, str]], facts: dict[st
                 beside = compare(results.of(task, "helped"), results.of(task, other))
                 comparisons.setdefault(task, {})[f"helped_vs_{other}"] = beside
     same = {way: same_text(results.of("long", way), results.of("long", "uncut")) for way in found.get("long", {})}
+    for ways in found.values():
+        if facts.get("same_as_helped") == LOGPROBS and "helped" in ways and "ranker" in ways:
+            ways[LOGPROBS] = ways["helped"]
     return {**found, "comparisons": comparisons, **({"same_as_uncut": same} if same else {}), **facts}
+
+
+def is_helped(cell: Cell, row: Mapping[str, Any]) -> bool:
+    """Whether the way is what the product proposes anyway, so that measuring it twice would only cost time."""
+    return cell.way == LOGPROBS == row.get("chooser")
 
 
 def same_text(results: Sequence[Result], uncut: Sequence[Result]) -> int:
@@ -209,7 +219,7 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
         ends_at = start + arguments.seconds if arguments.quick else None
         schedule = Schedule(results=results, request_s=sizes.request_s, set_limit=set_limit, ends_at=ends_at)
         chosen = arguments.ways.split(",") if arguments.ways else None
-        cells = [cell for task in tasks for cell in task.cells(session, chosen)]
+        cells = [cell for task in tasks for cell in task.cells(session, chosen) if not is_helped(cell, proposal.row)]
         schedule.run(cells)
         if "calibrate" in arguments.tasks:
             cells += calibration_task(session, server.url, facts).cells(session, None)
@@ -218,6 +228,8 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
     if server.process is not None:
         facts["server_restarts"] = server.process.restarts
     facts |= {"unavailable": schedule.unavailable, "seconds": round(time.monotonic() - start, 1)}
+    if proposal.row.get("chooser") == LOGPROBS:
+        facts["same_as_helped"] = LOGPROBS
     available = [(cell.task, cell.way) for cell in cells if cell.way not in schedule.unavailable]
     return report(results, available, facts)
 
