@@ -179,7 +179,7 @@ def sizes_of(arguments: argparse.Namespace) -> Sizes:
     return sizes if arguments.runs is None else attrs.evolve(sizes, runs=arguments.runs)
 
 
-def calibration_task(session: Session, url: str, facts: dict[str, Any]) -> Task:
+def calibration_task(session: Session, url: str, most: int | None, facts: dict[str, Any]) -> Task:
     """Calibrate the model, and return the task that plans new requests with the proposed budget."""
     print("calibrating", file=sys.stderr, flush=True)
     start = time.monotonic()
@@ -189,7 +189,7 @@ def calibration_task(session: Session, url: str, facts: dict[str, Any]) -> Task:
     row = calibration.row_of(found)
     return Task(
         name="calibrate",
-        cases=calibration.cases(found.get("claimed_bytes")),
+        cases=calibration.cases(found.get("claimed_bytes"))[:most],
         ways={"helped": lambda each: calibration.Helped(each, row)},
         judge=calibration.judge,
         runs=1,
@@ -222,7 +222,7 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
         cells = [cell for task in tasks for cell in task.cells(session, chosen) if not is_helped(cell, proposal.row)]
         schedule.run(cells)
         if "calibrate" in arguments.tasks:
-            cells += calibration_task(session, server.url, facts).cells(session, None)
+            cells += calibration_task(session, server.url, arguments.most, facts).cells(session, None)
             schedule.run(cells)
         session.close()
     if server.process is not None:

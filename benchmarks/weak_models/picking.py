@@ -28,6 +28,7 @@ class Way(Protocol):
 
     def __call__(self, case: PickCase) -> Found:
         """Return the picked tool's name."""
+        ...
 
 
 def messages(case: PickCase) -> list[dict[str, str]]:
