@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import datetime
 import os
 import time
-from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
@@ -16,8 +16,9 @@ from helmdeck_core.log import logger
 from helmdeck_gateway.accounts.key_counters import KeyCounters
 from helmdeck_gateway.accounts.keys import unavailable, utc
 from helmdeck_gateway.accounts.request_costs import Pricing, Spend, utf8_size
+from helmdeck_gateway.accounts.surcharges import Surcharges
 from helmdeck_gateway.problems import Problem
-from helmdeck_gateway.stores.records import KeyRecord, Open, Refusal, to_nusd, to_usd
+from helmdeck_gateway.stores.records import RETRY_S, KeyRecord, Open, Refusal, to_nusd, to_usd
 from helmdeck_gateway.stores.store import AccountStore
 from helmdeck_storage import StorageError
 
@@ -30,6 +31,9 @@ SETTLE_S: Final = 2.0
 
 RETRIES_S: Final = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 """Pauses between attempts to settle; if all of them fail, the end of the lease counts what was held."""
+
+PROOF_S: Final = 10.0
+"""Seconds that calls wait for the first call of a model to show what its calls cost."""
 
 CLOSE_S: Final = 5.0
 
@@ -50,6 +54,7 @@ class Ledger:
         is_tracked: bool = True,
     ) -> None:
         self.pricing = Pricing(deck)
+        self.surcharges = Surcharges()
         self.counters = counters
         self.is_tracked = is_tracked
         self._find_store = find_store
@@ -57,6 +62,8 @@ class Ledger:
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._unproven: collections.Counter[tuple[str, str]] = collections.Counter()
+        self._has_settled = asyncio.Event()
 
     async def admit(
         self,
@@ -84,15 +91,18 @@ class Ledger:
         if store is None:
             raise unavailable(StorageError("no store is configured"))
         booking = Booking(self, store, key, tokens, max_tokens)
+        await self._prove(booking, model, max_tokens)
         booking.hold(model)
         try:
             result = await store.admit(key.id, booking.call_id, key.limits, booking.held_nusd, LEASE_S)
         except StorageError as exc:
+            self.ended(booking)
             raise unavailable(exc) from exc
         except asyncio.CancelledError:
             booking.close()  # it may have been admitted
             raise
         if isinstance(result, Refusal):
+            self.ended(booking)
             self.counters.refuse(key.name, result.limit)
             raise refusal_problem(key, result)
         self.counters.admit(key.name)
@@ -101,6 +111,52 @@ class Ledger:
             self._renewal = asyncio.create_task(self._renew())
         return booking
 
+    async def _prove(self, booking: Booking, model: str, max_tokens: int | None) -> None:
+        """Let calls of a model begin one by one until one has shown what they cost, where the key might spend too much.
+
+        :raises Problem: none of them has ended in time.
+        """
+        key, place = booking.key, (booking.key.id, model)
+        if key.limits.day_nusd is None and key.limits.month_nusd is None:
+            return
+        if self._unproven[place] and not self.surcharges.is_proven(model):
+            window = to_nusd(self.pricing.window_usd(model, max_tokens))
+            left = await self._left_nusd(booking.store, key) - window * self._unproven[place]
+            if left < window and not await self._proven(place):
+                self.counters.refuse(key.name, "proof")
+                raise unproven_problem(key, model)
+        if not self.surcharges.is_proven(model):
+            self._unproven[place] += 1
+            booking.unproven = place
+
+    async def _left_nusd(self, store: AccountStore, key: KeyRecord) -> int:
+        """What the limits of a key leave, apart from what calls under way hold."""
+        try:
+            usage = await store.usage(key.id)
+        except StorageError as exc:
+            raise unavailable(exc) from exc
+        rows = (key.limits.day_nusd, usage.day), (key.limits.month_nusd, usage.month)
+        return min(most - period.spent_nusd for most, period in rows if most is not None)
+
+    async def _proven(self, place: tuple[str, str]) -> bool:
+        """Wait until the model is proven, or no call of the key is under way that may prove it."""
+        try:
+            async with asyncio.timeout(PROOF_S):
+                while self._unproven[place] and not self.surcharges.is_proven(place[1]):
+                    await self._has_settled.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def ended(self, booking: Booking) -> None:
+        """Let the calls go on that wait for this one."""
+        if booking.unproven is not None:
+            self._unproven[booking.unproven] -= 1
+            self._unproven += collections.Counter()  # without those that are 0
+            booking.unproven = None
+            event, self._has_settled = self._has_settled, asyncio.Event()
+            event.set()
+
     def raised(self, booking: Booking) -> None:
         """Hold more for a call, soon."""
         if booking.call_id in self._open and self._renewal is not None:
@@ -108,6 +164,7 @@ class Ledger:
 
     def settled(self, booking: Booking, cost_nusd: int) -> None:
         """Take note of a settled call."""
+        self.ended(booking)
         if self._open.pop(booking.call_id, None) is not None:
             self.counters.spend(booking.key.name, cost_nusd, unpriced=booking.spend.is_unpriced)
 
@@ -133,7 +190,7 @@ class Ledger:
                 async with asyncio.timeout(RENEW_S):
                     await self._wake.wait()
             self._wake.clear()
-            groups: dict[tuple[int, str], list[Booking]] = defaultdict(list)
+            groups: dict[tuple[int, str], list[Booking]] = collections.defaultdict(list)
             for booking in self._open.values():
                 booking.held_nusd = max(booking.held_nusd, booking.spend.held_nusd)
                 groups[id(booking.store), booking.key.id].append(booking)
@@ -149,7 +206,9 @@ class Booking:
     """One admitted call.
 
     :ivar spend: takes note of the events of the call.
+    :ivar model: the model that is called first.
     :ivar held_nusd: what the store holds for it.
+    :ivar unproven: its key and model, while calls may wait for it to show what calls of the model cost.
     """
 
     def __init__(
@@ -159,12 +218,15 @@ class Booking:
         self.key = key
         self.call_id = os.urandom(12).hex()
         self.held_nusd = 0
-        self.spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise())
+        self.model = ""
+        self.unproven: tuple[str, str] | None = None
+        self.spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise(), ledger.surcharges)
         self._ledger = ledger
         self._is_settled = False
 
     def hold(self, model: str) -> None:
         """Hold the upper estimate of the first attempt."""
+        self.model = model
         self.held_nusd = self.spend.first_nusd(model)
 
     def _raise(self) -> None:
@@ -206,6 +268,7 @@ class Booking:
 
     def _cost(self, cost_usd: float | None = None) -> int:
         if cost_usd is not None:
+            self._ledger.surcharges.note(self.model, cost_usd - to_usd(self.spend.first_nusd(self.model)))
             return to_nusd(cost_usd)
         if not self._ledger.is_tracked:
             return self.held_nusd
@@ -227,6 +290,14 @@ class Booking:
                 return
         logger().error("a call of the key {} could not be settled: {}", self.key.name, failure)
         self._ledger.settled(self, cost)
+
+
+def unproven_problem(key: KeyRecord, model: str) -> Problem:
+    """Return the error for a call that waited too long for the first call of its model."""
+    message = (
+        f"the key {key.name!r} may be near its spend limit, and no call of {model!r} has shown yet what its calls cost"
+    )
+    return _too_many(message, "spend_limit", {"limit": "proof"}, RETRY_S)
 
 
 def refusal_problem(key: KeyRecord, refusal: Refusal, now_s: float | None = None) -> Problem:
