@@ -18,6 +18,7 @@ from helmdeck_core.config.types import BudgetConfig as BudgetConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import RunsConfig as RunsConfig
 from helmdeck_core.config.types import SecretRef as SecretRef
+from helmdeck_core.config.types import is_catalog_file as is_catalog_file
 from helmdeck_core.config.types import is_hidden as is_hidden
 from helmdeck_core.config.validators import above_zero as above_zero
 from helmdeck_core.config.validators import non_empty as non_empty
@@ -279,6 +280,7 @@ from helmdeck_core.resolve.runtime import Runtime as Runtime
 from helmdeck_core.resolve.runtime import resolve_runtime as resolve_runtime
 from helmdeck_core.suggestions import ALMOST_EQUAL as ALMOST_EQUAL
 from helmdeck_core.suggestions import did_you_mean as did_you_mean
+from helmdeck_core.suggestions import nearest_names as nearest_names
 from helmdeck_core.suggestions import similar as similar
 from helmdeck_core.timeouts import Deadline as Deadline
 from helmdeck_core.timeouts import Limited as Limited

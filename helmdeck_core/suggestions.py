@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+MAX_CHARS = 200
+"""Names of more characters have no suggestion: the comparison takes the square of their length."""
+
+MAX_LISTED = 8
+"""More names than these are not listed in a message, only the nearest ones."""
+
+NEAREST = 3
+"""The number of the nearest names."""
+
 ALMOST_EQUAL = 0.8
 """Minimum similarity of a misspelt word where unknown words are allowed too."""
 
@@ -13,9 +22,25 @@ def similar(name: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) 
 
     :param cutoff: minimum similarity, 0 to 1.
     """
+    if len(name) > MAX_CHARS:
+        return ()
     import difflib  # only imported for an error message
 
     return tuple(difflib.get_close_matches(name, list(known), n=most, cutoff=cutoff))
+
+
+def nearest_names(name: str, known: Iterable[str], *, more: str = "") -> str:
+    """Return the known names for a message: all of them if they are few, else the nearest ones and how many there are.
+
+    :param known: the most useful names first; they stand for the nearest ones where none is similar.
+    :param more: where all names are listed, such as "`helmdeck models`".
+    """
+    names = list(known)
+    if len(names) <= MAX_LISTED:
+        return ", ".join(names)
+    near = list(dict.fromkeys((*similar(name, names, most=NEAREST, cutoff=0.3), *names)))[:NEAREST]
+    shown = f"{', '.join(near)} and {len(names) - len(near)} more"
+    return f"{shown} ({more} lists all)" if more else shown
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

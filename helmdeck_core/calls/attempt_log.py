@@ -72,6 +72,12 @@ class AttemptState:
         assert self.prepared is not None
         return self.prepared
 
+    def add_wait(self, seconds: float) -> None:
+        """Add a wait that the provider asked other calls for."""
+        if seconds > 0:
+            step, note = self.step, f"waited {seconds:.1f} s as other calls were asked to"
+            self.step = attrs.evolve(step, wait_s=step.wait_s + seconds, notes=(*step.notes, note))
+
     def chunk_deadline(self, clock: Callable[[], float], think_share: float) -> float | None:
         """Return when the next chunk must be there.
 
@@ -187,7 +193,8 @@ class AttemptLog:
             return
         is_same_model = step.model == self.pending.model
         wait = f" after {step.wait_s:.1f} s" if step.wait_s else ""
-        self._report_pending(f"again{wait}" if is_same_model else f"next model {step.model}")
+        why = f" ({step.reason})" if step.reason else ""
+        self._report_pending(f"again{wait}{why}" if is_same_model else f"next model {step.model}{why}")
 
     def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
         """Report that the call is exhausted; return the failure with all attempts."""

@@ -29,9 +29,8 @@ from helmdeck_core.calls.recovery_policy import (
     Decision,
     NextAttempt,
     RecoveryPolicy,
-    rule_for,
 )
-from helmdeck_core.calls.response_failures import interrupted_failure
+from helmdeck_core.calls.response_failures import TRUNCATED_TEXT, interrupted_failure
 from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
@@ -74,12 +73,15 @@ class Call(Generic[T]):
             self._events, self._ref, self._policy, services.runtime.pricer, services.report_unknown_cost
         )
         self._number = 1
+        self._model = options.model
         self._failure: CallFailed | None = None
         self._reason = ""
         # Models that only repeated a response when it was to be continued.
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
         self._partial = PartialAnswer()
+        self._truncated: ChatResponse | None = None
+        self._truncated_by = ""
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
 
@@ -88,14 +90,16 @@ class Call(Generic[T]):
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
+            self.services.health.leave(self._model, self, has_verdict=False)
             self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
 
     def attempts(self) -> Iterator[AttemptState]:
         """Yield attempts until one gives the result or none is left."""
         self._events.call_started(self._options.parent)
-        step: Decision = self._policy.begin(self._start_s, self.services.circuit_breaker.open_circuits(self._start_s))
+        step: Decision = self._policy.begin(self._start_s, self.services.health.unavailable(self._start_s))
         while isinstance(step, NextAttempt):
-            self.services.circuit_breaker.record_attempt(step.model, self.services.clock())
+            self._model = step.model
+            self.services.health.record_attempt(step, self.services.clock())
             this = AttemptState(step, self._ref if self._number == 1 else attrs.evolve(self._ref, attempt=self._number))
             yield this
             if self.result is not None:
@@ -120,6 +124,8 @@ class Call(Generic[T]):
         self._log.report_retry(this.step)
         if this.step.wait_s:
             await self.services.sleep(this.step.wait_s)
+        if not self.services.health.waits.is_empty:
+            this.add_wait(await self.services.health.enter(this.step, self))
         this.sent_s = self.services.clock()
         self._events.request_sent(this.step, this.call, prepared)
         if self.services.client.can_stream(prepared.request.model):
@@ -187,6 +193,8 @@ class Call(Generic[T]):
                     self._check_end(this, batch)
                     this.response = batch
                     return
+                if not this.has_tokens:
+                    self.services.health.leave(this.step.model, self, has_verdict=True)
                 chunks, this.has_tokens = watchdog.feed(batch), True
                 this.has_output = watchdog.has_output
                 if part is not None:
@@ -270,7 +278,7 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        self.services.circuit_breaker.record_success(this.step.model)
+        self.services.health.record_success(this.step.model, self)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -371,14 +379,16 @@ class Call(Generic[T]):
         services = self.services
         if isinstance(error, RequestRefused):
             now_s = services.clock()
-            return self._policy.after_refusal(now_s, services.circuit_breaker.open_circuits(now_s), str(error))
+            services.health.leave(this.step.model, self, has_verdict=False)
+            return self._policy.after_refusal(now_s, services.health.unavailable(now_s), str(error))
         assert error is not None
         self._log.report_retry(this.step)
         self._failure = services.client.pool.registry.redact(error, this.step.model)
+        self._keep_truncated(this, self._failure)
         failed = self._attempt_failure(this, self._failure)
         now_s = services.clock()
-        self._count_failure(failed, now_s)
-        decision = self._policy.after_failure(failed, now_s, services.circuit_breaker.open_circuits(now_s))
+        self._record_failure(failed, now_s)
+        decision = self._policy.after_failure(failed, now_s, services.health.unavailable(now_s))
         self._number += 1
         return decision
 
@@ -400,6 +410,17 @@ class Call(Generic[T]):
             final_reason=final_reason,
         )
 
+    def _keep_truncated(self, this: AttemptState, failure: CallFailed) -> None:
+        """Keep the longest truncated text; the failure of the call has it."""
+        if (
+            (response := this.response) is None
+            or not isinstance(failure, LengthTruncated)
+            or failure.sub_cause != TRUNCATED_TEXT
+        ):
+            return
+        if self._truncated is None or len(response.text) >= len(self._truncated.text):
+            self._truncated, self._truncated_by = response, this.ready.request.model
+
     def _keep_delivered(self, this: AttemptState) -> str:
         """Keep what an interrupted attempt delivered, if it is to be continued; return why nothing else may follow."""
         is_shown = self._streams and (this.has_output or self._partial.is_begun)
@@ -409,21 +430,20 @@ class Call(Generic[T]):
                 deltas = [delta for batch in this.chunks for delta in batch]
                 visible = self._visible_text(this, is_resumed=self._partial.is_begun)
                 self._partial.add(this.ready.request.model, visible.feed(deltas))
+        elif is_shown and self._truncated is not None and this.response is self._truncated:
+            rest = self._truncated.text[len(self._partial.text) :]
+            self._partial.add(this.ready.request.model, [ChatDelta(rest, self._truncated.reasoning_content)])
         elif this.response is not None or not self._partial.is_begun:
             self._partial.clear()
             return "the answer was delivered, and cannot be replaced" if is_shown else ""
         return ""
 
-    def _count_failure(self, failed: AttemptFailure, now_s: float) -> None:
-        """Count a failure against the model, once per call, if its rule counts it."""
-        rule = rule_for(self.services.recovery.rules, failed.failure, failed.disposition)
-        model, cause = failed.attempt.model, failed.failure.failure_class
-        if rule is None or not rule.counts_against_provider or model in self._counted:
-            return
-        self._counted.add(model)
-        runtime, breaker = self.services.runtime, self.services.circuit_breaker
-        if breaker.record_failure(model, now_s) and runtime.sinks:
-            provider, seconds = ModelId.provider_of(model), breaker.cooldown_s
+    def _record_failure(self, failed: AttemptFailure, now_s: float) -> None:
+        """Record a failure for all calls to the model."""
+        runtime, health, model = self.services.runtime, self.services.health, failed.attempt.model
+        if health.record_failure(failed, self, now_s, self._counted) and runtime.sinks:
+            provider, cause = ModelId.provider_of(model), failed.failure.failure_class
+            seconds = health.breaker.cooldown_s
             runtime.emit(CooldownStarted(provider=provider, model=model, seconds=seconds, cause=cause))
 
     async def fail(self) -> CallResult[T]:
@@ -435,4 +455,8 @@ class Call(Generic[T]):
         services, deadline_s = self.services, self._policy.deadline_s
         left_s = None if deadline_s is None else deadline_s - services.clock()
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
-        raise self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
+        failure = self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
+        if self._truncated is not None:
+            partial = copy_response(self._truncated, attempts=failure.attempts)
+            failure = attrs.evolve(failure, partial=partial, partial_model=self._truncated_by)
+        raise failure

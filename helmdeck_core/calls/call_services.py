@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from helmdeck_core.calls.completer import Completer
-from helmdeck_core.calls.model_cooldowns import CircuitBreaker
+from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.calls.recovery_policy import RecoverySettings
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
@@ -31,7 +31,7 @@ class CallServices:
     runtime: Runtime
     client: ProviderClient
     completer: Completer
-    circuit_breaker: CircuitBreaker
+    health: ModelHealth
     recovery: RecoverySettings
     think_share: float
     clock: Callable[[], float]

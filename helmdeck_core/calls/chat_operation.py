@@ -10,7 +10,7 @@ from helmdeck_core.calls.model_text import loop_of
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery_policy import NextAttempt
-from helmdeck_core.calls.response_failures import empty_failure, loop_failure
+from helmdeck_core.calls.response_failures import empty_failure, loop_failure, truncated_failure
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Role, StopReason
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
@@ -19,12 +19,17 @@ from helmdeck_core.resolve.budgets import BudgetResolver
 
 @attrs.frozen
 class ChatOperation:
-    """Sends the request as it is; where the rules ask for it, without its oldest turns."""
+    """Sends the request as it is; where the rules ask for it, without its oldest turns.
+
+    :ivar allows_truncated: a text that stays truncated is a response; otherwise a failure, which is recovered from. It always
+        is a response where the caller set the output limit.
+    """
 
     request: ChatRequest
     allows_empty: bool
     budgets: BudgetResolver
     registry: ProviderRegistry
+    allows_truncated: bool = True
     type: None = None
 
     async def prepare(self, step: NextAttempt, call: CallRef, record: SideAttempts) -> Prepared:  # noqa: ARG002
@@ -48,6 +53,8 @@ class ChatOperation:
             raise loop_failure(prepared.request, response, loop)
         if is_structured and response.continuation and response.continuation.models and not is_json(response.text):
             raise loop_failure(prepared.request, response, "malformed")
+        if not self.allows_truncated and self.request.max_tokens is None and is_truncated(response):
+            raise truncated_failure(prepared.request, response)
         return response
 
     def _may_be_empty(self, response: ChatResponse) -> bool:
@@ -60,6 +67,13 @@ class ChatOperation:
     def is_final(self, failure: CallFailed) -> bool:  # noqa: ARG002
         """Implement ``Operation.is_final``."""
         return False
+
+
+def is_truncated(response: ChatResponse) -> bool:
+    """Whether a response is a text that ends at a limit; one that is a whole JSON value is complete."""
+    stop = response.stop_reason
+    is_at_limit = stop is StopReason.MAX_TOKENS or stop is StopReason.CONTEXT_WINDOW_EXCEEDED
+    return is_at_limit and not response.tool_calls and not is_json(response.text)
 
 
 def is_json(text: str) -> bool:

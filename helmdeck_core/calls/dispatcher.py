@@ -13,9 +13,12 @@ from helmdeck_core.calls.call import Call
 from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.model_cooldowns import CircuitBreaker
+from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.recovery_policy import RecoverySettings, WaitPolicy
+from helmdeck_core.calls.retry_budget import RetryBudget
+from helmdeck_core.calls.shared_waits import SharedWaits
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.recovery_actions import RecoveryRule
 from helmdeck_core.resolve.runtime import Runtime
@@ -37,22 +40,37 @@ class Dispatcher:
     ) -> None:
         config = runtime.config.recovery
         self._runtime = runtime
-        waits = WaitPolicy(backoff_s=config.backoff_s, max_wait_s=config.max_wait_s, attempt_share=config.attempt_share)
+        waits = WaitPolicy(
+            backoff_s=config.backoff_s,
+            max_wait_s=config.max_wait_s,
+            patience_s=config.patience_s,
+            attempt_share=config.attempt_share,
+        )
+        rules = runtime.contributed(RecoveryRule)
+        budget = RetryBudget(config.retry_share, config.retry_minimum)
         self.services = CallServices(
             runtime=runtime,
             client=client,
             completer=Completer(runtime, client, clock),
-            circuit_breaker=CircuitBreaker(
-                config.cool_down_after, config.cool_down_s, runtime.weights["cooldown.provider_models"]
+            health=ModelHealth(
+                breaker=CircuitBreaker(
+                    config.cool_down_after, config.cool_down_s, runtime.weights["cooldown.provider_models"]
+                ),
+                waits=SharedWaits(self._now_s, self._sleep, jitter),
+                budget=budget,
+                limits=waits,
+                clock=self._now_s,
+                rules=rules,
             ),
             recovery=RecoverySettings(
-                rules=runtime.contributed(RecoveryRule),
+                rules=rules,
                 waits=waits,
                 fallback_on=config.fallback_on,
                 drops_turns=config.drop_turns,
                 is_free=self._is_free,
                 window_of=self._window_of,
                 jitter=jitter,
+                take_retry=budget.take,
             ),
             think_share=config.think_share,
             clock=clock,
@@ -89,6 +107,13 @@ class Dispatcher:
                         yield batch
                         del batch  # so that no traceback with variables shows the text
         yield convert(call.result if call.result is not None else await call.fail())
+
+    # Through the services, whose clock and sleep can be replaced.
+    def _now_s(self) -> float:
+        return self.services.clock()
+
+    def _sleep(self, seconds: float) -> Awaitable[None]:
+        return self.services.sleep(seconds)
 
     def _window_of(self, model: str) -> int | None:
         lookup = self._runtime.budgets.find(model)

@@ -24,7 +24,7 @@ from helmdeck_core.domain.events import CallFinished
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
-from helmdeck_core.errors import InvalidRequest, PackError, PackErrorCode, total_cost
+from helmdeck_core.errors import CallFailed, InvalidRequest, PackError, PackErrorCode, total_cost
 from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")
@@ -89,6 +89,7 @@ class Engine:
         request: ChatRequest,
         *,
         allows_empty: bool = False,
+        allows_truncated: bool = True,
         pack: str = "",
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
@@ -96,34 +97,64 @@ class Engine:
         """Send a request that the caller wrote; failures are recovered from by the rules.
 
         :param allows_empty: accept a response without text and tool calls.
+        :param allows_truncated: accept a text that stays truncated. Otherwise it is a failure whose ``partial`` is the
+            response, unless the request sets ``max_tokens``.
         :param pack: the pack that wrote the request; failures start with its name.
         :raises CallFailed: the subclass of the last cause.
         """
-        call = self._chat_call(request, pack, caller, limits, allows_empty=allows_empty)
+        call = self._chat_call(request, pack, caller, limits, allows_empty, allows_truncated)
         return self._response(await self.dispatcher.run(*call))
 
     async def ask_text(
         self, request: ChatRequest, *, caller: str = LOCAL_CALLER, limits: CallLimits = NO_LIMITS
     ) -> Answer[str]:
-        """Send a request like ``complete``; return the text with the facts of the call."""
-        result = await self.dispatcher.run(*self._chat_call(request, "ask", caller, limits))
+        """Send a request like ``complete``; return the text with the facts of the call.
+
+        A text that stays truncated is a failure; ``partial_answer`` returns it.
+        """
+        result = await self.dispatcher.run(*self._chat_call(request, "ask", caller, limits, allows_truncated=False))
         return self._answer(result, Decoded(self._response(result).text, "text"))
+
+    def partial_answer(self, request: ChatRequest, failure: CallFailed) -> Answer[str]:
+        """Return the truncated text of a failed call as an answer that is marked as incomplete; raise the failure without one.
+
+        :raises CallFailed: the failure.
+        """
+        if failure.partial is None:
+            raise failure
+        return Answer(
+            value=failure.partial.text,
+            model=failure.partial_model,
+            requested_model=self.pool.registry.full_id(request.model),
+            variant="",
+            budget=self.runtime.budgets.find(failure.partial_model).budget,
+            selection=None,
+            response=failure.partial,
+            step="text",
+            repairs=(),
+            attempts=failure.attempts,
+            call_id=failure.call_id,
+            notices=self._notices(failure.partial_model),
+            incomplete=failure.failure_class,
+        )
 
     def stream(
         self,
         request: ChatRequest,
         *,
         allows_empty: bool = False,
+        allows_truncated: bool = True,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Send a request that the caller wrote: yield the chunks in batches as they arrive, and last the response.
 
-        A text that is interrupted is continued; tool calls of a continuation come with the response only.
+        A text that is interrupted is continued; tool calls of a continuation come with the response only. With
+        ``allows_truncated=False``, the next model of the chain continues a text that stays truncated.
 
         :raises CallFailed: as for ``complete``.
         """
-        call = self._chat_call(request, "", caller, limits, allows_empty=allows_empty)
+        call = self._chat_call(request, "", caller, limits, allows_empty, allows_truncated)
         return self.dispatcher.stream(*call, self._response)
 
     def _model_of(self, question: Question[Any]) -> str:
@@ -141,12 +172,20 @@ class Engine:
         return (*self.pool.registry.notices(ModelId.provider_of(model)), *([notice] if notice else []))
 
     def _chat_call(
-        self, request: ChatRequest, pack: str, caller: str, limits: CallLimits, *, allows_empty: bool = False
+        self,
+        request: ChatRequest,
+        pack: str,
+        caller: str,
+        limits: CallLimits,
+        allows_empty: bool = False,
+        allows_truncated: bool = True,
     ) -> tuple[ChatOperation, CallOptions]:
         """A call with a request that the caller wrote, with the whole id of its model."""
         model = self.pool.registry.full_id(request.model)
         request = request if model == request.model else attrs.evolve(request, model=model)
-        operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
+        operation = ChatOperation(
+            request, allows_empty, self.runtime.budgets, self.pool.registry, allows_truncated=allows_truncated
+        )
         return operation, CallOptions(model=model, pack=pack, caller=caller, limits=self._limits(limits))
 
     def _limits(self, *limits: CallLimits) -> CallLimits:

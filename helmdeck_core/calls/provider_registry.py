@@ -28,7 +28,7 @@ from helmdeck_core.redaction import (
     without_scheme,
 )
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_core.suggestions import did_you_mean
+from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 _LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")
 _MIN_UNIQUE_CHARS = 8
@@ -79,7 +79,8 @@ class ProviderRegistry:
 
     def unknown(self, name: str, suggestion: str = "", model: str = "", hint: str = "") -> InvalidRequest:
         """Return the failure for a provider that does not exist."""
-        detail = f"providers: {', '.join(self.names)}{hint}"
+        known = dict.fromkeys((*self._runtime.config.providers, *self.names))
+        detail = f"providers: {nearest_names(name, known)}{hint}"
         return InvalidRequest(
             f"there is no provider {name!r}{suggestion}", model, sub_cause="unknown_provider", detail=detail
         )

@@ -55,11 +55,13 @@ class WaitPolicy:
 
     :ivar backoff_s: the first backoff where the provider asks for none; it doubles with each retry.
     :ivar max_wait_s: a retry with a longer wait is skipped.
+    :ivar patience_s: a brief retry with a longer wait is skipped while the chain has another model.
     :ivar attempt_share: the share of the remaining time that an attempt may take while the chain has another model.
     """
 
     backoff_s: float = 0.5
     max_wait_s: float = 60.0
+    patience_s: float = 2.0
     attempt_share: float = 0.6
 
 
@@ -72,6 +74,7 @@ class RecoverySettings:
     :ivar is_free: whether a model is known to cost nothing, so that it may be called when the budget is spent.
     :ivar window_of: the context window of a model in tokens; ``None`` where it is not known.
     :ivar jitter: returns random numbers from 0 to 1.
+    :ivar take_retry: whether a model may be retried now, by its retry budget; counts the retry if so.
     """
 
     rules: Rules
@@ -81,6 +84,7 @@ class RecoverySettings:
     is_free: Callable[[str], bool] = lambda _: False
     window_of: Callable[[str], int | None] = lambda _: None
     jitter: Callable[[], float] = lambda: 0.5
+    take_retry: Callable[[str, float], bool] = lambda _model, _now_s: True
 
 
 @attrs.frozen(kw_only=True)
@@ -92,6 +96,10 @@ class NextAttempt:
     :ivar until_s: when the attempt must be over, on the driver's clock; ``None`` for never.
     :ivar left_usd: US dollars that the call may still spend; ``None`` for no limit.
     :ivar notes: what else to report, such as models that were passed over.
+    :ivar reason: why this attempt follows, where the action alone does not tell: the source of the wait, or why the model
+        that failed is not retried.
+    :ivar is_retry: the same model was called before.
+    :ivar is_last: the chain has no further model.
     """
 
     model: str
@@ -100,6 +108,9 @@ class NextAttempt:
     until_s: float | None = None
     left_usd: float | None = None
     notes: tuple[str, ...] = ()
+    reason: str = ""
+    is_retry: bool = False
+    is_last: bool = True
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -244,7 +255,7 @@ class RecoveryPolicy:
             if isinstance(action, NextModel):
                 step = self._next_model(action, now_s, cooling)
             else:
-                step = self._retry(action, now_s, left_s)
+                step = self._retry(action, now_s, left_s, cooling)
             if step is not None:
                 return step
         return GiveUp("; ".join(self._skip_reasons) or NO_ACTION_LEFT)
@@ -270,33 +281,72 @@ class RecoveryPolicy:
         )
         return rule.decide(context)
 
-    def _retry(self, action: Retry, now_s: float, left_s: float | None) -> NextAttempt | None:
+    def _retry(self, action: Retry, now_s: float, left_s: float | None, cooling: Collection[str]) -> NextAttempt | None:
         self._index, self._fallback = self._failed_index, None
         if (action.changes.history_factor != 1.0 and not self._settings.drops_turns) or self.left_usd == 0.0:
+            return None
+        if action.is_brief and not self._has_fallback:
             return None
         retries = self._retries.get((self._index, action), 0)
         if retries >= action.times:
             return None
-        wait_s, max_wait_s = self._wait_s(action.wait, retries), self._settings.waits.max_wait_s
-        if wait_s > max_wait_s:
-            return self._skip(f"a wait of {wait_s:g} s is longer than max_wait_s {max_wait_s:g}")
+        wait_s = self._wait_s(action.wait)
+        if wait_s is None:
+            return None
+        if too_long := self._exceeds_patience(action, wait_s, cooling):
+            return self._skip(too_long)
         # A wait that uses up the deadline leaves no time for the attempt after it.
         if left_s is not None and wait_s >= left_s:
             return self._skip(f"a wait of {wait_s:.1f} s is longer than what is left of the deadline, {left_s:.1f} s")
+        model = self._chain[self._index]
+        if self._uses_budget(action) and not self._settings.take_retry(model, now_s):
+            return self._skip(f"the retry budget of {model} is used up")
         self._retries[self._index, action] = retries + 1
         self._changes = self._changes.and_then(action.changes)
-        return self._attempt(now_s, wait_s)
+        is_told = wait_s > 0 and wait_s == self._retry_after_s
+        return attrs.evolve(self._attempt(now_s, wait_s), is_retry=True, reason="Retry-After" if is_told else "")
 
-    def _wait_s(self, wait: Wait, retries: int) -> float:
+    @property
+    def _retry_after_s(self) -> float | None:
         assert self._failed is not None
-        if wait is Wait.NONE:
-            return 0.0
-        retry_after_s = self._failed.failure.retry_after_s
+        return self._failed.failure.retry_after_s
+
+    def _wait_s(self, wait: Wait) -> float | None:
+        """The seconds to wait; ``None`` where the provider was to name them and did not."""
+        retry_after_s = self._retry_after_s
+        if wait is Wait.NONE or wait is Wait.IF_TOLD:
+            return 0.0 if wait is Wait.NONE else retry_after_s
         if retry_after_s is not None and wait is Wait.AS_TOLD:
             return retry_after_s
         waits = self._settings.waits
-        backoff_s: float = waits.backoff_s * 2 ** min(retries, _MAX_EXPONENT) * (0.5 + self._settings.jitter())
+        waited = sum(n for (index, done), n in self._retries.items() if index == self._index and _waits(done))
+        backoff_s: float = waits.backoff_s * 2 ** min(waited, _MAX_EXPONENT) * (0.5 + self._settings.jitter())
         return max(min(backoff_s, waits.max_wait_s), retry_after_s or 0.0)
+
+    def _exceeds_patience(self, action: Retry, wait_s: float, cooling: Collection[str]) -> str:
+        """Return why a call does not wait that long; empty where it does."""
+        waits, model = self._settings.waits, self._chain[self._index]
+        if action.is_brief:
+            if wait_s > waits.patience_s:
+                return f"a wait of {wait_s:g} s is longer than patience_s {waits.patience_s:g}"
+            return f"{model} is in cooldown" if _is_in(model, cooling) else ""
+        return (
+            f"a wait of {wait_s:g} s is longer than max_wait_s {waits.max_wait_s:g}"
+            if wait_s > waits.max_wait_s
+            else ""
+        )
+
+    @property
+    def _has_fallback(self) -> bool:
+        """Whether another model may be called after the failure."""
+        assert self._failed is not None
+        fallback_on = self._settings.fallback_on
+        is_named = fallback_on is None or self._failed.failure.failure_class in fallback_on
+        return is_named and self._index + 1 < len(self._chain)
+
+    def _uses_budget(self, action: Retry) -> bool:
+        is_told = action.wait is Wait.AS_TOLD and self._retry_after_s is not None
+        return _waits(action) and (action.is_brief or not is_told)
 
     def _next_model(self, action: NextModel, now_s: float, cooling: Collection[str]) -> NextAttempt | None:
         assert self._failed is not None
@@ -318,7 +368,8 @@ class RecoveryPolicy:
             return self._skip("no model of another provider in [fallback]")
         self._index = index
         self._changes = NO_REQUEST_CHANGES
-        return self._attempt(now_s, 0.0, self._passed_over(self._failed_index + 1))
+        step = self._attempt(now_s, 0.0, self._passed_over(self._failed_index + 1))
+        return attrs.evolve(step, reason="; ".join(self._skip_reasons)) if self._skip_reasons else step
 
     def _skip(self, reason: str) -> NextAttempt | None:
         """Note why an action is skipped, and return no attempt; the reasons explain why nothing more is tried."""
@@ -359,10 +410,15 @@ class RecoveryPolicy:
             until_s=until_s,
             left_usd=self.left_usd,
             notes=notes,
+            is_last=self._index + 1 == len(self._chain),
         )
 
     def _left_s(self, now_s: float) -> float | None:
         return None if self.deadline_s is None else self.deadline_s - now_s
+
+
+def _waits(action: Action) -> bool:
+    return isinstance(action, Retry) and action.wait is not Wait.NONE
 
 
 def _is_in(model: str, names: Collection[str]) -> bool:

@@ -13,6 +13,9 @@ from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, FailureClass, ProviderUnavailable
 
+TRUNCATED_TEXT = "text"
+"""The sub-cause of a text that stays truncated, and is not what was requested."""
+
 
 def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
     """Return the failure of a response without text and tool calls."""
@@ -23,6 +26,13 @@ def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
         sub_cause, what = issue
     found = undecodable(stop, sub_cause, "", is_empty=True).as_call(what, text, **_facts(request, response))
     return _with_details(response, found)
+
+
+def truncated_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
+    """Return the failure of a text that ends before it is complete."""
+    found = undecodable(response.stop_reason, TRUNCATED_TEXT, response.text)
+    what = "the answer is truncated"
+    return _with_details(response, found.as_call(what, response.text, **_facts(request, response)))
 
 
 def interrupted_failure(response: ChatResponse) -> CallFailed:

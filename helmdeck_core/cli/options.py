@@ -109,6 +109,8 @@ def _overrides(arguments: argparse.Namespace) -> dict[KeyPath, tuple[Any, str]]:
         values["plugins", "disable"] = (names, "--disable-plugin")
     if sources := getattr(arguments, "catalog_sources", None):
         values["catalog", "sources"] = (list(sources), "--catalog")
+    if project := getattr(arguments, "project", None):
+        values["history", "project"] = (project, "--project")
     if folder := getattr(arguments, "artifacts", None):
         values["packs", "artifacts"] = (folder, "--out")
     return values
@@ -140,8 +142,11 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
 
 
 def with_default_history(loaded: LoadedConfig) -> LoadedConfig:
-    """Return the configuration with the history of the command line where it sets none."""
+    """Return the configuration with the history of the command line where it sets none: that of the project."""
     if loaded.config.history.url is not None or "history" in loaded.config.plugins.disable:
         return loaded
-    history = attrs.evolve(loaded.config.history, url=DEFAULT_HISTORY)
+    from helmdeck_core.config.project import project_name, project_root
+
+    own = loaded.config.history.project or project_name(project_root(loaded.file, Path.cwd()))
+    history = attrs.evolve(loaded.config.history, url=DEFAULT_HISTORY, project=own)
     return attrs.evolve(loaded, config=attrs.evolve(loaded.config, history=history))

@@ -182,11 +182,15 @@ class HistoryConfig:
         and a file in the user's data directory for the command line.
     :ivar keep_days: days until a record is deleted.
     :ivar secret: reference to the key of the sketches of requests; left out: a file in the user's data directory.
+    :ivar project: keeps the records of each caller apart from those of other projects in the same store; ``*`` shares them
+        with all projects. Left out: the folder of the configuration file for the default file of the command line, none for a
+        ``url``.
     """
 
     url: str | None = attrs.field(default=None, repr=_shown_url)
     keep_days: float = 30.0
     secret: SecretRef | None = None
+    project: str | None = None
 
     @property
     def is_off(self) -> bool:
@@ -258,6 +262,11 @@ class RecoveryConfig:
         whose input alone would exceed it is not sent. A single answer may exceed it. Left out: no limit.
     :ivar backoff_s: seconds before the first retry if the provider sends no ``Retry-After``; doubles with every retry.
     :ivar max_wait_s: maximum ``Retry-After`` that is honoured, in seconds.
+    :ivar patience_s: seconds that a call waits for the model it was sent to, after a single failure or a rate limit, while a
+        fallback model remains; without one, it is ``max_wait_s``.
+    :ivar retry_share: retries of a model as a share of the calls to it, both within ten seconds, 0 to 1; further calls are not
+        retried, but go to the fallback model. Retries with another request are not counted.
+    :ivar retry_minimum: retries of a model within ten seconds that are allowed however few calls there are.
     :ivar attempt_share: share of the remaining deadline that an attempt may use while fallback models remain, 0 to 1.
     :ivar think_share: share of its time and of its output limit that a model may use for reasoning before the first visible
         text, 0 to 1.
@@ -272,6 +281,9 @@ class RecoveryConfig:
     max_cost_usd: float | None = None
     backoff_s: float = 0.5
     max_wait_s: float = 60.0
+    patience_s: float = 2.0
+    retry_share: float = 0.1
+    retry_minimum: int = 10
     attempt_share: float = 0.6
     think_share: float = 0.8
     drop_turns: bool = True

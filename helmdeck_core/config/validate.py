@@ -32,7 +32,7 @@ from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import ConfigError, FailureClass, Mistake
 from helmdeck_core.hooks.contributions import Contributions
 from helmdeck_core.redaction import NOT_SHOWN, secret_in, shown_url
-from helmdeck_core.suggestions import did_you_mean
+from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 R = TypeVar("R")
 
@@ -211,10 +211,12 @@ def _check_recovery(check: _Checker, config: Config) -> None:
     check.names(("recovery", "fallback_on"), recovery.fallback_on or (), tuple(FailureClass), "unknown cause")
     if not recovery.max_attempts:
         check.add(("recovery", "max_attempts"), "no model would be called at 0", 0, "at least 1")
-    for name in ("deadline_s", "max_cost_usd", "backoff_s", "max_wait_s", "cool_down_s"):
+    for name in ("deadline_s", "max_cost_usd", "backoff_s", "max_wait_s", "patience_s", "cool_down_s"):
         # Files are checked when they are loaded; a configuration that was made in code is not.
         if (value := getattr(recovery, name)) is not None and not value >= 0:
             check.add(("recovery", name), "not a number of at least 0", value, "a number of at least 0")
+    if not 0 <= recovery.retry_share <= 1:
+        check.add(("recovery", "retry_share"), "not a share", recovery.retry_share, "0 to 1")
     for name in ("attempt_share", "think_share"):
         if not 0 < (share := getattr(recovery, name)) <= 1:
             check.add(("recovery", name), "not a share", share, "above 0, to 1")
@@ -252,8 +254,8 @@ class _Checker:
 
     def name(self, path: tuple[str, ...], value: str, allowed: Sequence[str], problem: str) -> None:
         if value not in allowed:
-            listed = ", ".join(allowed) or "none: no plugin contributes one"
-            self.add(path, problem + did_you_mean(value, allowed), value, listed)
+            names = nearest_names(value, allowed) or "none: no plugin contributes one"
+            self.add(path, problem + did_you_mean(value, allowed), value, names)
 
     def names(self, path: tuple[str, ...], values: Iterable[str], allowed: Sequence[str], problem: str) -> None:
         for value in values:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from helmdeck_core.config.pack_options import missing_options
 from helmdeck_core.config.types import is_catalog_file
@@ -16,18 +17,21 @@ from helmdeck_core.hooks.calls import PASSED_ON, Contribution, describe_error
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
 
+T = TypeVar("T")
+
 PACKS_SOURCE = "packs"
 """The source of the installed packs."""
 
 
-def load_catalog(runtime: Runtime) -> Catalog:
+def load_catalog(runtime: Runtime, errors: list[CatalogError] | None = None) -> Catalog:
     """Load all configured sources that are not opened, in order; a later source replaces entries of the same id.
 
+    :param errors: receives the errors of sources, which are then left out.
     :raises CatalogError: a source cannot be read or does not have the shape of a catalog.
     """
     catalog = Catalog()
     for name in runtime.config.catalog.sources:
-        catalog = catalog.merged(_load(runtime, name))
+        catalog = catalog.merged(_or_none(_load, runtime, name, errors))
     declared = [{**each.data, "id": each.name} for each in runtime.contributions.values_of(Pipeline)]
     config, base = runtime.config.pipelines, runtime.folder or Path()
     files = [base / Path(name).expanduser() for name in config.files]
@@ -35,8 +39,22 @@ def load_catalog(runtime: Runtime) -> Catalog:
         folder = base / Path(config.folder).expanduser()
         inside = sorted(folder.glob("*")) if folder.is_dir() else [folder]  # which cannot be read then
         files[:0] = [path for path in inside if is_catalog_file(path.name) or path == folder]
-    more = (Catalog.from_data({"pipelines": declared}, "plugins"), *(_read_file(runtime, path) for path in files))
+    read = (_or_none(_read_file, runtime, path, errors) for path in files)
+    more = (Catalog.from_data({"pipelines": declared}, "plugins"), *read)
     return functools.reduce(Catalog.merged, more, catalog)
+
+
+def _or_none(
+    load: Callable[[Runtime, T], Catalog], runtime: Runtime, source: T, errors: list[CatalogError] | None
+) -> Catalog:
+    """The catalog of a source; an empty one where it fails and its error can be received."""
+    try:
+        return load(runtime, source)
+    except CatalogError as exc:
+        if errors is None:
+            raise
+        errors.append(exc)
+        return Catalog()
 
 
 def _load(runtime: Runtime, name: str) -> Catalog:

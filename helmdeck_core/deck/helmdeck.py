@@ -28,6 +28,7 @@ from helmdeck_core.domain.providers import ModelInfo
 from helmdeck_core.domain.questions import Answer
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
+from helmdeck_core.errors import CallFailed
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
@@ -211,7 +212,12 @@ class Helmdeck(Inspection):
         if (role := chat.messages[-1].role) is not Role.USER:
             raise ValueError(f"the last message must have the role user, found {role.value}")
         if type is str:
-            return await self._engine.ask_text(chat, caller=caller, limits=limits)
+            try:
+                return await self._engine.ask_text(chat, caller=caller, limits=limits)
+            except CallFailed as exc:
+                if not options.get("partial"):
+                    raise
+                return self._engine.partial_answer(chat, exc)
         return await self._engine.ask(typed_question(self.runtime, chat, type), caller=caller, limits=limits)
 
     @stops_at_close
@@ -221,6 +227,7 @@ class Helmdeck(Inspection):
         *,
         model: str | None = None,
         allows_empty: bool = False,
+        allows_truncated: bool = True,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> ChatResponse:
@@ -232,10 +239,15 @@ class Helmdeck(Inspection):
 
         :param model: ``provider/model``; the default is that of the ``ChatRequest``, else the deck's.
         :param allows_empty: accept an empty response.
+        :param allows_truncated: accept a text that stays truncated after its continuations. Otherwise it is a failure, after
+            which the next model of the chain is called; ``partial`` of the error is the longest truncated response. It is
+            accepted where the request sets ``max_tokens``.
         :raises CallFailed: the subclass of the cause.
         """
         request = make_request(self.runtime, request, {"model": model})
-        return await self._engine.complete(request, allows_empty=allows_empty, caller=caller, limits=limits)
+        return await self._engine.complete(
+            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+        )
 
     def astream(
         self,
@@ -243,6 +255,7 @@ class Helmdeck(Inspection):
         *,
         model: str | None = None,
         allows_empty: bool = False,
+        allows_truncated: bool = True,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
@@ -253,7 +266,8 @@ class Helmdeck(Inspection):
 
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
-        options: Any = {"allows_empty": allows_empty, "caller": caller, "limits": limits}
+        options: Any = {"allows_empty": allows_empty, "allows_truncated": allows_truncated}
+        options |= {"caller": caller, "limits": limits}
         return one_by_one(self.astream_batches(make_request(self.runtime, request, {"model": model}), **options))
 
     def astream_batches(
@@ -261,11 +275,14 @@ class Helmdeck(Inspection):
         request: ChatRequest,
         *,
         allows_empty: bool = False,
+        allows_truncated: bool = True,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Like ``astream``, with the chunks that arrived together in one sequence."""
-        batches = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
+        batches = self._engine.stream(
+            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+        )
         return stoppable(self._calls, batches)
 
     plan = blocking(aplan)
@@ -289,12 +306,15 @@ class Helmdeck(Inspection):
         *,
         model: str | None = None,
         allows_empty: bool = False,
+        allows_truncated: bool = True,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> Generator[ChatDelta | ChatResponse, None, None]:
         """``astream`` as a blocking call."""
         request = make_request(self.runtime, request, {"model": model})
-        batches = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
+        batches = self._engine.stream(
+            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+        )
         with contextlib.closing(self._portal.iterate(batches)) as items:
             for batch in items:
                 if isinstance(batch, ChatResponse):

@@ -33,6 +33,7 @@ class AskOptions(TypedDict, total=False):
     :ivar model: ``provider/model``; the deck's model when left out.
     :ivar caller: the caller, for events and traces.
     :ivar limits: attempts, seconds and cost of the call; the configuration's limits apply to the rest.
+    :ivar partial: return a text that stays truncated as an answer with ``incomplete`` set, instead of raising its failure.
     """
 
     system: str
@@ -41,6 +42,7 @@ class AskOptions(TypedDict, total=False):
     temperature: float | None
     caller: str
     limits: CallLimits
+    partial: bool
 
 
 def format_of(runtime: Runtime, type: Any) -> AnswerFormat[Any]:

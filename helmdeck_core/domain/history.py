@@ -146,6 +146,7 @@ class HistorySetup:
     :ivar open_store: opens the configured store.
     :ivar fault: returns the error for an exception of the store, without secrets; ``report`` sends it as an event.
     :ivar catalog: returns the catalog.
+    :ivar project: the project that the records of each caller belong to; empty for none.
     """
 
     is_enabled: bool
@@ -155,6 +156,7 @@ class HistorySetup:
     fault: Callable[[BaseException], PluginError]
     report: Callable[[str, PluginError], None]
     catalog: Callable[[], Catalog]
+    project: str = ""
 
 
 @attrs.frozen(kw_only=True)

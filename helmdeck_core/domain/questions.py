@@ -17,7 +17,7 @@ from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep, Task
-from helmdeck_core.errors import Attempt, Usage, total_cost
+from helmdeck_core.errors import Attempt, FailureClass, Usage, total_cost
 
 T = TypeVar("T")
 
@@ -272,6 +272,8 @@ class Answer(Generic[T]):
     :ivar call_id: the id that the events of the call share.
     :ivar saved_usd: US dollars that the provider's cache saved; ``None`` where no price is known.
     :ivar notices: see ``CallFacts``.
+    :ivar incomplete: the cause for which the value is a truncated text, with the option ``partial`` of ``ask``; ``None`` for
+        a whole answer.
     """
 
     value: T
@@ -288,6 +290,7 @@ class Answer(Generic[T]):
     call_id: str = ""
     saved_usd: float | None = None
     notices: tuple[str, ...] = ()
+    incomplete: FailureClass | None = None
 
     def __str__(self) -> str:
         return str(self.value)

@@ -70,6 +70,15 @@ class Wait(enum.StrEnum):
     """Exponential backoff with jitter, at least ``Retry-After``."""
     AS_TOLD = "as_told"
     """``Retry-After``; ``BACKOFF`` if the provider sends none."""
+    IF_TOLD = "if_told"
+    """``Retry-After``; the retry is skipped if the provider sends none."""
+
+
+_WAITS = {
+    Wait.BACKOFF: "with backoff",
+    Wait.AS_TOLD: "after Retry-After or backoff",
+    Wait.IF_TOLD: "after Retry-After",
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -79,16 +88,23 @@ class Retry:
     A request with a truncated response or a constrained deadlock is never repeated unchanged: the action is skipped if
     ``changes`` have no effect.
 
+    A retry with a wait uses the retry budget of the model (``recovery.retry_share``), except one that is not brief and whose
+    wait the provider named: it has no alternative, and its time is not a guess.
+
     :ivar times: maximum number of retries per model of a call.
+    :ivar is_brief: retried only while the chain has another model, if the wait does not exceed ``recovery.patience_s`` and the
+        model is not in cooldown; ``NextModel`` follows.
     """
 
     changes: RequestChanges = NO_REQUEST_CHANGES
     wait: Wait = Wait.NONE
     times: int = 1
+    is_brief: bool = False
 
     def __str__(self) -> str:
         details = list(self.changes.labels)
-        details += [{Wait.BACKOFF: "with backoff", Wait.AS_TOLD: "after Retry-After"}[self.wait]] if self.wait is not Wait.NONE else []  # fmt: skip
+        details += [_WAITS[self.wait]] if self.wait in _WAITS else []
+        details += ["if the wait is short and a next model is left"] if self.is_brief else []
         details += [f"at most {self.times} times"] if self.times > 1 else []
         return f"again ({', '.join(details)})" if details else "again"
 
@@ -154,12 +170,14 @@ class RecoveryRule:
         the failure is raised.
     :ivar decide: returns the actions for a failure, instead of ``actions``. It must be pure and fast.
     :ivar counts_against_provider: calls in a row that fail in this way open the circuit of the model.
+    :ivar shares_wait: a ``Retry-After`` applies to all calls of the deck to the model: they wait too, or call another model.
     """
 
     name: str
     actions: tuple[Action, ...] = ()
     decide: Callable[[FailureContext], Sequence[Action]] | None = None
     counts_against_provider: bool = False
+    shares_wait: bool = False
     order: int = 0
 
 

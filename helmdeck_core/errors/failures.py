@@ -46,6 +46,9 @@ class CallFailed(HelmdeckError):
     :ivar attempts: what was attempted, this failure last; at most eight, the first and the last ones.
     :ivar cost_usd: US dollars of the whole call, including attempts that are not listed; ``None`` when a price is unknown.
     :ivar mistakes: the invalid settings, when the configuration is the cause.
+    :ivar partial: the ``ChatResponse`` with the longest truncated text of the attempts; ``None`` when there was none. It is
+        not part of the message and of the plain data, which only state that it exists, as ``incomplete``.
+    :ivar partial_model: the model that wrote it.
     """
 
     failure_class: ClassVar[FailureClass] = FailureClass.TRANSIENT_UNKNOWN
@@ -74,6 +77,8 @@ class CallFailed(HelmdeckError):
     max_tokens: int | None = None
     cost_usd: float | None = None
     mistakes: tuple[Mistake, ...] = ()
+    partial: Any = attrs.field(default=None, repr=False, eq=False)
+    partial_model: str = ""
 
     def __str__(self) -> str:
         facts = ", ".join(self.facts())
@@ -149,7 +154,10 @@ class CallFailed(HelmdeckError):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the failure as plain data, for ``--json`` and for events."""
-        facts = attrs.asdict(self, recurse=False, filter=lambda _, value: value not in ("", None, (), Usage()))
+        shown = attrs.evolve(self, partial=None)
+        facts = attrs.asdict(shown, recurse=False, filter=lambda _, value: value not in ("", None, (), Usage()))
+        if self.partial is not None:
+            facts["incomplete"] = True
         if self.usage != Usage():
             facts["usage"] = self.usage.to_dict()
         if self.attempts:

@@ -31,7 +31,7 @@ from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed, describe_error
 from helmdeck_core.json_schema import MAX_WORK, schema_problems
 from helmdeck_core.resolve.history import open_history
-from helmdeck_core.suggestions import did_you_mean
+from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 T = TypeVar("T")
 
@@ -149,7 +149,7 @@ class Runner:
             schema = entry.input_schema or {}
             handler = functools.partial(_run_entry, run, name)
             return Pack(name=name, version="", description=entry.description, input_schema=schema, run=handler)
-        packs = ", ".join(self.runtime.contributed(Pack)) or "none"
+        packs = nearest_names(name, self.runtime.contributed(Pack)) or "none"
         detail = f"no installed pack has this name{did_you_mean(name, known)}; packs that can run: {packs}"
         if entry is not None:
             detail = "it is an entry of the catalog; plans use it, and the application runs it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from helmdeck_core.config.project import SHARED
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import History, HistorySetup, HistorySpec, HistoryStoreSpec
@@ -33,6 +34,7 @@ def open_history(runtime: Runtime, catalog: Callable[[], Catalog]) -> History:
         ),
         report=lambda caller, failure: runtime.emit(HistoryFailed(caller=caller, detail=failure.detail)),
         catalog=catalog,
+        project="" if config.project in (None, SHARED) else config.project,
     )
     opened: History = attributed(contribution, contribution.value.open, History)(setup)
     return opened

@@ -10,7 +10,7 @@ from helmdeck_core.config.types import Config, ProviderConfig
 from helmdeck_core.domain.transports import Transport, TransportSettings, TransportSpec
 from helmdeck_core.errors import InvalidRequest, Mistake
 from helmdeck_core.hooks.calls import Contribution
-from helmdeck_core.suggestions import did_you_mean
+from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 Transports = Mapping[str, Contribution[TransportSpec]]
 
@@ -55,7 +55,7 @@ def client_mistakes(
     for name, client in clients.items():
         where = f"argument http_clients: {name}"
         if name not in names:
-            yield Mistake(where, f"unknown provider{did_you_mean(name, names)}", repr(name), ", ".join(names))
+            yield Mistake(where, f"unknown provider{did_you_mean(name, names)}", repr(name), nearest_names(name, names))
         elif _accepting(transports, client) is None:
             kinds = [each for each, contribution in transports.items() if contribution.value.accepts is not None]
             allowed = f"an async client of {' or '.join(kinds)}" if kinds else "none: no transport takes a client"

@@ -23,6 +23,7 @@ from helmdeck_history import projections
 from helmdeck_history.access import Access, Note, run_record, sha_of
 from helmdeck_history.deck_history import DeckHistory, LearnedDefault, PlanGroup
 from helmdeck_history.learnable import usable_defaults
+from helmdeck_history.owners import Owners
 from helmdeck_history.rows import fact_of_row, fact_to_row, record_of_row, record_to_row
 from helmdeck_history.store_types import (
     ExportingStore,
@@ -58,6 +59,7 @@ class LearningHistory(DeckHistory):
 
     def __init__(self, setup: HistorySetup) -> None:
         self._access = Access(setup)
+        self._owners = Owners(setup.project)
         self._writer: Writer[Note | Fact] = Writer(self._access.write, self._access.dropped)
         self._defaults: dict[str, tuple[float, Mapping[str, Any]]] = {}
         self._waiting: set[str] = set()
@@ -67,6 +69,7 @@ class LearningHistory(DeckHistory):
 
     def learned(self, caller: str, request: str) -> Learned:
         """Return what the history contributes to a request."""
+        caller = self._owners.owner(caller)
         self._settle(caller)
         return self._access.try_use(caller, lambda store: self._learned(store, caller, request)) or Learned()
 
@@ -92,6 +95,7 @@ class LearningHistory(DeckHistory):
 
     def remember(self, record: PlanRecord, request: str = "", arguments: Sequence[Mapping[str, Any]] = ()) -> None:
         """Record something in the background."""
+        record = self._owners.to_store(record)
         self._waiting.add(record.caller)
         self._defaults.pop(record.caller, None)
         self._writer.put(Note(record, request, tuple(arguments)))
@@ -133,11 +137,13 @@ class LearningHistory(DeckHistory):
     def records(self, caller: str = "local", *, limit: int = 100) -> tuple[PlanRecord, ...]:
         """Return a caller's plans, routes and runs, failed attempts included; the newest first."""
         self.flush()
-        return tuple(self._access.use(lambda store: store.plans(caller, limit)))
+        records = self._access.use(lambda store: store.plans(self._owners.owner(caller), limit))
+        return tuple(map(self._owners.from_store, records))
 
     def plans(self, caller: str = "local", *, limit: int = 25) -> tuple[PlanGroup, ...]:
         """Return a caller's plans, grouped by request."""
         self.flush()
+        caller = self._owners.owner(caller)
 
         def read(store: HistoryStore) -> tuple[PlanGroup, ...]:
             if isinstance(store, LearningStore):
@@ -149,6 +155,7 @@ class LearningHistory(DeckHistory):
     def similar(self, request: str, caller: str = "local", *, limit: int = 10) -> tuple[PlanGroup, ...]:
         """Return the groups of a caller's plans for similar requests, the most similar first."""
         self.flush()
+        caller = self._owners.owner(caller)
 
         def read(store: HistoryStore) -> tuple[PlanGroup, ...]:
             sha, sketch = sha_of(request), self._access.sketch(request)
@@ -161,7 +168,7 @@ class LearningHistory(DeckHistory):
     def defaults(self, caller: str = "local") -> tuple[LearnedDefault, ...]:
         """Return a caller's recent values of learnable inputs, the most frequent first."""
         self.flush()
-        return self._access.use(lambda store: self._computed_defaults(store, caller))
+        return self._access.use(lambda store: self._computed_defaults(store, self._owners.owner(caller)))
 
     def _computed_defaults(self, store: HistoryStore, caller: str) -> tuple[LearnedDefault, ...]:
         if isinstance(store, LearningStore):
@@ -209,6 +216,7 @@ class LearningHistory(DeckHistory):
     ) -> int:
         """Delete a caller's records that meet all conditions, or everything without a condition."""
         self.flush()
+        caller = self._owners.owner(caller)
         scope = Scope(intent_sha=None if request is None else sha_of(request), tool=tool, before=before)
 
         def delete(store: HistoryStore) -> int:
@@ -229,21 +237,25 @@ class LearningHistory(DeckHistory):
     def export(self, caller: str = "local") -> tuple[Mapping[str, Any], ...]:
         """Return a caller's records and facts as plain data."""
         self.flush()
+        owner, from_store = self._owners.owner(caller), self._owners.from_store
 
         def read(store: HistoryStore) -> tuple[Mapping[str, Any], ...]:
-            records = store.export(caller) if isinstance(store, ExportingStore) else store.plans(caller, 2**31)[::-1]
-            facts = store.facts(caller) if isinstance(store, FactStore) else ()
-            return (*map(record_to_row, records), *map(fact_to_row, facts))
+            records = store.export(owner) if isinstance(store, ExportingStore) else store.plans(owner, 2**31)[::-1]
+            facts = store.facts(owner) if isinstance(store, FactStore) else ()
+            rows = (record_to_row(from_store(each)) for each in records)
+            return (*rows, *(fact_to_row(from_store(each)) for each in facts))
 
         return self._access.use(read)
 
     def load(self, rows: Iterable[Mapping[str, Any]], caller: str | None = None) -> int:
         """Store exported rows, for another caller if one is given."""
         items: list[Note | Fact] = []
+        to_store = self._owners.to_store
         for number, row in enumerate(rows, 1):
             try:
                 row = row if caller is None else _row_for(caller, row)
-                items.append(fact_of_row(row) if row.get("kind") == "fact" else Note(record_of_row(row)))
+                is_fact = row.get("kind") == "fact"
+                items.append(to_store(fact_of_row(row)) if is_fact else Note(to_store(record_of_row(row))))
             except (ValueError, TypeError) as exc:
                 raise ValueError(f"row {number}: {exc}") from None
         self._defaults.clear()
@@ -260,14 +272,16 @@ class LearningHistory(DeckHistory):
 
         def add(store: HistoryStore) -> bool:
             if isinstance(store, FactStore):
-                store.add_facts((fact,))
+                store.add_facts((self._owners.to_store(fact),))
             return isinstance(store, FactStore)
 
         return self._access.use(add)
 
     def facts(self, caller: str = "local") -> tuple[Fact, ...]:
         """Return a caller's facts, the newest first."""
-        return self._access.use(lambda store: store.facts(caller) if isinstance(store, FactStore) else ())
+        owner = self._owners.owner(caller)
+        found = self._access.use(lambda store: store.facts(owner) if isinstance(store, FactStore) else ())
+        return tuple(map(self._owners.from_store, found))
 
     # -- maintenance -------------------------------------------------------------------------------------------
 

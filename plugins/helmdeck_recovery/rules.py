@@ -11,11 +11,16 @@ from collections.abc import Mapping, Sequence
 
 from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, Weight, hookimpl
 
+_HICCUP = Retry(wait=Wait.BACKOFF, is_brief=True)
+"""Most single failures of a provider are over within a second, and the fallback costs more, answers worse or has no prompt cache."""
+_SHORT_LIMIT = Retry(wait=Wait.IF_TOLD, is_brief=True)
+
 RETRIES = 2
-"""Retries for a busy or unavailable provider where no fallback is left. With one, a wait would only cost time: it is not
+"""Retries for a busy or unavailable provider where no fallback is left. With one, a second wait would only cost time: it is not
 known whether the provider recovers, and the next call starts with the first model again."""
 
 _RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
+_AFTER_LIMIT = Retry(wait=Wait.AS_TOLD, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
@@ -38,14 +43,23 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/repeated_token": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
-    "likely_timeout": (NextModel(),),
+    # An empty response.
+    "likely_timeout": (NextModel(), _SMALLER_CATALOG, Retry(wait=Wait.BACKOFF)),
+    # A retry would take as long again.
+    "likely_timeout/timeout": (NextModel(),),
+    "likely_timeout/pending": (NextModel(),),
+    "likely_timeout/reasoning_overrun": (NextModel(),),
+    # The server reports that it was too slow to read the request or to reach the model.
+    "likely_timeout/upstream": (_HICCUP, NextModel(), _RETRY),
     "likely_timeout/first_token": (NextModel(),),
     "likely_timeout/idle": (NextModel(),),
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
+    "rate_limited": (_SHORT_LIMIT, NextModel(), _AFTER_LIMIT),
     "quota_exhausted": (NextModel(),),
     "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
-    "provider_unavailable": (NextModel(), _RETRY),
+    "provider_unavailable": (_HICCUP, NextModel(), _RETRY),
+    # A refused connection, an unknown host or a rejected certificate is rarely over within a second.
+    "provider_unavailable/unreachable": (NextModel(), _RETRY),
     "transient_unknown": (NextModel(), _RETRY),
     # The provider marked the request as not retryable.
     "rate_limited/not_retryable": (NextModel(),),
@@ -63,8 +77,10 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "artifact_invalid": (),
     # The reader has seen a part: a new connection to the same model most probably completes it in the same style.
     "partial_answer": (Retry(), NextModel(), _RETRY),
-    "partial_answer/rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
+    "partial_answer/rate_limited": (NextModel(), _AFTER_LIMIT),
     "partial_answer/quota_exhausted": (NextModel(),),
+    # The model was asked to continue its text already.
+    "partial_answer/length_truncated": (NextModel(),),
     # By the disposition of a native stop reason that has no normalised reason.
     "unknown_stop/retry": (Retry(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),
     "unknown_stop/stop": (NextModel(),),
@@ -76,6 +92,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 PROVIDER_FAULTS = frozenset(
     (
         "provider_unavailable",
+        "provider_unavailable/unreachable",
         "provider_unavailable/not_retryable",
         "transient_unknown",
         "likely_timeout/first_token",
@@ -84,12 +101,23 @@ PROVIDER_FAULTS = frozenset(
 )
 """Causes that open the circuit of a model when several calls in a row fail with them."""
 
+SHARED_WAITS = frozenset(
+    ("rate_limited", "rate_limited/not_retryable", "provider_unavailable", "provider_unavailable/not_retryable")
+)
+"""Causes whose ``Retry-After`` is about the model, not about the request."""
+
 
 @hookimpl
 def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
     """The rules above."""
     return [
-        RecoveryRule(name=name, actions=actions, counts_against_provider=name in PROVIDER_FAULTS, order=number)
+        RecoveryRule(
+            name=name,
+            actions=actions,
+            counts_against_provider=name in PROVIDER_FAULTS,
+            shares_wait=name in SHARED_WAITS,
+            order=number,
+        )
         for number, (name, actions) in enumerate(ACTIONS.items())
     ]
 

@@ -10,6 +10,7 @@ import pytest
 
 from helmdeck_core.cli import ExitCode
 from helmdeck_testing import OPENAI_CHAT, FailingServer
+from helmdeck_testing.scripted import CUT_JSON
 from tests.cli_support import Cli, leave_the_machine
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
@@ -29,8 +30,8 @@ def ask(cli, monkeypatch):
     """Run ``helmdeck ask`` against a server with a given answer; return the result and the bodies of the requests."""
     servers = []
 
-    def run(*words, text="Paris.", stdin=None):
-        server = FailingServer(OPENAI_CHAT, text=text)
+    def run(*words, text="Paris.", stdin=None, mode="good"):
+        server = FailingServer(OPENAI_CHAT, mode, text=text)
         servers.append(server)
         monkeypatch.setenv("HELMDECK_PROVIDERS__VLLM__BASE_URL", server.base_url)
         if stdin is not None:
@@ -45,7 +46,6 @@ def ask(cli, monkeypatch):
 def test_text_is_printed(ask):
     done, (body,) = ask("What is the capital of France?", "-s", "Be brief.")
     assert (done.code, done.out, done.err) == (ExitCode.OK, "Paris.\n", "")
-    assert body["stream"] is True
     assert [message["content"] for message in body["messages"]] == ["Be brief.", "What is the capital of France?"]
 
 
@@ -90,12 +90,55 @@ def test_image_is_sent(ask, tmp_path):
         (("-a", "missing.png"), "--image: missing.png: the file cannot be read (No such file or directory)"),
         (("-a", __file__), "not a PNG, JPEG, GIF or WebP image"),
         (("--fields", "a", "--schema", "x"), "not allowed with"),
+        (("--fields", "a", "--partial"), "--partial is for answers in text"),
     ],
 )
 def test_mistake_is_reported_before_a_request(ask, words, error):
     done, bodies = ask("x", *words)
     assert done.code == ExitCode.USAGE and error in done.err and "Traceback" not in done.err
     assert bodies == []
+
+
+def cut(request):
+    """Truncate the answers of the model m; answers of other models are whole."""
+    return "cut_json_length" if request.body["model"] == "m" else "good"
+
+
+def test_truncated_text_is_a_failure_and_not_printed(ask):
+    done, bodies = ask("hello", mode=cut)
+    assert (done.code, done.out) == (ExitCode.LENGTH_TRUNCATED, "")
+    assert done.err.startswith("helmdeck: ask: the answer is truncated\n")
+    assert len(bodies) > 1, "the text is continued first"
+
+
+def test_next_model_answers_in_place_of_a_truncated_text(ask, monkeypatch, tmp_path):
+    (tmp_path / "helmdeck.toml").write_text('[fallback]\n"vllm/m" = ["vllm/whole"]\n')
+    done, _ = ask("hello", mode=cut)
+    assert (done.code, done.out, done.err) == (ExitCode.OK, "Paris.\n", "")
+
+
+def test_partial_prints_the_truncated_text_as_it_arrives_and_fails(ask):
+    done, bodies = ask("hello", "--partial", mode=cut)
+    assert done.code == ExitCode.LENGTH_TRUNCATED and done.out.startswith(CUT_JSON)
+    assert done.out.endswith("\n") and done.err.startswith("helmdeck: the answer is truncated\n")
+    assert all(body["stream"] for body in bodies)
+
+
+def test_text_is_streamed_to_a_terminal(ask, monkeypatch):
+    monkeypatch.setattr("helmdeck_cli.commands.ask._is_terminal", lambda: True)
+    done, (body,) = ask("hello")
+    assert (done.out, body["stream"]) == ("Paris.\n", True)
+
+
+def test_json_states_whether_the_answer_is_complete(ask):
+    done, _ = ask("hello", "--json")
+    assert done.data["incomplete"] is False and "cause" not in done.data
+    done, _ = ask("hello", "--json", mode=cut)
+    assert done.code == ExitCode.LENGTH_TRUNCATED and done.data["error"]["incomplete"] is True
+    done, _ = ask("hello", "--json", "--partial", mode=cut)
+    assert done.code == ExitCode.LENGTH_TRUNCATED and "incomplete" in done.err
+    assert done.data["incomplete"] is True and done.data["cause"] == "length_truncated"
+    assert done.data["value"].startswith(CUT_JSON)
 
 
 def test_failure_ends_with_the_exit_code_of_its_cause(ask, cli):

@@ -196,6 +196,7 @@ def test_all_recovery_mistakes_are_reported_together(cli, configure):
     configure(RECOVERY_MISTAKES)
     found = problems(cli("config", "check", "--json"))
     assert found == {
+        "model": "there is no provider 'opanai' (did you mean 'openai'?)",
         "recovery.max_attempts": "no model would be called at 0",
         "recovery.deadline": "unknown key (did you mean 'deadline_s'?)",
         "recovery.backoff_s": "not a number",
@@ -251,12 +252,71 @@ def test_invalid_provider_settings_are_all_found_without_a_call(cli, configure):
     assert "(did you mean 'openai'?)" in done.err
 
 
+EVERY_KIND = """\
+log_level = "LOUD"
+[catalog]
+sources = ["gone.json", "gone.toml", "exampel"]
+[catalog.mcp.notes]
+url = "localhost:9000/mcp"
+[providers.mine]
+kind = "openai-compatible"
+base_url = "localhost:8080"
+[[providers.vllm.routes]]
+base_url = "http://127.0.0.1:8000/v1"
+[[providers.vllm.routes]]
+base_url = "example.com/v1"
+[providers.other]
+timeout_s = 5
+[pipelines]
+files = ["gone-too.toml"]
+folder = "no-folder"
+[history]
+url = "sqlit:history.db"
+[runs]
+url = "postgre://host/db"
+[selection.rankers.lexical]
+words = "no-words.toml"
+[gateway]
+port = 70000
+"""
+
+
+def test_mistakes_of_all_kinds_are_reported_together(cli, configure, tmp_path):
+    configure(EVERY_KIND)
+    assert problems(cli("config", "check", "--json")) == {
+        "catalog.sources": "unknown catalog source (did you mean 'example'?)",
+        f"{tmp_path}/gone.json": "the file cannot be read (No such file or directory)",
+        f"{tmp_path}/gone.toml": "the file cannot be read (No such file or directory)",
+        f"{tmp_path}/gone-too.toml": "the file cannot be read (No such file or directory)",
+        f"{tmp_path}/no-folder": "the file cannot be read (No such file or directory)",
+        "catalog.mcp.notes.url": "not a URL",
+        "providers.mine.base_url": "not a URL that starts with http:// or https://, found 'localhost:8080'",
+        "providers.vllm.routes.1.base_url": "not a URL that starts with http:// or https://, found 'example.com/v1'",
+        "providers.other.kind": "no plugin contributes a provider of this name, so kind is required, "
+        "or a base_url for a server of kind 'openai-compatible' (did you mean 'together'?)",
+        "history.url": "unknown kind of history store (did you mean 'sqlite:...'?)",
+        "runs.url": "unknown kind of database (did you mean 'postgresql'?)",
+        "selection.rankers.lexical": f"the configuration cannot be used: {tmp_path}/no-words.toml: "
+        "No such file or directory; allowed: a readable file",
+        "gateway.port": "too high",
+        "log_level": "unknown log level",
+    }
+
+
+def test_store_that_cannot_be_written_is_a_mistake(cli, configure, tmp_path):
+    (tmp_path / "history.db").mkdir()
+    configure(f'[history]\nurl = "sqlite:{tmp_path}/history.db"\n')
+    assert "is not a file" in problems(cli("config", "check", "--json"))["history.url"]
+
+
 def test_missing_api_key_is_a_warning(cli, configure, monkeypatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     configure('[providers.mine]\nkind = "local"\napi_key = "env:NO_SUCH_KEY"\n')
     done = cli("config", "check")
     assert done.code == 0
     assert done.err == "warning: providers.mine.api_key: env:NO_SUCH_KEY: the environment variable is not set\n"
+    configure('log_level = "LOUD"\n[providers.mine]\nkind = "local"\napi_key = "env:NO_SUCH_KEY"\n')
+    assert "warning: providers.mine.api_key" in cli("config", "check").err, "also beside mistakes"
 
 
 # -- sample ------------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def test_unknown_provider_is_an_invalid_request_with_a_pointer(model):
 
 def test_misspelt_provider_gets_a_suggestion():
     came, _ = outcome_of(scripted_provider([]), model="opanai/gpt-4o")
-    assert "did you mean 'openai'?" in came.headline and "openrouter" in came.detail
+    assert "did you mean 'openai'?" in came.headline and "openai, ollama-openai, ollama and" in came.detail
 
 
 def test_a_pack_sees_why_the_model_stopped():

@@ -94,10 +94,10 @@ def test_reasoning_outside_the_text_counts_as_reasoning(stop, reasoning):
 
 def test_completion_with_only_reasoning_has_the_sub_cause_only_reasoning():
     request = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),))
-    with make_deck(scripted_provider([draft_in_reasoning()], "a")) as deck, pytest.raises(CallFailed) as caught:
+    with make_deck(scripted_provider([draft_in_reasoning()] * 2, "a")) as deck, pytest.raises(CallFailed) as caught:
         deck.complete(request)
     assert caught.value.sub_cause == "only_reasoning"
-    with make_deck(scripted_provider([Reply("")], "a")) as deck, pytest.raises(CallFailed) as caught:
+    with make_deck(scripted_provider([Reply("")] * 2, "a")) as deck, pytest.raises(CallFailed) as caught:
         deck.complete(request)
     assert caught.value.sub_cause == "empty_though_finished"
 
@@ -117,7 +117,7 @@ def test_reasoning_tokens_are_reported_separately():
 
 
 def test_message_says_when_there_is_no_stop_reason():
-    failure = fail([Reply("", None)])
+    failure = fail([Reply("", None)] * 3)
     assert "no stop reason, 0 bytes" in str(failure) and "None" not in str(failure)
 
 
@@ -137,7 +137,7 @@ def test_unsent_attempt_is_marked_in_the_data():
 
 def test_attempts_show_the_backoff(virtual_time):
     failure = fail([Fail("provider_unavailable", status=503, retry_after_s=0.1)] * 3)
-    assert [attempt.then for attempt in failure.attempts[:2]] == ["again after 0.1 s"] * 2
+    assert [attempt.then for attempt in failure.attempts[:2]] == ["again after 0.1 s (Retry-After)"] * 2
     assert failure.attempts[0].status == 503
 
 
@@ -215,7 +215,7 @@ def test_answer_is_shown_when_the_advice_is_to_read_it():
 
 
 def test_single_attempt_is_listed_unless_no_request_was_sent():
-    once = fail([Reply("")])
+    once = fail([Reply("")], config={"recovery": {"max_attempts": 1}})
     assert "attempts    1. a/one: likely_timeout/empty_though_finished, then stopped" in shown(once)
     assert "tried" not in shown(fail([], config={"budgets": {"a/": {"input_tokens": 300}}}))
 

@@ -215,8 +215,8 @@ def test_whole_call_that_is_streamed_is_continued_as_well(deck_of):
 
 def test_whole_call_for_json_starts_again(deck_of):
     request = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
-    deck = deck_of([Reply('{"a": 1, "b": 2}', piece_chars=4, breaks_after=2)], ['{"c": 3}'])
-    assert deck.complete(request).text == '{"c": 3}'
+    deck = deck_of([Reply('{"a": 1, "b": 2}', piece_chars=4, breaks_after=2)] * 2, ['{"c": 3}'])
+    assert deck.complete(request).text == '{"c": 3}' and len(deck.a.requests) == 2
     assert deck.b.requests[0].messages == request.messages
 
 

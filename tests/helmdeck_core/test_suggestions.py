@@ -1,6 +1,6 @@
 """Suggestions for misspelt names."""
 
-from helmdeck_core.suggestions import did_you_mean, nearest
+from helmdeck_core.suggestions import MAX_CHARS, did_you_mean, nearest, nearest_names, similar
 
 
 def test_nearest_returns_the_most_similar_name():
@@ -18,3 +18,14 @@ def test_did_you_mean_quotes_the_name():
 
 def test_did_you_mean_is_empty_when_no_name_is_similar():
     assert did_you_mean("zzz", ["openai"]) == ""
+
+
+def test_few_names_are_listed_and_of_many_the_nearest():
+    assert nearest_names("x", ["b", "a"]) == "b, a"
+    many = [f"provider{number}" for number in range(30)] + ["openai", "azure"]
+    assert nearest_names("opnai", many) == "openai, provider0, provider1 and 29 more"
+    assert nearest_names("zzz", many, more="`x`") == "provider0, provider1, provider2 and 29 more (`x` lists all)"
+
+
+def test_very_long_name_is_not_compared():
+    assert similar("a" * (MAX_CHARS + 1), ["a" * MAX_CHARS], most=1) == ()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from helmdeck_core import ConfigError
+from helmdeck_core import ConfigError, InvalidRequest
 from helmdeck_core.cli import main
 from helmdeck_gateway import GatewaySettings
 from helmdeck_gateway.calls.aliases import Chain, read_aliases
@@ -80,3 +80,22 @@ def test_models_of_an_alias_are_its_fallbacks_instead_of_the_configured_ones(ser
         assert b"from two" in answer.raw
         if not stream:
             assert answer.headers["x-helmdeck-model"] == "two/n"
+
+
+def test_misspelt_alias_is_answered_with_the_alias_and_not_with_a_provider():
+    config = {
+        "providers": {"workshop": {"kind": "vllm", "base_url": "http://127.0.0.1:9/v1"}},
+        "gateway": {"models": {"fast": "local/lexical"}},
+    }
+    with running_gateway(config=config) as gateway:
+        answer = gateway.chat("fastt")
+        assert answer.status == 404 and b"did you mean 'fast'?" in answer.raw and b"workshop/fastt" not in answer.raw
+        assert b"workshop/other" in gateway.chat("other").raw, "without a similar alias, the server is suggested"
+
+
+def test_alias_that_a_key_may_not_use_is_not_suggested():
+    targets = Targets(make_deck(), read_aliases({"fast": "local/lexical"})[0])
+    with pytest.raises(InvalidRequest):
+        targets.find("fastt")
+    assert targets.find("fastt", may_use=lambda name: name != "fast").model == "fastt"
+    assert targets.find("local/fast").model == "local/fast"

@@ -233,7 +233,7 @@ def test_an_interrupted_run_is_resumed_from_its_log(deck_with, tmp_path):
 @pytest.fixture
 def cli(capsys, monkeypatch, tmp_path):
     leave_the_machine(monkeypatch, tmp_path)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HELMDECK_DATA_DIR", str(tmp_path / "data"))
     return Cli(capsys)
 
 

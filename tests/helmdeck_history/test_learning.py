@@ -354,7 +354,7 @@ def test_export_forget_and_import_of_the_command_line(cli, tmp_path):
     assert cli("history", "forget", "--before", "soon").code == 2
     assert cli("history", "forget", "--before", "1d").out == "0 deleted\n"
     assert cli("history", "forget", "--all").out == "1 deleted\n"
-    assert cli("history", "export").err == "nothing is stored for the caller 'local'\n"
+    assert cli("history", "export").err == "nothing is stored for the caller 'local' in this project\n"
     (tmp_path / "rows.jsonl").write_text(lines)
     assert cli("history", "import", str(tmp_path / "rows.jsonl")).out == "1 imported\n"
     assert json.loads(cli("history", "export").out) == json.loads(lines)

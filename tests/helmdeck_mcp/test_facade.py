@@ -91,6 +91,18 @@ def test_facade_reports_unknown_names_its_own_call_and_entries_that_cannot_run()
     assert "intent" in own["detail"]
 
 
+def test_facade_suggests_only_names_that_its_client_can_see():
+    async def use(client):
+        return [
+            (await client.call_tool(name, {})).structured_content["error"]
+            for name in ("helmdeck_search", "helmdeck_run")
+        ]
+
+    search, run = on_client(use, facade_deck(), is_facade=True)
+    assert "did you mean 'helmdeck__search'?" in search["message"]
+    assert "helmdeck__run" not in run["message"] and "helmdeck__search" in run["next_action"]
+
+
 def test_search_without_a_match_reports_it():
     async def use(client):
         return (await client.call_tool("helmdeck__search", {"query": "zzzz qqqq"})).structured_content

@@ -105,6 +105,7 @@ def test_unknown_tool_is_answered_with_the_nearest_in_spelling_and_in_meaning():
     assert "did you mean 'probe__double'?" in misspelt.content[0].text
     assert other.structured_content["error"]["likely"][0] == "probe__double"
     assert other.structured_content["error"]["cause"] == "unknown_tool"
+    assert "helmdeck__search" not in other.content[0].text, "it is not listed without the facade"
 
 
 @ERAS

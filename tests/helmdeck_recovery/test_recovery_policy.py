@@ -92,9 +92,11 @@ def test_deadlock_retries_once_unconstrained_then_falls_back():
     assert models_of(calls) == [("a/one",), ("a/one", loose), ("b/two",), ("b/two", loose)]
 
 
-@pytest.mark.parametrize("cause", ["likely_timeout", "quota_exhausted"])
-def test_timeout_and_exhausted_quota_fall_back_without_a_retry(cause):
-    calls, _ = course(policy(), cause)
+@each_case(
+    ("cause", "sub_cause"), [("likely_timeout", "timeout"), ("likely_timeout", "first_token"), ("quota_exhausted", "")]
+)
+def test_timeout_and_exhausted_quota_fall_back_without_a_retry(cause, sub_cause):
+    calls, _ = course(policy(), cause, sub_cause=sub_cause)
     assert models_of(calls) == [(model,) for model in CHAIN] and not any(ask.wait_s for ask in calls)
 
 
@@ -147,11 +149,80 @@ def test_oversized_prompt_prefers_a_model_with_a_larger_window(windows, next_mod
     assert moved.model == next_model
 
 
-@pytest.mark.parametrize("cause", ["provider_unavailable", "transient_unknown"])
-def test_unavailable_provider_falls_back_and_the_last_one_is_retried_with_backoff(cause):
-    calls, _ = course(policy(chain=CHAIN[:2]), cause)
+def test_empty_answer_falls_back_and_the_last_model_gets_a_smaller_catalog_then_the_same_request():
+    calls, _ = course(policy(chain=CHAIN[:2]), "likely_timeout", sub_cause="empty_though_finished")
+    assert models_of(calls) == [("a/one",), ("b/two",), ("b/two", "catalog x0.5"), ("b/two", "catalog x0.5")]
+
+
+@pytest.mark.parametrize("cause", ["provider_unavailable/unreachable", "transient_unknown"])
+def test_unreachable_provider_falls_back_and_the_last_one_is_retried_with_backoff(cause):
+    cause, _, sub_cause = cause.partition("/")
+    calls, _ = course(policy(chain=CHAIN[:2]), cause, sub_cause=sub_cause)
     assert [ask.model for ask in calls] == ["a/one"] + ["b/two"] * 3
     assert [ask.wait_s for ask in calls] == [0.0, 0.0, 0.5, 1.0]
+
+
+# -- hiccups ---------------------------------------------------------------------------------------------------
+
+HICCUPS = [("provider_unavailable", ""), ("provider_unavailable", "disconnected"), ("likely_timeout", "upstream")]
+
+
+@each_case(("cause", "sub_cause"), HICCUPS)
+def test_single_failure_is_retried_on_the_same_model_and_the_second_one_falls_back(cause, sub_cause):
+    calls, _ = course(policy(chain=CHAIN[:2]), cause, sub_cause=sub_cause)
+    assert [(ask.model, ask.wait_s) for ask in calls] == [
+        ("a/one", 0.0), ("a/one", 0.5), ("b/two", 0.0), ("b/two", 0.5), ("b/two", 1.0)
+    ]  # fmt: skip
+    assert [(ask.is_retry, ask.is_last) for ask in calls] == [
+        (False, False), (True, False), (False, True), (True, True), (True, True)
+    ]  # fmt: skip
+
+
+@each_case(("retry_after_s", "waits"), [(0.0, [0, 0.0]), (1.0, [0, 1.0]), (2.0, [0, 2.0]), (2.1, [0]), (None, [0])])
+def test_rate_limit_is_kept_exactly_within_the_patience(retry_after_s, waits):
+    calls, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=retry_after_s)
+    assert [ask.wait_s for ask in calls if ask.model == "a/one"] == waits
+
+
+def test_next_attempt_tells_why_the_model_is_not_retried_or_for_how_long():
+    machine = policy()
+    assert (
+        machine.after_failure(failed(machine.begin(0.0), "rate_limited", retry_after_s=1.5), 0.0).reason
+        == "Retry-After"
+    )
+    machine = policy()
+    moved = machine.after_failure(failed(machine.begin(0.0), "rate_limited", retry_after_s=7.0), 0.0)
+    assert (moved.model, moved.reason) == ("b/two", "a wait of 7 s is longer than patience_s 2")
+
+
+def test_hiccup_of_a_model_in_cooldown_is_not_retried():
+    machine = policy()
+    moved = machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a/one"})
+    assert (moved.model, moved.reason) == ("b/two", "a/one is in cooldown")
+
+
+def test_wait_that_leaves_no_time_until_the_deadline_is_not_made():
+    machine = policy(deadline_s=1.0)
+    assert machine.after_failure(failed(machine.begin(0.0), "rate_limited", retry_after_s=1.0), 0.2).model == "b/two"
+
+
+def test_used_up_retry_budget_leads_to_the_fallback_and_without_one_to_the_failure():
+    asked = []
+    settings = RecoverySettings(rules=RULES, take_retry=lambda model, now_s: asked.append((model, now_s)))
+    calls, end = course(RecoveryPolicy(settings, CHAIN[:2], CallLimits(), 0.0), "provider_unavailable")
+    assert models_of(calls) == [("a/one",), ("b/two",)] and asked == [("a/one", 0.0), ("b/two", 0.0)]
+    assert calls[1].reason == "the retry budget of a/one is used up" and "of b/two is used up" in end.reason
+
+
+def test_rate_limit_without_an_alternative_is_kept_whatever_the_retry_budget():
+    settings = RecoverySettings(rules=RULES, take_retry=lambda _model, _now_s: False)
+    machine = RecoveryPolicy(settings, CHAIN[:1], CallLimits(), 0.0)
+    assert [ask.wait_s for ask in course(machine, "rate_limited", retry_after_s=7.0)[0]] == [0.0, 7.0, 7.0]
+
+
+def test_fallback_that_the_cause_excludes_is_no_reason_to_be_brief():
+    machine = policy(fallback_on=("quota_exhausted",))
+    assert machine.after_failure(failed(machine.begin(0.0), "rate_limited", retry_after_s=7.0), 0.0).wait_s == 7.0
 
 
 def test_retry_after_is_honoured_within_the_deadline():
@@ -266,8 +337,9 @@ def test_attempt_leaves_time_for_fallbacks():
 
 
 def test_fallback_on_restricts_fallbacks_to_its_causes():
-    assert len(course(policy(fallback_on=("rate_limited",)), "likely_timeout")[0]) == 1
-    assert len(course(policy(fallback_on=("likely_timeout",)), "likely_timeout")[0]) == 3
+    assert len(course(policy(fallback_on=("rate_limited",)), "likely_timeout", sub_cause="timeout")[0]) == 1
+    calls, _ = course(policy(fallback_on=("likely_timeout",)), "likely_timeout", sub_cause="timeout")
+    assert models_of(calls) == [(model,) for model in CHAIN]
 
 
 def test_models_and_providers_in_cooldown_are_skipped_while_others_are_left():

@@ -40,19 +40,20 @@ PLANS = {
     "cut_json_stop": ["", ROOM, STEP],
     "draft_in_reasoning": [""],
     "whitespace_loop": ["", FREE_OF_GRAMMAR],
-    "error_in_200": [""],
+    "error_in_200": ["", ""],
     "no_end": ["", FREE_OF_GRAMMAR],
-    "cut_body": [""],
+    "cut_body": ["", ""],
     "rate_limited": [""],
-    "unavailable": [""],
+    "unavailable": ["", ""],
     "slow_think": [""],
 }
-"""The requests to the failing model before the fallback answers, by mode; the wait of ``rate_limited`` exceeds the deadline."""
+"""The requests to the failing model before the fallback answers, by mode; the wait of ``rate_limited`` exceeds the patience."""
 LISTENED_TO = {**PLANS, "empty_error": ["", FREE_OF_GRAMMAR]}
 """The same for a reasoning model, to which an unchanged request is not sent again after an empty response."""
 WRITTEN_ONES = {
     **{mode: [""] for mode in PLANS},
     "empty_error": ["", ""],
+    "unavailable": ["", ""],
 }
 """The same for a request that a caller wrote, of which nothing is changed."""
 ANSWERS = ("cut_json_length", "cut_json_stop", "whitespace_loop")
@@ -71,12 +72,10 @@ def servers():
             stack.callback(bad.close)
             stack.callback(good.close)
             limits = {"timeout_s": 0.3} if mode == "slow_think" else {}
-            # A Retry-After that is longer than the deadline is not waited for.
-            deadline_s = RETRY_AFTER_S - 0.1 if mode == "rate_limited" else 60.0
             config = {
                 "providers": {"vllm": {"base_url": bad.base_url, **limits}, "lmstudio": {"base_url": good.base_url}},
                 "fallback": {"vllm/": ["lmstudio/m"]},
-                "recovery": {"deadline_s": deadline_s, "backoff_s": 0.001},
+                "recovery": {"deadline_s": 60.0, "backoff_s": 0.001},
                 "budgets": {"vllm/": {**STRICT, **budget}},
             }
             return stack.enter_context(make_deck(config=config)), bad, good
@@ -179,7 +178,8 @@ def test_concurrent_calls_share_the_circuit_breaker(servers):
 
     assert all(response.text == PLAN for response in asyncio.run(run()))
     assert len(good.requests) == 24
-    assert len(bad.requests) < 24 + 1, "no call asks the failing model twice"
+    # The first two may retry; the third opens the circuit.
+    assert len(bad.requests) <= 24 + 2
 
 
 def test_endless_whitespace_is_cancelled_and_the_connection_closed(chat_server):

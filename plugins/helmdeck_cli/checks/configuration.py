@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
 
 from helmdeck_cli.checks.effective_settings import missing_secrets
+from helmdeck_cli.checks.findings import State
+from helmdeck_cli.checks.local import check_stores
+from helmdeck_cli.checks.usable_config import resolve_usable
 from helmdeck_core import (
     CallFailed,
+    Catalog,
     CatalogError,
     Command,
     ConfigError,
+    EventSink,
+    HelmdeckError,
     InvalidRequest,
     LiveCatalog,
     LoadedConfig,
     Mistake,
+    ModelId,
     PluginError,
     ProviderPool,
+    Ranker,
     Runtime,
     load_catalog,
     load_plugins,
-    resolve_runtime,
+    nearest_names,
 )
 
 
@@ -56,15 +65,18 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     catalog_entries = 0
     notices: tuple[str, ...] = ()
     try:
-        runtime = resolve_runtime(plugins, loaded, errors=errors)
-        registry = ProviderPool(runtime).registry
-        notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
-        catalog_entries, catalog_mistakes = _check_catalog(runtime)
-        mistakes += [*catalog_mistakes, *_check_model(runtime), *provider_mistakes(runtime)]
-        checks = [command.value.check for command in runtime.contributed(Command).values()]
-        mistakes += [mistake for check in checks if check is not None for mistake in check(runtime)]
-        sources = LiveCatalog(runtime, registry.first_settings).open_sources().values()
-        notices += tuple(notice for source in sources for notice in getattr(source, "notices", tuple)())
+        # What has mistakes is left out, so that those of the other parts are found too.
+        runtime, mistakes = resolve_usable(plugins, loaded, errors)
+        if runtime is not None:
+            registry = ProviderPool(runtime).registry
+            notices = tuple(notice for name in runtime.config.providers for notice in registry.notices(name))
+            catalog_entries, catalog_mistakes = _check_catalog(runtime)
+            mistakes += [*catalog_mistakes, *_check_model(runtime), *provider_mistakes(runtime)]
+            mistakes += [*_check_rankers(runtime), *_check_stores(runtime)]
+            checks = [command.value.check for command in runtime.contributed(Command).values()]
+            mistakes += [mistake for check in checks if check is not None for mistake in check(runtime)]
+            sources = LiveCatalog(runtime, registry.first_settings).open_sources().values()
+            notices += tuple(notice for source in sources for notice in getattr(source, "notices", tuple)())
     except ConfigError as exc:
         mistakes += exc.mistakes
     except PluginError as exc:
@@ -79,10 +91,38 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
 
 
 def _check_catalog(runtime: Runtime) -> tuple[int, list[Mistake]]:
-    try:
-        return len(load_catalog(runtime).entries), []
-    except CatalogError as exc:
-        return 0, [attrs.evolve(each, where=f"catalog {exc.source}: {each.where}") for each in exc.mistakes]
+    errors: list[CatalogError] = []
+    catalog = load_catalog(runtime, errors)
+    return len(catalog.entries), [
+        each if each.where == error.source else attrs.evolve(each, where=f"catalog {error.source}: {each.where}")
+        for error in errors
+        for each in error.mistakes
+    ]
+
+
+def _check_rankers(runtime: Runtime) -> Iterator[Mistake]:
+    """The options that a ranker rejects, such as a file of words that does not exist."""
+    config = runtime.config.selection
+    rankers = [("selection", config.rankers)]
+    rankers += [(f"selection.tiers.{tier.value}", each.rankers) for tier, each in config.tiers.items()]
+    for where, by_name in rankers:
+        for name, options in by_name.items():
+            ranker = runtime.contributed(Ranker)[name].value
+            if ranker.over or ranker.is_blocking:
+                continue  # it loads a model, or calls a server
+            try:
+                ranker.index(Catalog(), **{**ranker.options, **options})
+            except (HelmdeckError, ValueError, OSError) as exc:
+                yield Mistake(f"{where}.rankers.{name}", str(exc))
+
+
+def _check_stores(runtime: Runtime) -> Iterator[Mistake]:
+    """The files of stores that cannot be created or written."""
+    sinks = {name: owned.value for name, owned in runtime.contributed(EventSink).items()}
+    keys = {"history": "history.url", "traces": "events.options.traces.file"}
+    for finding in check_stores(runtime.config, sinks):
+        if finding.state is State.FAIL:
+            yield Mistake(keys.get(finding.subject, finding.subject), finding.text, "", finding.remedy)
 
 
 def _check_model(runtime: Runtime) -> list[Mistake]:
@@ -91,7 +131,8 @@ def _check_model(runtime: Runtime) -> list[Mistake]:
         registry.check(registry.full_id(model))
     except InvalidRequest as exc:
         origin = runtime.origins.get(("model",))
-        allowed = f"a model of {', '.join(registry.names) or 'no provider'}"
+        provider, known = ModelId.provider_of(model), dict.fromkeys((*runtime.config.providers, *registry.names))
+        allowed = f"a model of {nearest_names(provider, known) or 'no provider'}"
         return [Mistake(f"{origin}: model" if origin else "model", exc.headline, repr(model), allowed)]
     return []
 
@@ -102,9 +143,27 @@ def provider_mistakes(runtime: Runtime) -> list[Mistake]:
     Not for a thread with a running event loop.
     """
     mistakes: list[Mistake] = []
-    for name in runtime.config.providers:
-        mistakes += asyncio.run(_check_provider(runtime, name))
+    for name, provider in runtime.config.providers.items():
+        for index, route in enumerate(provider.by_route):
+            single = attrs.evolve(route, routes=(), api_keys=(), routing=None)
+            found = asyncio.run(_check_provider(_with_provider(runtime, name, single), name))
+            if provider.routes:
+                found = [_with_route(each, name, index, provider.routes[index]) for each in found]
+            mistakes += [each for each in found if each not in mistakes]
     return mistakes
+
+
+def _with_route(mistake: Mistake, provider: str, index: int, route: Any) -> Mistake:
+    """The mistake with the key of the route, if the route sets it."""
+    where, dot, key = mistake.where.rpartition(".")
+    if where.endswith(f"providers.{provider}") and getattr(route, key, None):
+        return attrs.evolve(mistake, where=f"{where}.routes.{index}{dot}{key}")
+    return mistake
+
+
+def _with_provider(runtime: Runtime, name: str, provider: Any) -> Runtime:
+    providers = {**runtime.config.providers, name: provider}
+    return attrs.evolve(runtime, config=attrs.evolve(runtime.config, providers=providers))
 
 
 async def _check_provider(runtime: Runtime, name: str) -> list[Mistake]:
@@ -148,5 +207,4 @@ def _without_settings(runtime: Runtime, provider: str, mistakes: Sequence[Mistak
             after = attrs.evolve(after, options={name: each for name, each in after.options.items() if name != option})
     if after == before:
         return None
-    providers = {**runtime.config.providers, provider: after}
-    return attrs.evolve(runtime, config=attrs.evolve(runtime.config, providers=providers))
+    return _with_provider(runtime, provider, after)

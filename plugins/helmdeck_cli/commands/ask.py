@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-a", "--image", metavar="FILE", action="append", default=[], help="an image for the model; may be repeated"
     )
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="print the text as it arrives, even if it turns out to be truncated; the exit code remains that of the cause",
+    )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--schema", metavar="FILE", help="a JSON Schema; the answer is JSON that matches it")
     group.add_argument(
@@ -39,15 +45,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask and print the answer; text is printed as it arrives."""
+    """Ask and print the answer: once it is complete, or, on a terminal and with ``--partial``, as it arrives."""
     request = question_text(arguments)
     schema = read_object(arguments.schema) if arguments.schema else fields_schema(arguments.fields)
+    if arguments.partial and schema is not None:
+        raise UsageError("--partial is for answers in text: JSON that is truncated does not match its schema")
     deck = make_deck(arguments)
     options: AskOptions = {"system": arguments.system, "images": arguments.image, "model": arguments.model}
     model = arguments.model or deck.runtime.config.model
     try:
-        if schema is None and not arguments.json:
+        if schema is None and not arguments.json and (arguments.partial or _is_terminal()):
             return _stream(deck, request, options)
+        options["partial"] = arguments.partial
         # A string is the type of answers without a schema.
         answer = wait_for(deck, f"calling {model}", lambda _: deck.aask(request, schema or str, **options))
     except OSError as exc:
@@ -56,8 +65,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--image: {exc.filename}: the file cannot be read ({exc.strerror or exc})") from exc
     except ValueError as exc:
         raise UsageError(str(exc)) from exc
-    show_json(answer_data(answer) if arguments.json else answer.value)
-    return ExitCode.OK
+    if arguments.json:
+        show_json(answer_data(answer))
+    elif schema is not None:
+        show_json(answer.value)
+    else:
+        show(answer.value.removesuffix("\n"))
+    if answer.incomplete is None:
+        return ExitCode.OK
+    note(f"helmdeck: the answer is incomplete: {answer.incomplete.value}")
+    return ExitCode[answer.incomplete.name]
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def question_text(arguments: argparse.Namespace) -> str:
@@ -72,16 +93,16 @@ def _stream(deck: Helmdeck, request: str, options: AskOptions) -> int:
     from helmdeck_core import ChatResponse
 
     text = ""
-    with deck, contextlib.closing(deck.stream(deck.chat_request(request, **options))) as chunks:
-        for chunk in chunks:
-            if isinstance(chunk, ChatResponse):
-                if not chunk.is_complete:
-                    note(f"helmdeck: the answer is incomplete (stop reason {chunk.raw_stop_reason or 'missing'})")
-            elif chunk.text:
-                text = chunk.text
-                show_chunk(text)
-    if not text.endswith("\n"):
-        show()
+    call = deck.stream(deck.chat_request(request, **options), allows_truncated=False)
+    with deck, contextlib.closing(call) as chunks:
+        try:
+            for chunk in chunks:
+                if not isinstance(chunk, ChatResponse) and chunk.text:
+                    text = chunk.text
+                    show_chunk(text)
+        finally:
+            if text and not text.endswith("\n"):
+                show()  # so that a failure starts on a line of its own
     return ExitCode.OK
 
 
@@ -111,7 +132,9 @@ def fields_schema(text: str | None) -> dict[str, Any] | None:
 
 def answer_data(answer: Answer[Any]) -> dict[str, Any]:
     """The answer with the facts of its call as plain data."""
-    data: dict[str, Any] = {"value": answer.value, "model": answer.model}
+    data: dict[str, Any] = {"value": answer.value, "incomplete": answer.incomplete is not None, "model": answer.model}
+    if answer.incomplete is not None:
+        data["cause"] = answer.incomplete.value
     if answer.requested_model and answer.requested_model != answer.model:
         data["requested_model"] = answer.requested_model
     if answer.response.reasoning_content:

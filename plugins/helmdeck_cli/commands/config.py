@@ -11,6 +11,7 @@ from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, inline_json, note, read_config, show, show_json, show_traceback, table
 
 if TYPE_CHECKING:
+    from helmdeck_cli.checks.configuration import ConfigReport
     from helmdeck_core import LoadedConfig
 
 
@@ -59,6 +60,7 @@ def check(arguments: argparse.Namespace) -> int:
             show_traceback(error)
         note("A plugin failed; --traceback shows the tracebacks of its errors.")
     if report.mistakes:
+        _note_warnings(loaded, report)
         raise ConfigError(report.mistakes)
     model = loaded.config.model
     if arguments.json:
@@ -69,12 +71,16 @@ def check(arguments: argparse.Namespace) -> int:
     show(
         f"ok: {where}; {counted(report.plugins, 'plugin')}, {counted(report.catalog_entries, 'catalog entry', 'catalog entries')}, model {model}"
     )
-    for warning in report.warnings:
-        if warning not in loaded.warnings:  # those are printed when the configuration is loaded
-            note(f"warning: {warning}")
+    _note_warnings(loaded, report)
     if servers := len(loaded.config.catalog.mcp):
         note(f"{servers} MCP servers are configured and were not started; `helmdeck doctor` starts them")
     return ExitCode.OK
+
+
+def _note_warnings(loaded: LoadedConfig, report: ConfigReport) -> None:
+    for warning in report.warnings:
+        if warning not in loaded.warnings:  # those are printed when the configuration is loaded
+            note(f"warning: {warning}")
 
 
 def sample(arguments: argparse.Namespace) -> int:

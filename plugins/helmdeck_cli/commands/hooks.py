@@ -60,12 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find(uses: Sequence[HookUse], name: str) -> HookUse:
-    from helmdeck_core import did_you_mean
+    from helmdeck_core import did_you_mean, nearest_names
 
     by_name = {use.hook.name: use for use in uses}
     full_name = name if name in by_name else f"helmdeck_{name}"
     if full_name not in by_name:
-        raise UsageError(f"there is no hook {name!r}{did_you_mean(full_name, by_name)}; hooks: {', '.join(by_name)}")
+        raise UsageError(
+            f"there is no hook {name!r}{did_you_mean(full_name, by_name)}; hooks: {nearest_names(full_name, by_name, more='`helmdeck hooks`')}"
+        )
     return by_name[full_name]
 
 

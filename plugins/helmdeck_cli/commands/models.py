@@ -74,12 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _chosen(deck: Helmdeck, name: str) -> Sequence[ConfiguredProvider]:
     from helmdeck_cli.checks.configured_providers import all_providers
-    from helmdeck_core import did_you_mean
+    from helmdeck_core import did_you_mean, nearest_names
 
     by_name = {provider.name: provider for provider in all_providers(deck)}
     if name not in by_name:
         raise UsageError(
-            f"there is no provider {name!r}{did_you_mean(name, by_name)}; providers: {', '.join(sorted(by_name))}"
+            f"there is no provider {name!r}{did_you_mean(name, by_name)}; providers: {nearest_names(name, sorted(by_name))}"
         )
     return [by_name[name]]
 
@@ -109,14 +109,14 @@ async def _list(deck: Helmdeck, name: str) -> Sequence[dict[str, Any]]:
     failure: HelmdeckError
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            listed = await deck.amodels(name)
+            nearest_names = await deck.amodels(name)
     except TimeoutError:
         failure = LikelyTimeout("the provider did not answer in time", detail=f"no list within {TIMEOUT_S:g} s")
     except HelmdeckError as exc:
         failure = exc
     else:
-        if listed:
-            return [_facts(deck, f"{name}/{info.id}", info) for info in sorted(listed, key=lambda info: info.id)]
+        if nearest_names:
+            return [_facts(deck, f"{name}/{info.id}", info) for info in sorted(nearest_names, key=lambda info: info.id)]
         known = [
             each.row for each in deck.budgets() if each.row.startswith(f"{name}/") and not each.row.endswith(("/", "-"))
         ]

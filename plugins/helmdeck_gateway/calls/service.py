@@ -138,7 +138,7 @@ class Service:
                 parsed=parsed, request=parsed.request, name=name, principal=principal, record=CallRecord(),
                 size=size, dropped=dropped, limits=self._limits,
             )  # fmt: skip
-        target = self.targets.find(name, lambda: _start_of(parsed.request, principal))
+        target = self.targets.find(name, lambda: _start_of(parsed.request, principal), principal.may_use)
         native = parsed.native
         if principal.models is not None:  # routers such as OpenRouter would call other models
             native = {field: value for field, value in native.items() if field not in MODEL_FIELDS}

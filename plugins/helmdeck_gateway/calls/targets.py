@@ -9,7 +9,17 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import EMPTY, Helmdeck, InvalidRequest, Mistake, ProviderPool, ProviderSpec, Runtime
+from helmdeck_core import (
+    EMPTY,
+    Helmdeck,
+    InvalidRequest,
+    Mistake,
+    ProviderPool,
+    ProviderSpec,
+    Runtime,
+    did_you_mean,
+    nearest_names,
+)
 from helmdeck_gateway.calls.aliases import Alias, Chain
 
 MAX_NAMES: Final = 1_024
@@ -49,10 +59,14 @@ class Targets:
         """The aliases by name."""
         return self._aliases
 
-    def find(self, name: str, seed: Callable[[], bytes] | None = None) -> Target:
-        """Return the target for a client's model name; unknown names fail later, with suggestions.
+    def find(
+        self, name: str, seed: Callable[[], bytes] | None = None, may_use: Callable[[str], bool] = lambda _: True
+    ) -> Target:
+        """Return the target for a client's model name; other unknown names fail later, with suggestions.
 
         :param seed: returns what chooses among models with weights, so that a conversation keeps its model; random by default.
+        :param may_use: whether the client sees an alias.
+        :raises InvalidRequest: the name is that of no model, and an alias is similar.
         """
         found = self._targets.get(name)
         if found is not None:
@@ -61,6 +75,8 @@ class Targets:
         model = name or self._deck.runtime.config.model
         if alias is None and "/" not in model:  # such as the names that coding agents insist on
             alias = self._aliases.get("*")
+            if alias is None:
+                self._suggest(model, [each for each in self._aliases if may_use(each)])
         if alias is None or len(alias.chains) == 1:
             found = self._target(Chain(model=model) if alias is None else alias.chains[0])
             if len(self._targets) < MAX_NAMES:  # names come from clients
@@ -70,6 +86,15 @@ class Targets:
         if chain not in self._chosen:
             self._chosen[chain] = self._target(chain)
         return self._chosen[chain]
+
+    def _suggest(self, name: str, aliases: Sequence[str]) -> None:
+        """Raise the failure for a misspelt alias; a model that is named without its provider is not one."""
+        if did_you_mean(name, aliases) and "/" not in ProviderPool(self._deck.runtime).registry.full_id(name):
+            raise InvalidRequest(
+                f"there is no model {name!r}{did_you_mean(name, aliases)}",
+                sub_cause="unknown_model",
+                detail=f"models with a short name: {nearest_names(name, aliases)}",
+            )
 
     def _target(self, chain: Chain) -> Target:
         models = self._deck.runtime.chain(chain.model, chain.fallbacks)

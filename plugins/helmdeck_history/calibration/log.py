@@ -12,6 +12,8 @@ from typing import IO, Any, Self
 
 import msgspec
 
+from helmdeck_core import data_directory
+
 VERSION = 1
 
 
@@ -58,10 +60,9 @@ def content_hash(parts: Sequence[str]) -> str:
 
 
 def default_path(model: str) -> Path:
-    """Return the path of a model's log in the user's data folder."""
-    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    """Return the path of a model's log in the user's data directory."""
     name = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
-    return Path(base).expanduser() / "helmdeck" / "calibration" / f"{name}.jsonl"
+    return data_directory() / "calibration" / f"{name}.jsonl"
 
 
 class CalibrationLog:

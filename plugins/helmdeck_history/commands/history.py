@@ -21,8 +21,16 @@ _AGE = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def configure_caller(parser: argparse.ArgumentParser) -> None:
-    """Add ``--caller``."""
+    """Add ``--caller`` and ``--project``."""
     parser.add_argument("--caller", metavar="NAME", default="local", help="the caller; default: local")
+    configure_project(parser)
+
+
+def configure_project(parser: argparse.ArgumentParser) -> None:
+    """Add ``--project``."""
+    parser.add_argument(
+        "--project", metavar="NAME", help="the project; default: this one; * for records that belong to no project"
+    )
 
 
 def configure_plans(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +55,7 @@ def show_defaults(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json({"caller": arguments.caller, "defaults": [each.to_dict() for each in defaults]})
     elif not defaults:
-        note("no values of learnable inputs are stored for this caller")
+        note(f"no values of learnable inputs are stored for {_owner(arguments)}")
     else:
         rows = [
             (
@@ -85,7 +93,7 @@ def _show_groups(arguments: argparse.Namespace, groups: Sequence[PlanGroup]) -> 
         show_json({"caller": arguments.caller, "plans": [group.to_dict() for group in groups]})
         return ExitCode.OK
     if not groups:
-        note("no plans are stored for this caller")
+        note(f"no plans are stored for {_owner(arguments)}")
         return ExitCode.OK
     has_similarity = any(group.similarity is not None for group in groups)
     rows = []
@@ -159,7 +167,7 @@ def export(arguments: argparse.Namespace) -> int:
     elif rows:
         show("\n".join(_line(row) for row in rows))
     else:
-        note(f"nothing is stored for the caller {arguments.caller!r}")
+        note(f"nothing is stored for {_owner(arguments)}")
     return ExitCode.OK
 
 
@@ -177,6 +185,7 @@ def configure_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--caller", metavar="NAME", help="store all of them for this caller; default: the caller of each record"
     )
+    configure_project(parser)
 
 
 def load(arguments: argparse.Namespace) -> int:
@@ -201,6 +210,11 @@ def load(arguments: argparse.Namespace) -> int:
     else:
         show(f"{count} imported")
     return ExitCode.OK
+
+
+def _owner(arguments: argparse.Namespace) -> str:
+    project = f"project {arguments.project!r}" if arguments.project else "this project"
+    return f"the caller {arguments.caller!r} in {project}"
 
 
 def _history(deck: Helmdeck) -> DeckHistory:

@@ -16,6 +16,9 @@ from helmdeck_mcp.server.tools import MAX_NAME_CHARS, Tool, ToolCall, own_tools
 OPEN_INPUT: Mapping[str, Any] = {"type": "object"}
 """The schema of an entry without one: any arguments."""
 
+SEARCH_FIRST = "call helmdeck__search to find a tool, and helmdeck__call to run it"
+"""What a client of a facade does about an unknown name."""
+
 MAX_LIKELY = 3
 """Names that the failure of an unknown tool suggests."""
 
@@ -69,10 +72,14 @@ class ToolSet:
 
 
 class Tools:
-    """The tools of a deck. They follow its catalog, which a source may replace while the server runs."""
+    """The tools of a deck. They follow its catalog, which a source may replace while the server runs.
 
-    def __init__(self, deck: Helmdeck) -> None:
+    :param facade: the names that a facade lists instead of all tools; empty without one.
+    """
+
+    def __init__(self, deck: Helmdeck, facade: Sequence[str] = ()) -> None:
         self.deck = deck
+        self.facade = tuple(facade)
         self.own = {tool.name: tool for tool in own_tools(deck)}
         self._current: ToolSet | None = None
 
@@ -114,7 +121,10 @@ class Tools:
             )
         except HelmdeckError:
             ranked = []
-        return UnknownTool(name, tools.names, [tools.wire_names.get(each, each) for each in ranked])
+        likely = [tools.wire_names.get(each, each) for each in ranked]
+        if not self.facade:
+            return UnknownTool(name, tools.names, likely)
+        return UnknownTool(name, [*self.facade, *tools.entries], likely, next_action=SEARCH_FIRST)
 
     def _read(self, catalog: Catalog) -> ToolSet:
         ids: dict[str, str] = {}

@@ -19,17 +19,24 @@ MAX_MESSAGE_CHARS = 4_000
 """A longer message is truncated: it may quote the output of a tool."""
 
 
+CALL_A_LISTED_TOOL = "call a tool that tools/list shows"
+
+
 class UnknownTool(HelmdeckError):
     """A tool name that does not exist.
 
     :param name: the unknown name.
-    :param known: all names that exist.
+    :param known: all names that the client can see.
     :param likely: names that the ranker finds for the words of the unknown one.
+    :param next_action: where the client sees the names that exist.
     """
 
-    def __init__(self, name: str, known: Iterable[str], likely: Iterable[str] = ()) -> None:
+    def __init__(
+        self, name: str, known: Iterable[str], likely: Iterable[str] = (), *, next_action: str = CALL_A_LISTED_TOOL
+    ) -> None:
         self.name = name
         self.likely = tuple(likely)
+        self.next_action = next_action
         super().__init__(f"there is no tool {name!r}{did_you_mean(name, known)}")
 
 
@@ -45,9 +52,8 @@ def failure_data(error: Exception) -> dict[str, Any]:
             return {"hint": error.detail, **error.to_dict()}
         case UnknownTool():
             near = f"one of these may be meant: {', '.join(error.likely)}" if error.likely else str(error)
-            action = "call a tool that tools/list or helmdeck__search shows"
             facts: dict[str, Any] = {"likely": list(error.likely)} if error.likely else {}
-            return _facts("unknown_tool", error, near, action) | facts
+            return _facts("unknown_tool", error, near, error.next_action) | facts
         case ConfigError() | CatalogError():
             action = "ask the operator to correct the configuration; `helmdeck config check` shows every mistake"
             return _facts("invalid_configuration", error, "the deployment is not configured correctly", action)

@@ -105,7 +105,7 @@ class _Handlers:
         self.deck = deck
         self.is_facade = is_facade
         self.limits = limits
-        self.tools = Tools(deck)
+        self.tools = Tools(deck, SHOWN if is_facade else ())
         self.changes = ToolChanges(self.tools)
         self.facade: Mapping[str, Tool] = {tool.name: tool for tool in facade_tools(self.tools)} if is_facade else {}
 

@@ -17,7 +17,7 @@ from helmdeck_cli import (
     wait_for,
     whole_number,
 )
-from helmdeck_core import Command, hookimpl
+from helmdeck_core import Command, ConfigError, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
     UsageError,
@@ -32,7 +32,7 @@ from helmdeck_core.cli import (
 )
 
 if TYPE_CHECKING:
-    from helmdeck_core import Entry, Helmdeck
+    from helmdeck_core import Entry, Helmdeck, Mistake, Runtime
     from helmdeck_runs.runs import RunRecord
 
 T = TypeVar("T")
@@ -291,6 +291,17 @@ def run_cancel(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def database_mistakes(runtime: Runtime) -> Sequence[Mistake]:
+    """Return the mistakes of ``[runs] url``."""
+    from helmdeck_runs.engines.database import checked_url
+
+    try:
+        checked_url(runtime.config.runs.url)
+    except ConfigError as exc:
+        return exc.mistakes
+    return ()
+
+
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The commands of the group ``pipeline``."""
@@ -305,6 +316,14 @@ def helmdeck_commands() -> Sequence[Command]:
         ("cancel", "cancel a run", configure_one, run_cancel),
     ]
     return tuple(
-        Command(name=f"pipeline {name}", summary=summary, group_summary=group, configure=configure, run=run, order=32)
+        Command(
+            name=f"pipeline {name}",
+            summary=summary,
+            group_summary=group,
+            configure=configure,
+            run=run,
+            check=database_mistakes if run is run_check else None,
+            order=32,
+        )
         for name, summary, configure, run in rows
     )

@@ -1,0 +1,1 @@
+"""What attackers and careless neighbours do to the gateway, the library, its plugins and its stores, with verdicts."""
