@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -39,6 +39,9 @@ NO_LIMITS = CallLimits()
 
 MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
 """Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
+
+INCOMPLETE: Final = "x-helmdeck-incomplete"
+"""The header of a response whose text is truncated although the client set no limit, with the cause."""
 
 PLAN_MODEL = "helmdeck/plan"
 """The model name that plans a request over the catalog instead of sending it."""
@@ -88,6 +91,23 @@ class Work:
         if request.response_format is None or request.tools or request.messages[-1].role is not Role.USER:
             return None
         return request.response_format.schema or {"type": "object"}
+
+    @property
+    def requires_call(self) -> bool:
+        """Whether the answer must call a tool."""
+        return bool(self.request.tools) and self.request.tool_choice not in (None, "auto", "none")
+
+    def truncated(self, failure: CallFailed) -> ChatResponse:
+        """Return the longest text of a call whose models all stopped at an output limit; its stop reason says so.
+
+        :raises CallFailed: there is none.
+        """
+        if failure.partial is None:
+            raise failure
+        self.record.model = failure.partial_model
+        self.headers[INCOMPLETE] = failure.failure_class.value
+        response: ChatResponse = attrs.evolve(failure.partial, stop_reason=StopReason.MAX_TOKENS)
+        return response
 
     def shown_model(self) -> str:
         """The model that a response names: the client's own name, unless a fallback answers."""
@@ -201,27 +221,38 @@ class Service:
             return await self._plan(work)
         if (schema := work.enforced_schema) is not None:
             return await self._decoded(work, schema)
-        response = await self.deck.acomplete(work.request, caller=work.principal.caller, limits=work.limits)
-        return self.finished(work, await self._not_silent(work, response))
+        try:
+            response = await self.deck.acomplete(
+                work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
+            )
+        except CallFailed as exc:
+            response = work.truncated(exc)
+        return await self.finished(work, await self._not_silent(work, response))
 
     async def stream(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Make a call: yield the deltas in batches, and last the response.
 
-        Plans and structured output are checked as a whole before their first delta.
+        Plans, structured output and required tool calls are checked as a whole before their first delta.
 
         :raises CallFailed: the subclass of the cause.
         """
-        if work.is_plan or work.enforced_schema is not None:
+        if work.is_plan or work.enforced_schema is not None or work.requires_call:
             yield await self.complete(work)
             return
-        chunks = self.deck.astream_batches(work.request, caller=work.principal.caller, limits=work.limits)
-        start = LeadingWhitespace()
+        chunks = self.deck.astream_batches(
+            work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
+        )
+        start, shown = LeadingWhitespace(), list[str]()
         try:
             async for chunk in chunks:
                 if isinstance(chunk, ChatResponse):
-                    yield self.finished(work, await self._not_silent(work, chunk))
+                    yield await self.finished(work, await self._not_silent(work, chunk))
                 elif deltas := start.feed(chunk, work.record.attempts):
+                    shown += [delta.text for delta in deltas]
                     yield deltas
+        except CallFailed as exc:
+            response = work.truncated(exc)
+            yield await self.finished(work, attrs.evolve(response, text="".join(shown) or response.text))
         finally:
             await chunks.aclose()
 
@@ -239,8 +270,11 @@ class Service:
             return response
         return with_usage(again, response.usage)
 
-    def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
+    async def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
         """Return a response as clients get it: with tool calls that the model wrote as text, and with valid JSON."""
+        return await aside(len(response.text), self._finished, work, response)
+
+    def _finished(self, work: Work, response: ChatResponse) -> ChatResponse:
         if is_truncated(response):
             response = attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS)
         response = self._with_tool_calls(work.request, response)
@@ -254,6 +288,8 @@ class Service:
         """Convert tool calls that a model wrote as text, and leave them out of the text."""
         if not request.tools or not response.text or request.tool_choice == "none":
             return response
+        if not response.tool_calls and response.continuation is None:
+            return response  # the call has read it already, and found none
         raw = response.raw_stop_reason
         found = self.deck.tool_calls(response.text, tools=request.tools, stop_reason=raw, model=request.model)
         names = [each.call.name for each in found.calls]
