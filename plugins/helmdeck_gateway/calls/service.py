@@ -20,6 +20,8 @@ from helmdeck_core import (
     ResponseFormat,
     Role,
     StopReason,
+    UntrustedSchema,
+    schema_mistake,
 )
 from helmdeck_gateway.accounts.ledger import Booking, Ledger
 from helmdeck_gateway.accounts.principals import Principal
@@ -39,6 +41,9 @@ NO_LIMITS = CallLimits()
 
 MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
 """Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
+
+SCHEMA_WEIGHT: Final = 25
+"""How much longer a byte of a schema takes to check than one of another request takes to read."""
 
 INCOMPLETE: Final = "x-helmdeck-incomplete"
 """The header of a response whose text is truncated although the client set no limit, with the cause."""
@@ -181,6 +186,17 @@ class Service:
             work.dropped = (*work.dropped, *_not_in_questions(work.request))
         return work
 
+    async def check_schema(self, work: Work) -> None:
+        """Check the schema of structured output before a call is made; the first check of a large one takes long.
+
+        :raises Problem: it is malformed or too large.
+        """
+        form = work.request.response_format
+        if form is None or not form.schema or work.is_plan:
+            return
+        if mistake := await aside(work.size * SCHEMA_WEIGHT, schema_mistake, form.schema):
+            raise invalid(f"the JSON Schema {mistake}", "response_format")
+
     async def narrow_tools(self, work: Work) -> None:
         """Leave out what exceeds the budget of the model, unless the settings or the sender's say otherwise."""
         principal = work.principal
@@ -304,14 +320,14 @@ class Service:
         :raises CallFailed: the text is not what the schema requires.
         """
         raw = response.raw_stop_reason
-        schema: Any = form.schema or {"type": "object"}
+        schema: Any = UntrustedSchema(form.schema or {"type": "object"})
         decoded: Decoded[Any] = self.deck.decode(response.text, schema, raw)
         return attrs.evolve(response, text=response.text if _is_json(response.text) else _text_of(decoded.value))
 
     async def _decoded(self, work: Work, schema: Mapping[str, Any]) -> ChatResponse:
         """Ask for structured output: the schema is enforced and decoded, whatever the model supports natively."""
         request = work.request
-        answer_type: Any = dict(schema)
+        answer_type: Any = UntrustedSchema(schema)
         answer: Answer[Any] = await self.deck.aask(
             request.messages,
             answer_type,

@@ -123,6 +123,7 @@ class CallEndpoint:
                 parsed = messages_dialect.with_betas(parsed, headers.get(b"anthropic-beta"))
             narrows = headers.get(b"x-helmdeck-narrow-tools") != b"off"
             work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, body.size)
+            await self.door.service.check_schema(work)
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
             await self.door.service.admit(work, self.door.ledger)
