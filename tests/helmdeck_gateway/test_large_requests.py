@@ -12,6 +12,7 @@ from helmdeck_gateway.calls.aside import INLINE_BYTES
 from helmdeck_gateway.dialects import chat
 from helmdeck_gateway.dialects.parsed import unique
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, make_deck
+from tests.helmdeck_gateway.gateway_key_support import config, keyed
 from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, FormatServer, running_gateway, upstream
 
 
@@ -96,6 +97,19 @@ def test_large_requests_are_read_in_a_thread_and_small_ones_are_not(server, monk
     monkeypatch.setattr(chat, "parse", parse_noted)
     assert asyncio.run(run()) == 200
     assert [each.rpartition("_")[0] or each for each in threads] == [thread]
+
+
+@pytest.mark.parametrize("limits", [{"rate": 1, "window_s": 3_600.0}, {"day_nusd": 1}])
+def test_large_request_of_a_key_that_was_just_refused_is_refused_before_it_is_read(server, monkeypatch, limits):
+    read, parse = [], chat.parse
+    monkeypatch.setattr(chat, "parse", lambda *arguments: read.append(1) or parse(*arguments))
+    large = [{"role": "user", "content": "word " * INLINE_BYTES}]
+    with keyed(config(server), **limits) as running:
+        assert running.chat().status == 200
+        first, second = (running.send(body={"model": "up/m", "messages": large}) for _ in range(2))
+    assert first.status == second.status in (402, 429)
+    assert first.body["error"]["code"] == second.body["error"]["code"]
+    assert len(read) == 2, "the second large request was not read"
 
 
 def schema_field(name, schema):

@@ -6,6 +6,7 @@ import asyncio
 import collections
 import contextlib
 import datetime
+import math
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -34,6 +35,10 @@ RETRIES_S: Final = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 
 PROOF_S: Final = 10.0
 """Seconds that calls wait for the first call of a model to show what its calls cost."""
+
+REMEMBERED_S: Final = 1.0
+"""Seconds for which a refusal that no other call can change is remembered."""
+MAX_REMEMBERED: Final = 4_096
 
 CLOSE_S: Final = 5.0
 
@@ -64,6 +69,7 @@ class Ledger:
         self._wake = asyncio.Event()
         self._unproven: collections.Counter[tuple[str, str]] = collections.Counter()
         self._has_settled = asyncio.Event()
+        self._refusals: dict[str, tuple[KeyRecord, Refusal, float]] = {}
 
     async def admit(
         self,
@@ -104,12 +110,32 @@ class Ledger:
         if isinstance(result, Refusal):
             self.ended(booking)
             self.counters.refuse(key.name, result.limit)
+            self._remember(key, result)
             raise refusal_problem(key, result)
         self.counters.admit(key.name)
         self._open[booking.call_id] = booking
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew())
         return booking
+
+    def check(self, key: KeyRecord) -> None:
+        """Check a large request before it is read: whether a call of its key was just refused, and would be again.
+
+        :raises Problem: it would.
+        """
+        known, refusal, until_s = self._refusals.get(key.id, (None, None, 0.0))
+        if refusal is not None and known == key and time.monotonic() < until_s:
+            self.counters.refuse(key.name, refusal.limit)
+            raise refusal_problem(key, refusal)
+
+    def _remember(self, key: KeyRecord, refusal: Refusal) -> None:
+        limits = {"spend_per_day": key.limits.day_nusd, "spend_per_month": key.limits.month_nusd}
+        # A call that ends may leave room for others, unless all of the limit is spent.
+        if refusal.limit == "rate" or refusal.spent_nusd >= (limits.get(refusal.limit) or math.inf):
+            if len(self._refusals) >= MAX_REMEMBERED:
+                self._refusals.pop(next(iter(self._refusals)))
+            until_s = time.monotonic() + min(refusal.retry_after_s, REMEMBERED_S)
+            self._refusals[key.id] = (key, refusal, until_s)
 
     async def _prove(self, booking: Booking, model: str, max_tokens: int | None) -> None:
         """Let calls of a model begin one by one until one has shown what they cost, where the key might spend too much.

@@ -13,7 +13,7 @@ from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Authoriser, Principal
 from helmdeck_gateway.calls import call_record
-from helmdeck_gateway.calls.aside import aside
+from helmdeck_gateway.calls.aside import INLINE_BYTES, aside
 from helmdeck_gateway.calls.client_retries import ends_retries
 from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
 from helmdeck_gateway.calls.service import Service, Work
@@ -118,6 +118,8 @@ class CallEndpoint:
         try:
             principal = await self.door.open(scope)
             body = await read_json(scope, receive, self.door.service.settings)
+            if principal.key is not None and body.size > INLINE_BYTES:
+                self.door.ledger.check(principal.key)
             parsed = await self.parse(body, principal)
             if self.dialect is messages_dialect:
                 parsed = messages_dialect.with_betas(parsed, headers.get(b"anthropic-beta"))
