@@ -16,8 +16,9 @@ from helmdeck_gateway.calls import call_record
 from helmdeck_gateway.calls.aside import INLINE_BYTES, aside
 from helmdeck_gateway.calls.client_retries import ends_retries
 from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
-from helmdeck_gateway.calls.service import Service, Work
+from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.calls.stream_out import ClientWatch, StreamOut
+from helmdeck_gateway.calls.work import Work
 from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.parsed import Parsed
