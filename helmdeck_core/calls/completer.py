@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 import attrs
 
+from helmdeck_core.calls.answer_shape import reaches_own_limit
 from helmdeck_core.calls.continuation.turn import (
     RequestGuard,
     SendRequest,
@@ -103,6 +104,10 @@ class Completer:
 
         Tool calls of continuations come with the whole response only; their chunks would be mistaken for the first ones.
         """
+        if reaches_own_limit(request, first) and not first.tool_calls:
+            self._emit_stop_reason(request, first, setup.call, 1)
+            yield first
+            return
         turn, action = await self._evaluate(request, first, setup)
         start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
         while isinstance(action, SendRequest):

@@ -96,11 +96,20 @@ def test_text_that_no_model_completes_is_marked(gateway, server, name, stream):
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", DIALECTS)
 def test_limit_of_the_client_stays_its_own(gateway, server, name, stream):
-    limit = {"max_output_tokens" if name == "responses" else "max_tokens": 5}
+    limit = {"max_output_tokens" if name == "responses" else "max_tokens": CUT.output_tokens}
     answer, read = send(gateway, server, name, "chain", stream, [CUT], [WHOLE], **limit)
     assert (read.text, read.finish) == (CUT.text, DIALECTS[name].ends[2])
-    assert set(models_of(server)) == {"first"}
+    assert models_of(server) == ["first"]
     assert "x-helmdeck-incomplete" not in answer.headers
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_text_that_the_provider_cuts_below_the_limit_of_the_client_is_continued(gateway, server, name, stream):
+    limit = {"max_output_tokens" if name == "responses" else "max_tokens": 20 * CUT.output_tokens}
+    rest = ScriptedAnswer(text=" goes out.")
+    _, read = send(gateway, server, name, "chain", stream, [CUT, rest], **limit)
+    assert (read.text, read.finish) == (WHOLE.text, DIALECTS[name].ends[0])
 
 
 # -- required tool calls ----------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ class Service:
             limits = attrs.evolve(limits, fallbacks=target.fallbacks)
         work = Work(
             parsed=parsed,
-            request=attrs.evolve(parsed.request, model=target.model, extra=extra),
+            request=attrs.evolve(parsed.request, model=target.model, extra=extra, keeps_limit=True),
             name=name,
             principal=principal,
             record=CallRecord(),
