@@ -45,7 +45,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/repeated_token": (_WITH_PROBLEM_HELD, _WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
-    "constrained_deadlock/no_tool_call": (_WITH_PROBLEM, NextModel()),
+    "constrained_deadlock/no_tool_call": (_WITH_PROBLEM_HELD, NextModel()),
     # An empty response.
     "likely_timeout": (NextModel(), _SMALLER_CATALOG, Retry(wait=Wait.BACKOFF)),
     # A retry would take as long again.
