@@ -14,19 +14,17 @@ from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.resolve.runtime import Runtime
 
-NEARLY: Final = 0.9
-"""Share of an output limit at which it is reached; servers count a few tokens more or less."""
 CHARS_PER_TOKEN: Final = 4
 """Of text for which a server reports no usage."""
 
 
-def reaches_own_limit(request: ChatRequest, response: ChatResponse) -> bool:
+def reaches_own_limit(runtime: Runtime, request: ChatRequest, response: ChatResponse) -> bool:
     """Whether a text ends at the output limit that the caller set for itself, not at a lower one of the server."""
     most = request.max_tokens
     if not request.keeps_limit or most is None or response.stop_reason is not StopReason.MAX_TOKENS:
         return False
     written = response.usage.output_tokens or math.ceil(len(response.text) / CHARS_PER_TOKEN)
-    return bool(response.text.strip()) and written >= NEARLY * most
+    return bool(response.text.strip()) and written >= runtime.weights["continuation.own_limit_share"] * most
 
 
 @attrs.frozen
@@ -49,7 +47,7 @@ class AnswerShapeCheck:
         if self.type is not None or response.tool_calls:
             return False
         is_plain = not self.request.tools and response.stop_reason is StopReason.END_TURN
-        return is_plain or reaches_own_limit(self.request, response)
+        return is_plain or reaches_own_limit(self.runtime, self.request, response)
 
     def visible(self, text: str) -> str:
         """Return the text without reasoning; empty where a reasoning block is not closed."""

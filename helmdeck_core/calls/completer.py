@@ -104,7 +104,7 @@ class Completer:
 
         Tool calls of continuations come with the whole response only; their chunks would be mistaken for the first ones.
         """
-        if reaches_own_limit(request, first) and not first.tool_calls:
+        if reaches_own_limit(self._runtime, request, first) and not first.tool_calls:
             self._emit_stop_reason(request, first, setup.call, 1)
             yield first
             return

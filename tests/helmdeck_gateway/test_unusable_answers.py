@@ -132,7 +132,7 @@ def test_prose_in_place_of_a_required_call_is_requested_again_with_a_reminder(ga
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_next_model_is_called_after_a_reminder_in_vain(gateway, server, name, stream):
+def test_next_model_is_called_after_a_reminder_without_effect(gateway, server, name, stream):
     _, read = send(gateway, server, name, "chain", stream, [PROSE], [CALL], **required(name))
     assert [call[1] for call in read.calls] == ["look_up"]
     assert models_of(server) == ["first", "first", "second"]

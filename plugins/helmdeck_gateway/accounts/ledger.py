@@ -175,7 +175,7 @@ class Ledger:
         return True
 
     def ended(self, booking: Booking) -> None:
-        """Let the calls go on that wait for this one."""
+        """Release the calls that wait for this one."""
         if booking.unproven is not None:
             self._unproven[booking.unproven] -= 1
             self._unproven += collections.Counter()  # without those that are 0

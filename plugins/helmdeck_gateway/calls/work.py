@@ -1,4 +1,4 @@
-"""One request of a client on its way: what is sent, how it may end, and what its response reports."""
+"""One request of a client on its way: the request to the deck, its limits, and the headers of its response."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Work:
         return bool(self.request.tools) and self.request.tool_choice not in (None, "auto", "none")
 
     def truncated(self, failure: CallFailed) -> ChatResponse:
-        """Return the longest text of a call whose models all stopped at an output limit; its stop reason says so.
+        """Return the longest text of a call whose models all stopped at an output limit, with that stop reason.
 
         :raises CallFailed: there is none.
         """
