@@ -21,7 +21,7 @@ from helmdeck_core.calls.completer import TurnSetup
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.new_text import NewText
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
-from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
+from helmdeck_core.calls.partial_answer import PartialAnswer, TruncatedText, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery_policy import (
     SENT_BEFORE,
@@ -30,7 +30,7 @@ from helmdeck_core.calls.recovery_policy import (
     NextAttempt,
     RecoveryPolicy,
 )
-from helmdeck_core.calls.response_failures import TRUNCATED_TEXT, interrupted_failure
+from helmdeck_core.calls.response_failures import interrupted_failure
 from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
@@ -82,8 +82,7 @@ class Call(Generic[T]):
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
         self._partial = PartialAnswer()
-        self._truncated: ChatResponse | None = None
-        self._truncated_by = ""
+        self._truncated = TruncatedText()
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
 
@@ -149,7 +148,8 @@ class Call(Generic[T]):
 
         Reasoning models are streamed, so that a watchdog can stop them, and models with a limit for the first token.
         """
-        if this.ready.budget.is_hybrid_reasoning or this.silence_s is not None or self._partial.is_begun:
+        has_watchdog = this.ready.budget.is_hybrid_reasoning or this.silence_s is not None
+        if has_watchdog or self._partial.is_begun or self._options.streams:
             return self._complete_watched(this)
         return self.services.completer.complete(this.ready.request, self._turn_setup(this))
 
@@ -393,7 +393,7 @@ class Call(Generic[T]):
         assert error is not None
         self._log.report_retry(this.step)
         self._failure = services.client.pool.registry.redact(error, this.step.model)
-        self._keep_truncated(this, self._failure)
+        self._truncated.keep(this.step.model, this.response, self._failure)
         failed = self._attempt_failure(this, self._failure)
         now_s = services.clock()
         services.health.record_failure(failed, self, now_s, self._counted)
@@ -419,14 +419,6 @@ class Call(Generic[T]):
             final_reason=final_reason,
         )
 
-    def _keep_truncated(self, this: AttemptState, failure: CallFailed) -> None:
-        """Keep the longest truncated text; the failure of the call has it."""
-        is_text = isinstance(failure, LengthTruncated) and failure.sub_cause == TRUNCATED_TEXT
-        if (response := this.response) is None or not is_text:
-            return
-        if self._truncated is None or len(response.text) >= len(self._truncated.text):
-            self._truncated, self._truncated_by = response, this.ready.request.model
-
     def _keep_delivered(self, this: AttemptState) -> str:
         """Keep what an interrupted attempt delivered, if it is to be continued; return why nothing else may follow."""
         is_shown = self._streams and (this.has_output or self._partial.is_begun)
@@ -436,9 +428,8 @@ class Call(Generic[T]):
                 deltas = [delta for batch in this.chunks for delta in batch]
                 visible = self._visible_text(this, is_resumed=self._partial.is_begun)
                 self._partial.add(this.ready.request.model, visible.feed(deltas))
-        elif is_shown and self._truncated is not None and this.response is self._truncated:
-            rest = self._truncated.text[len(self._partial.text) :]
-            self._partial.add(this.ready.request.model, [ChatDelta(rest, self._truncated.reasoning_content)])
+        elif is_shown and self._is_text(this) and (rest := self._truncated.after(self._partial.text, this.response)):
+            self._partial.add(this.ready.request.model, rest)
         elif this.response is not None or not self._partial.is_begun:
             self._partial.clear()
             return "the answer was delivered, and cannot be replaced" if is_shown else ""
@@ -454,7 +445,4 @@ class Call(Generic[T]):
         left_s = None if deadline_s is None else deadline_s - services.clock()
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
         failure = self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
-        if self._truncated is not None:
-            partial = copy_response(self._truncated, attempts=failure.attempts)
-            failure = attrs.evolve(failure, partial=partial, partial_model=self._truncated_by)
-        raise failure
+        raise self._truncated.attach(failure)

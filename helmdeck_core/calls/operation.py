@@ -83,6 +83,7 @@ class CallOptions:
     :ivar model: the requested model.
     :ivar limits: the limits that apply, with the configuration's defaults.
     :ivar parent: the id of the call that this one is a side call of.
+    :ivar streams: whether a whole response is received in chunks, so that the timeouts of streams apply to it.
     """
 
     model: str
@@ -90,6 +91,7 @@ class CallOptions:
     caller: str
     limits: CallLimits
     parent: str = ""
+    streams: bool = False
 
 
 @attrs.frozen(kw_only=True)
