@@ -52,8 +52,7 @@ class ModelHealth:
         until_s = start_s + (limits.max_wait_s if step.is_last else limits.patience_s)
         if step.until_s is not None:
             until_s = min(until_s, step.until_s)
-        wait_limits = WaitLimits(until_s=until_s, verdict_s=limits.patience_s, is_last=step.is_last)
-        await self.waits.enter(step.model, call, wait_limits)
+        await self.waits.enter(step.model, call, WaitLimits(until_s=until_s, verdict_s=limits.patience_s))
         return self.clock() - start_s
 
     def leave(self, model: str, call: object, *, has_verdict: bool) -> None:
