@@ -121,10 +121,8 @@ class Call(Generic[T]):
             headline = "the request would cost more than the call may"
             raise QuotaExhausted(headline, model=this.step.model, sub_cause="cost_limit", detail=too_expensive)
         self._log.report_retry(this.step)
-        if this.step.wait_s:
-            await self.services.sleep(this.step.wait_s)
-        if not self.services.health.waits.is_empty:
-            this.add_wait(await self.services.health.enter(this.step, self))
+        if this.step.wait_s or not self.services.health.waits.is_empty:
+            this.add_wait(await self.services.health.wait(this.step, self))
         this.sent_s = self.services.clock()
         self._events.request_sent(this.step, this.call, prepared)
         if self.services.client.can_stream(prepared.request.model):

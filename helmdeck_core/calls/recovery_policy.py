@@ -171,6 +171,7 @@ class RecoveryPolicy:
         self._sent_count = 0
         self._spent_usd = 0.0
         self._retries: dict[tuple[int, Action], int] = {}
+        self._brief: set[int] = set()  # models that were retried after a single failure
         self._sent: set[str] = set()
         self._failing: set[str] = set()
         self._actions: list[Action] = []
@@ -285,7 +286,7 @@ class RecoveryPolicy:
         self._index, self._fallback = self._failed_index, None
         if (action.changes.history_factor != 1.0 and not self._settings.drops_turns) or self.left_usd == 0.0:
             return None
-        if action.is_brief and not self._has_fallback:
+        if action.is_brief and (not self._has_fallback or self._index in self._brief):
             return None
         retries = self._retries.get((self._index, action), 0)
         if retries >= action.times:
@@ -302,6 +303,7 @@ class RecoveryPolicy:
         if self._uses_budget(action) and not self._settings.take_retry(model, now_s):
             return self._skip(f"the retry budget of {model} is used up")
         self._retries[self._index, action] = retries + 1
+        self._brief |= {self._index} if action.is_brief else set()
         self._changes = self._changes.and_then(action.changes)
         is_named = wait_s > 0 and wait_s == self._retry_after_s
         return attrs.evolve(self._attempt(now_s, wait_s), is_retry=True, reason="Retry-After" if is_named else "")

@@ -120,22 +120,24 @@ class SharedWaits:
         with self._lock:
             return {model: wait.until_s - now_s for model, wait in self._waits.items() if wait.until_s > now_s}
 
-    async def enter(self, model: str, call: object, limits: WaitLimits) -> None:
+    async def enter(self, model: str, call: object, limits: WaitLimits, begin_s: float = 0.0) -> None:
         """Return when a call may be sent to a model.
 
         :param call: must call ``leave`` with its outcome.
+        :param begin_s: until when the call has waited already; timers may be a little early.
         :raises CallFailed: it may not be sent in time; of the class with which the provider asked for the wait.
         """
         spread_s, is_tested = 0.0, False
         while (wait := self._waits.get(model)) is not None or spread_s:
-            now_s = self._clock()
+            now_s = max(self._clock(), begin_s)
             if wait is None:
                 pause_s, spread_s = self._jitter() * spread_s, 0.0
                 await self._sleep(pause_s)
             elif wait.until_s > now_s and wait.named_until_s > limits.until_s:
                 raise _refusal(wait, model, wait.named_until_s - now_s)
             elif wait.until_s > now_s:
-                await self._sleep(wait.until_s - now_s)
+                begin_s = wait.until_s
+                await self._sleep(begin_s - now_s)
                 spread_s = min(SPREAD_S, wait.seconds)
             elif is_tested or (verdict := self._test(wait, call, now_s)) is None:
                 return
