@@ -63,7 +63,11 @@ def main(words: list[str] | None = None) -> int:
 def show(outcome: Outcome) -> None:
     """Print the verdict of a case."""
     verdict = outcome.verdict
-    print(f"{verdict.kind:8} {outcome.case.group}: {outcome.case.name} ({outcome.seconds:.1f} s): {verdict.reason}", file=sys.stderr, flush=True)
+    print(
+        f"{verdict.kind:8} {outcome.case.group}: {outcome.case.name} ({outcome.seconds:.1f} s): {verdict.reason}",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -17,11 +17,23 @@ from benchmarks.attacks.victim import MAX_STALL_S, Reply, polled
 SUITE = Suite("bodies")
 JSON = "RFC 8259; JSONTestSuite"
 LIMITS = "OWASP ASVS 5.0 V4.1; OWASP API4:2023; CWE-400"
-PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses", "embeddings": "/v1/embeddings"}
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "messages": "/v1/messages",
+    "responses": "/v1/responses",
+    "embeddings": "/v1/embeddings",
+}
 START = b'{"model": "up/ok", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 50'
 
 
-def judged(at: Open, data: bytes, *, path: str = PATHS["chat"], headers: Any = None, allowed: tuple[int, ...] = (200, 400, 413, 415, 422)) -> Verdict:
+def judged(
+    at: Open,
+    data: bytes,
+    *,
+    path: str = PATHS["chat"],
+    headers: Any = None,
+    allowed: tuple[int, ...] = (200, 400, 413, 415, 422),
+) -> Verdict:
     """Send a body while ``/healthz`` is polled; the status, the delay, the memory and another client decide."""
     memory = at.victim.memory_mb()
     with polled(at.victim) as stall:
@@ -31,7 +43,9 @@ def judged(at: Open, data: bytes, *, path: str = PATHS["chat"], headers: Any = N
     grown = max(0.0, at.victim.memory_mb() - memory)
     text = f"answered {reply.status} in {seconds:.1f} s, {stall}, memory +{grown:.0f} MB"
     if reply.status not in allowed:
-        return broken(f"{text}: {reply.text[:150]}" if reply.status else f"{text}: the connection ended without a response")
+        return broken(
+            f"{text}: {reply.text[:150]}" if reply.status else f"{text}: the connection ended without a response"
+        )
     if not at.victim.is_serving():
         return broken(f"{text}; another client is not served")
     if stall.seconds > MAX_STALL_S or grown > 400:
@@ -75,7 +89,10 @@ TEXTS: dict[str, tuple[bytes, tuple[int, ...]]] = {
     "arrays 100,000 deep": (with_field(b'"a": ' + b"[" * DEEP + b"]" * DEEP), (200, 400)),
     "objects 100,000 deep": (with_field(b'"a": ' + b'{"a":' * DEEP + b"1" + b"}" * DEEP), (200, 400)),
     "arrays 100,000 deep that never close": (b"[" * DEEP, NOT_JSON),
-    "200,000 keys": (with_field(b'"metadata": {' + b",".join(b'"k%d": 1' % n for n in range(200_000)) + b"}"), (200, 400)),
+    "200,000 keys": (
+        with_field(b'"metadata": {' + b",".join(b'"k%d": 1' % n for n in range(200_000)) + b"}"),
+        (200, 400),
+    ),
     "a key of 10 MB": (with_field(b'"' + b"k" * 10_000_000 + b'": 1'), (200, 400)),
     "one million numbers": (with_field(b'"a": [' + b"1," * 1_000_000 + b"1]"), (200, 400)),
     "2 million escapes": (START.replace(b"hi", b"\\u0041" * 2_000_000) + b"}", (200, 400)),
@@ -97,7 +114,10 @@ def _invalid(stage: Stage, path: str) -> Verdict:
 @SUITE.each({f"a lone surrogate, {name}": path for name, path in PATHS.items()}, reference=JSON)
 def _surrogate(stage: Stage, path: str) -> Verdict:
     text = b'"\\ud800"'
-    data = b'{"model": "up/ok", "max_tokens": 9, "input": %s, "messages": [{"role": "user", "content": %s}]}' % (text, text)
+    data = b'{"model": "up/ok", "max_tokens": 9, "input": %s, "messages": [{"role": "user", "content": %s}]}' % (
+        text,
+        text,
+    )
     return judged(stage.use(open_gateway), data, path=path, allowed=(200, 400, 404))
 
 
@@ -109,10 +129,17 @@ def _duplicate(stage: Stage) -> Verdict:
     before = len(at.upstream.exchanges)
     seen = []
     for first, last in (("up/ok", "up/other"), ("up/other", "up/ok")):
-        data = b'{"model": "%s", "messages": [{"role": "user", "content": "x"}], "model": "%s"}' % (first.encode(), last.encode())
+        data = b'{"model": "%s", "messages": [{"role": "user", "content": "x"}], "model": "%s"}' % (
+            first.encode(),
+            last.encode(),
+        )
         seen.append(at.victim.send(body=data, key=at.bob).status)
     called = [each.model for each in at.upstream.exchanges[before:]]
-    return broken(f"statuses {seen}, called {called}") if "other" in called else held(f"statuses {seen}; the other model was not called")
+    return (
+        broken(f"statuses {seen}, called {called}")
+        if "other" in called
+        else held(f"statuses {seen}; the other model was not called")
+    )
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
@@ -157,7 +184,9 @@ def _tiny_chunks(stage: Stage) -> Verdict:
     data = START + b"}"
     body = b"".join(b"1\r\n \r\n" for _ in range(100_000)) + b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data)
     with polled(at.victim) as stall:
-        reply = at.victim.raw(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + body, is_one=True)
+        reply = at.victim.raw(
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + body, is_one=True
+        )
     text = f"{reply.statuses}, {stall}"
     return held(text) if reply.statuses[:1] in ([200], [400], [413]) and stall.seconds < MAX_STALL_S else broken(text)
 
@@ -174,7 +203,9 @@ def _bomb(encoding: str) -> bytes:
     return b"\x28\xb5\x2f\xfd\x00\x58" + block * 1_999 + last
 
 
-@SUITE.each({f"a {name} bomb of 200 MB": name for name in ("gzip", "deflate", "zstd")}, reference="CWE-409", deadline_s=40)
+@SUITE.each(
+    {f"a {name} bomb of 200 MB": name for name in ("gzip", "deflate", "zstd")}, reference="CWE-409", deadline_s=40
+)
 def _compressed(stage: Stage, encoding: str) -> Verdict:
     headers = {"content-encoding": encoding}
     return judged(stage.use(open_gateway), _bomb(encoding), headers=headers, allowed=(400, 413, 415))
@@ -186,7 +217,10 @@ def _compressed(stage: Stage, encoding: str) -> Verdict:
 def tools(count: int) -> list[dict[str, Any]]:
     """Tools of a chat completion."""
     schema = {"type": "object", "properties": {"word": {"type": "string"}}}
-    return [{"type": "function", "function": {"name": f"tool_{n}", "description": "d", "parameters": schema}} for n in range(count)]
+    return [
+        {"type": "function", "function": {"name": f"tool_{n}", "description": "d", "parameters": schema}}
+        for n in range(count)
+    ]
 
 
 def body(**fields: Any) -> bytes:
@@ -254,7 +288,11 @@ NAMES: dict[str, str] = {
 def _names(stage: Stage, name: str) -> Verdict:
     at = stage.use(open_gateway)
     size = _written(at)
-    verdict = judged(at, json.dumps({"model": name, "messages": [{"role": "user", "content": "x"}]}).encode(), allowed=(200, 400, 404, 413))
+    verdict = judged(
+        at,
+        json.dumps({"model": name, "messages": [{"role": "user", "content": "x"}]}).encode(),
+        allowed=(200, 400, 404, 413),
+    )
     written = (_written(at) - size) / 1e6
     if verdict.kind == "held" and written > 5:
         return broken(f"{verdict.reason}, {written:.0f} MB written")
@@ -298,7 +336,9 @@ def _fetches(stage: Stage) -> Verdict:
     at = stage.use(open_gateway)
     url = at.upstream.base_url.replace("/v1", "/private.png")
     before = at.upstream.connections
-    at.victim.send(body=body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]))
+    at.victim.send(
+        body=body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}])
+    )
     schema = {"type": "object", "properties": {"a": {"$ref": url}}, "$schema": url}
     reply = at.victim.send(body=body(tools=_tool(schema)))
     fetched = [each.head for each in at.upstream.exchanges if b"private.png" in each.head.split(b"\r\n")[0]]
@@ -314,7 +354,11 @@ def _pattern(stage: Stage) -> Verdict:
     async def calls(exchange: Any) -> None:
         from benchmarks.attacks.hostile import completion
 
-        call = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": json.dumps({"word": "a" * 60 + "!"})}}
+        call = {
+            "id": "c1",
+            "type": "function",
+            "function": {"name": "look_up", "arguments": json.dumps({"word": "a" * 60 + "!"})},
+        }
         await exchange.respond(json.dumps(completion("", tool_calls=[call])).encode())
 
     at.upstream.behaviours["backtrack"] = calls
@@ -329,7 +373,11 @@ def _internal(stage: Stage) -> Verdict:
     for data, _ in TEXTS.values():
         if len(data) < 300_000:
             replies.append(at.victim.send(body=data))
-    shown = [reply.text[:200] for reply in replies if "Traceback" in reply.text or ".py" in reply.text or "site-packages" in reply.text]
+    shown = [
+        reply.text[:200]
+        for reply in replies
+        if "Traceback" in reply.text or ".py" in reply.text or "site-packages" in reply.text
+    ]
     if shown:
         return broken(shown[0])
     errors = [reply for reply in replies if reply.status >= 500]

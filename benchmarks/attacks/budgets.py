@@ -13,7 +13,15 @@ from typing import Any
 import attrs
 
 from benchmarks.attacks.cases import Stage, Suite, Verdict, broken, degraded, held
-from benchmarks.attacks.hostile import Exchange, HostileUpstream, chunk, completion, hostile_upstream, send_answer, until_closed
+from benchmarks.attacks.hostile import (
+    Exchange,
+    HostileUpstream,
+    chunk,
+    completion,
+    hostile_upstream,
+    send_answer,
+    until_closed,
+)
 from benchmarks.attacks.settings import configuration
 from benchmarks.attacks.victim import Victim, create_key, gateway, stop, store_url, usage_of
 from helmdeck_gateway.stores.records import NANO
@@ -160,7 +168,11 @@ def _around(stage: Stage) -> Verdict:
     }
     seen = {path: at.victim.send(path, body, key=key).status for path, body in rows.items()}
     calls = len(at.upstream.exchanges) - before
-    return broken(f"{seen}, {calls} calls") if calls or {*seen.values()} - {402, 429, 404, 400} else held(f"all refused: {seen}")
+    return (
+        broken(f"{seen}, {calls} calls")
+        if calls or {*seen.values()} - {402, 429, 404, 400}
+        else held(f"all refused: {seen}")
+    )
 
 
 # -- usage that lies ---------------------------------------------------------------------------------------------------
@@ -170,14 +182,17 @@ TEXT = "word " * 800
 USAGES: dict[str, Any] = {
     "no usage": {},
     "usage of null": {"prompt_tokens": None, "completion_tokens": None},
-    "negative usage": {"prompt_tokens": -10**9, "completion_tokens": -10**9, "total_tokens": -2 * 10**9},
+    "negative usage": {"prompt_tokens": -(10**9), "completion_tokens": -(10**9), "total_tokens": -2 * 10**9},
     "usage of 10^18 tokens": {"prompt_tokens": 10**18, "completion_tokens": 10**18, "total_tokens": 2 * 10**18},
     "usage as strings": {"prompt_tokens": "5", "completion_tokens": "3"},
     "usage of 1e308": {"prompt_tokens": 1e308, "completion_tokens": 1e308},
 }
 
 
-@SUITE.each({f"{name}, {'streamed' if s else 'whole'}": (usage, s) for name, usage in USAGES.items() for s in (False, True)}, reference=SPEND)
+@SUITE.each(
+    {f"{name}, {'streamed' if s else 'whole'}": (usage, s) for name, usage in USAGES.items() for s in (False, True)},
+    reference=SPEND,
+)
 def _usage(stage: Stage, row: tuple[Any, bool]) -> Verdict:
     usage, streams = row
     at = stage.use(bank)
@@ -205,7 +220,10 @@ def _usage(stage: Stage, row: tuple[Any, bool]) -> Verdict:
 # -- clients and workers that disappear --------------------------------------------------------------------------------
 
 
-@SUITE.each({f"a client that disconnects from a call that is {name}": s for name, s in (("whole", False), ("streamed", True))}, reference=SPEND)
+@SUITE.each(
+    {f"a client that disconnects from a call that is {name}": s for name, s in (("whole", False), ("streamed", True))},
+    reference=SPEND,
+)
 def _disconnect(stage: Stage, streams: bool) -> Verdict:
     at = stage.use(bank)
     key = at.key(f"gone-{streams}", 1.0)
@@ -223,8 +241,13 @@ def _disconnect(stage: Stage, streams: bool) -> Verdict:
             await until_closed(exchange)
 
     at.upstream.behaviours["long"] = long
-    body = json.dumps({"model": "up/long", "stream": streams, "messages": [{"role": "user", "content": "x" * 4_000}]}).encode()
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: %s\r\ncontent-length: %d\r\n\r\n" % (key.encode(), len(body))
+    body = json.dumps(
+        {"model": "up/long", "stream": streams, "messages": [{"role": "user", "content": "x" * 4_000}]}
+    ).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: %s\r\ncontent-length: %d\r\n\r\n" % (
+        key.encode(),
+        len(body),
+    )
     with contextlib.closing(at.victim.connect()) as client:
         client.sendall(head + body)
         time.sleep(1.0)
@@ -253,7 +276,9 @@ def _killed(stage: Stage) -> Verdict:
         at.upstream.behaviours["hang"] = hang
         key = at.key("killed", 1.0, concurrency=1)
         with contextlib.closing(at.victim.connect()) as client:
-            body = json.dumps({"model": "up/hang", "max_tokens": MAX_TOKENS, "messages": [{"role": "user", "content": "x"}]}).encode()
+            body = json.dumps(
+                {"model": "up/hang", "max_tokens": MAX_TOKENS, "messages": [{"role": "user", "content": "x"}]}
+            ).encode()
             client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: %s\r\ncontent-length: %d\r\n\r\n" % (
                 key.encode(), len(body)) + body)  # fmt: skip
             end_s = time.monotonic() + 10
@@ -263,7 +288,11 @@ def _killed(stage: Stage) -> Verdict:
         now, later = usage_of(at.url, key), usage_of(at.url, key, later_s=61.0)
     text = f"{now.under_way} under way and ${now.day.held_nusd / NANO:.4f} held; a minute later {later.under_way} and ${later.day.held_nusd / NANO:.4f}, " \
            f"${later.day.spent_nusd / NANO:.4f} spent"  # fmt: skip
-    return held(text) if now.under_way == 1 and (later.under_way, later.day.held_nusd) == (0, 0) and later.day.spent_nusd else broken(text)
+    return (
+        held(text)
+        if now.under_way == 1 and (later.under_way, later.day.held_nusd) == (0, 0) and later.day.spent_nusd
+        else broken(text)
+    )
 
 
 @SUITE.case("a model without a price for a key that requires one", reference=SPEND)

@@ -16,7 +16,19 @@ T = TypeVar("T")
 Kind = Literal["held", "degraded", "broken"]
 KINDS: tuple[Kind, ...] = ("held", "degraded", "broken")
 
-GROUPS = ("door", "smuggling", "bodies", "budgets", "upstream", "tools", "packs", "plugins", "stores", "process", "secrets")
+GROUPS = (
+    "door",
+    "smuggling",
+    "bodies",
+    "budgets",
+    "upstream",
+    "tools",
+    "packs",
+    "plugins",
+    "stores",
+    "process",
+    "secrets",
+)
 """The groups, in the order in which they run; each has a module of its name."""
 
 
@@ -112,9 +124,7 @@ class Suite:
         self.group = group
         self.cases: list[Case] = []
 
-    def case(
-        self, name: str, *, reference: str = "", deadline_s: float = 30.0
-    ) -> Callable[[Run], Run]:
+    def case(self, name: str, *, reference: str = "", deadline_s: float = 30.0) -> Callable[[Run], Run]:
         """Add a function as a case."""
 
         def add(run: Run) -> Run:

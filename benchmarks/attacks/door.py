@@ -40,7 +40,10 @@ HEADERS: dict[str, Any] = {
     "the header twice, valid first": lambda d: [f"authorization: Bearer {d.ann}", "authorization: Bearer wrong"],
     "the header twice, valid last": lambda d: ["authorization: Bearer wrong", f"authorization: Bearer {d.ann}"],
     "two kinds of headers with different keys": lambda d: [f"x-api-key: {d.bob}", f"authorization: Bearer {d.ann}"],
-    "a valid key beside a wrong one of the other kind": lambda d: [f"x-api-key: {d.ann}", "authorization: Bearer wrong"],
+    "a valid key beside a wrong one of the other kind": lambda d: [
+        f"x-api-key: {d.ann}",
+        "authorization: Bearer wrong",
+    ],
     "a key of 60,000 characters": lambda _: ["authorization: Bearer " + "a" * 60_000],
     "a key that is not ASCII": lambda _: ["authorization: Bearer schlüssel-€-\U0001f511"],
     "a key with a NUL at its end": lambda d: [f"authorization: Bearer {d.ann}\0"],
@@ -52,14 +55,24 @@ HEADERS: dict[str, Any] = {
     "an expired key": lambda d: [f"authorization: Bearer {d.expired}"],
     "the key in a cookie": lambda d: [f"cookie: authorization=Bearer {d.ann}; x-api-key={d.ann}"],
     "the key as proxy authorization": lambda d: [f"proxy-authorization: Bearer {d.ann}"],
-    "a header that names another user": lambda _: ["x-helmdeck-caller: ann", "x-forwarded-user: ann", "remote-user: ann"],
+    "a header that names another user": lambda _: [
+        "x-helmdeck-caller: ann",
+        "x-forwarded-user: ann",
+        "remote-user: ann",
+    ],
 }
 REFUSED = (400, 401, 403, 431)
 
 
 def request_bytes(path: str, headers: Sequence[str], body: bytes = BODY) -> bytes:
     """A request in bytes."""
-    lines = [f"POST {path} HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {len(body)}", *headers]
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "host: x",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        *headers,
+    ]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8") + body
 
 
@@ -74,7 +87,9 @@ def _key(stage: Stage, headers: Any) -> Verdict:
         before = len(at.upstream.exchanges)
         reply = at.victim.raw(request_bytes(path, headers(at)), timeout_s=3.0, is_one=True)
         if reply.statuses and reply.statuses[0] not in REFUSED or len(at.upstream.exchanges) > before:
-            return broken(f"{path} answered {reply.statuses} and called the provider {len(at.upstream.exchanges) - before} times")
+            return broken(
+                f"{path} answered {reply.statuses} and called the provider {len(at.upstream.exchanges) - before} times"
+            )
         seen.append(reply.statuses[0] if reply.statuses else 0)
     if not at.victim.is_serving(key=at.ann):
         return broken("another client is not served afterwards")
@@ -121,7 +136,9 @@ def _timing(stage: Stage) -> Verdict:
             times[key].append(time.perf_counter() - start_s)
     first, second = times[early], times[late]
     later = sum(a > b for a in first for b in second) / (len(first) * len(second))
-    text = f"medians {statistics.median(first) * 1e6:.0f} and {statistics.median(second) * 1e6:.0f} µs; area {later:.2f}"
+    text = (
+        f"medians {statistics.median(first) * 1e6:.0f} and {statistics.median(second) * 1e6:.0f} µs; area {later:.2f}"
+    )
     return held(f"a first and a last wrong character are alike: {text}") if 0.35 < later < 0.65 else degraded(text)
 
 
@@ -137,7 +154,9 @@ def _guesses(stage: Stage) -> Verdict:
             refused = 0
             for number in range(count):
                 headers = {"authorization": f"Bearer hd-{number:012x}-{'b' * 43}"}
-                async with session.post(f"http://127.0.0.1:{at.victim.port}/v1/chat/completions", data=BODY, headers=headers) as r:
+                async with session.post(
+                    f"http://127.0.0.1:{at.victim.port}/v1/chat/completions", data=BODY, headers=headers
+                ) as r:
                     refused += r.status == 401
             return refused
 
@@ -183,7 +202,16 @@ def _models(stage: Stage) -> Verdict:
     at = stage.use(door)
     before = len(at.upstream.of("other"))
     statuses = {}
-    for name in ("up/other", "UP/other", " up/other", "up//other", "up/ok,up/other", "up/ok\0", "helmdeck/plan", "local/lexical"):
+    for name in (
+        "up/other",
+        "UP/other",
+        " up/other",
+        "up//other",
+        "up/ok,up/other",
+        "up/ok\0",
+        "helmdeck/plan",
+        "local/lexical",
+    ):
         statuses[name] = at.victim.chat(name, key=at.bob).status
     if 200 in statuses.values() or len(at.upstream.of("other")) > before:
         return broken(f"statuses {statuses}")
@@ -231,7 +259,11 @@ def _spoofed(stage: Stage) -> Verdict:
     is_own = any("up/ok" in json.dumps(row) for row in own["calls"]) if own else False
     count = len(json.loads(calls)["calls"]) if calls else 0
     made = sum(1 for each in at.upstream.exchanges if b"never" in each.head)
-    return held(f"counted for the key that was sent ({count} calls of the other one)") if is_own and not made else broken(calls[:200])
+    return (
+        held(f"counted for the key that was sent ({count} calls of the other one)")
+        if is_own and not made
+        else broken(calls[:200])
+    )
 
 
 @SUITE.case("a page in a browser posts to a gateway on loopback", reference="CWE-352; CVE-2024-28224")
@@ -289,7 +321,11 @@ def _slow_head(stage: Stage) -> Verdict:
     with contextlib.closing(at.victim.connect()) as client:
         seconds, _ = _seconds_until_closed(client, request_bytes("/v1/chat/completions", []) * 5, 0.1, 3 * HEADER_S)
     is_held = seconds < HEADER_S + 1.5 and at.victim.is_serving(key=at.ann)
-    return held(f"closed after {seconds:.1f} s of a limit of {HEADER_S:g} s") if is_held else broken(f"open for {seconds:.1f} s")
+    return (
+        held(f"closed after {seconds:.1f} s of a limit of {HEADER_S:g} s")
+        if is_held
+        else broken(f"open for {seconds:.1f} s")
+    )
 
 
 @SUITE.case("a body, one byte every 100 ms", reference=SLOW)
@@ -353,11 +389,17 @@ def _many_slow(stage: Stage) -> Verdict:
     at = stage.use(door)
     with contextlib.ExitStack() as stack:
         for _ in range(200):
-            stack.enter_context(contextlib.closing(at.victim.connect())).sendall(b"POST /v1/chat/completions HTTP/1.1\r\n")
+            stack.enter_context(contextlib.closing(at.victim.connect())).sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\n"
+            )
         start_s = time.monotonic()
         is_serving = at.victim.is_serving(key=at.ann)
         seconds = time.monotonic() - start_s
-    return held(f"another client is served in {seconds:.2f} s") if is_serving and seconds < 2 else broken(f"{seconds:.1f} s")
+    return (
+        held(f"another client is served in {seconds:.2f} s")
+        if is_serving and seconds < 2
+        else broken(f"{seconds:.1f} s")
+    )
 
 
 @SUITE.case("10,000 idle connections", reference=SLOW, deadline_s=90)

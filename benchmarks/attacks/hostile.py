@@ -45,7 +45,9 @@ class Exchange:
         await self.writer.drain()
         self.sent += len(data)
 
-    async def respond(self, body: bytes, kind: str = "application/json", *, headers: str = "", status: str = "200 OK") -> None:
+    async def respond(
+        self, body: bytes, kind: str = "application/json", *, headers: str = "", status: str = "200 OK"
+    ) -> None:
         """Send a whole response."""
         head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{headers}\r\n"
         await self.write(head.encode("latin-1") + body)
@@ -146,7 +148,9 @@ class HostileUpstream:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
+        with contextlib.suppress(
+            OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError
+        ):
             async for exchange in self._requests(reader, writer):
                 try:
                     await self.behaviours.get(exchange.model, send_answer)(exchange)

@@ -75,7 +75,9 @@ def _run_process(group: str, cases: Sequence[Case], is_quick: bool) -> Iterator[
                     yield Outcome(case, Verdict(found["kind"], found["reason"]), seconds)
                     continue
                 code = worker.wait() if has_ended else None
-                why = f"ended the attacking process with {code}" if has_ended else f"no end within {case.deadline_s:g} s"
+                why = (
+                    f"ended the attacking process with {code}" if has_ended else f"no end within {case.deadline_s:g} s"
+                )
                 yield Outcome(case, broken(why), seconds)
                 return
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -14,7 +14,9 @@ SECOND = b"GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n"
 HIDDEN = b"0\r\n\r\n" + SECOND
 
 
-def request(*headers: bytes, body: bytes = b"", start: bytes = b"POST /v1/chat/completions HTTP/1.1", host: bytes = b"host: x") -> bytes:
+def request(
+    *headers: bytes, body: bytes = b"", start: bytes = b"POST /v1/chat/completions HTTP/1.1", host: bytes = b"host: x"
+) -> bytes:
     """A request in bytes."""
     return b"\r\n".join([start, host, b"content-type: application/json", *headers]) + b"\r\n\r\n" + body
 
@@ -152,7 +154,11 @@ def _after_refusal(stage: Stage) -> Verdict:
         if len(reply.statuses) != 1 or 200 in reply.statuses:
             return broken(f"a request that is refused with {status} was followed by {reply.statuses[1:]}")
     calls = len(at.upstream.exchanges) - before
-    return broken(f"{calls} calls of the provider") if calls else held("bodies of refused requests are never read as requests")
+    return (
+        broken(f"{calls} calls of the provider")
+        if calls
+        else held("bodies of refused requests are never read as requests")
+    )
 
 
 @SUITE.case("1,000 pipelined requests", reference="RFC 9112 9.3.2")

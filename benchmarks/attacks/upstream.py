@@ -15,7 +15,17 @@ from typing import Any
 import attrs
 
 from benchmarks.attacks.cases import Stage, Suite, Verdict, broken, degraded, held, worst
-from benchmarks.attacks.hostile import CHUNK, Behave, Exchange, HostileUpstream, chunk, completion, hostile_upstream, send_answer, until_closed
+from benchmarks.attacks.hostile import (
+    CHUNK,
+    Behave,
+    Exchange,
+    HostileUpstream,
+    chunk,
+    completion,
+    hostile_upstream,
+    send_answer,
+    until_closed,
+)
 from benchmarks.attacks.settings import DEADLINE_S, MAX_RESPONSE_BYTES, Open, configuration, open_gateway
 from benchmarks.attacks.victim import MAX_STALL_S, Reply, Victim, gateway, polled
 
@@ -121,7 +131,9 @@ async def byte_per_second(exchange: Exchange) -> None:
         await exchange.start_events()
         body = b"data: " + json.dumps(chunk("slow")).encode() + b"\n\n"
     else:
-        await exchange.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body))
+        await exchange.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+        )
     for byte in body:
         await exchange.write(bytes([byte]))
         await asyncio.sleep(1)
@@ -227,7 +239,9 @@ async def chunk_size_overflow(exchange: Exchange) -> None:
 
 async def length_too_long(exchange: Exchange) -> None:
     body = json.dumps(completion(MARK)).encode()
-    await exchange.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body) + 9, body))
+    await exchange.write(
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body) + 9, body)
+    )
     await exchange.close()
 
 
@@ -246,7 +260,9 @@ async def status_999(exchange: Exchange) -> None:
 
 
 async def switching_protocols(exchange: Exchange) -> None:
-    await exchange.write(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n" + MARK.encode())
+    await exchange.write(
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n" + MARK.encode()
+    )
 
 
 async def no_content(exchange: Exchange) -> None:
@@ -258,7 +274,9 @@ async def gzip_that_lies(exchange: Exchange) -> None:
 
 
 async def gzip_cut(exchange: Exchange) -> None:
-    await exchange.respond(gzip.compress(json.dumps(completion(MARK * 50)).encode())[:-20], headers="content-encoding: gzip\r\n")
+    await exchange.respond(
+        gzip.compress(json.dumps(completion(MARK * 50)).encode())[:-20], headers="content-encoding: gzip\r\n"
+    )
 
 
 async def gzip_bomb(exchange: Exchange) -> None:
@@ -305,7 +323,9 @@ def _queue(stage: Stage) -> Verdict:
     async def two(exchange: Exchange) -> None:
         good, bad = (json.dumps(completion(text)).encode() for text in ("hello", MARK))
         for body in (good, bad):
-            await exchange.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+            await exchange.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+            )
 
     at.upstream.behaviours["two"] = two
     first = at.victim.chat("up/two")
@@ -407,7 +427,9 @@ async def many_choices(exchange: Exchange) -> None:
 
 
 async def model_with_breaks(exchange: Exchange) -> None:
-    await exchange.respond(json.dumps({**completion(), "model": f"m\r\nx-injected: {MARK}\r\n\x1b[2J" + "m" * 100_000}).encode())
+    await exchange.respond(
+        json.dumps({**completion(), "model": f"m\r\nx-injected: {MARK}\r\n\x1b[2J" + "m" * 100_000}).encode()
+    )
 
 
 async def id_with_breaks(exchange: Exchange) -> None:
@@ -416,7 +438,9 @@ async def id_with_breaks(exchange: Exchange) -> None:
 
 
 async def html_error(exchange: Exchange) -> None:
-    await exchange.respond(b"<html><script>alert(1)</script>" + b"<!--" * 100_000, "text/html", status="502 Bad Gateway")
+    await exchange.respond(
+        b"<html><script>alert(1)</script>" + b"<!--" * 100_000, "text/html", status="502 Bad Gateway"
+    )
 
 
 async def cookies(exchange: Exchange) -> None:
@@ -501,7 +525,9 @@ def redirecting(stage: Stage) -> Iterator[Redirecting]:
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
-@SUITE.each({f"a redirect to another host, status {each}": each for each in REDIRECTS}, reference="CWE-601; CWE-918; CWE-200")
+@SUITE.each(
+    {f"a redirect to another host, status {each}": each for each in REDIRECTS}, reference="CWE-601; CWE-918; CWE-200"
+)
 def _redirect(stage: Stage, status: int) -> Verdict:
     at = stage.use(redirecting)
     replies = [at.victim.chat(f"up/{status}", stream=streams) for streams in (False, True)]
@@ -541,8 +567,16 @@ def _collisions(stage: Stage) -> Verdict:
         thread.start()
     for thread in threads:
         thread.join(20)
-    mixed = [word for word, reply in found.items() if any(other in reply.text for other in found if other != word) or word not in reply.text]
-    return broken(f"texts are mixed: {mixed}") if mixed or len(found) < 3 else held("three streams with one id each have only their own text and call")
+    mixed = [
+        word
+        for word, reply in found.items()
+        if any(other in reply.text for other in found if other != word) or word not in reply.text
+    ]
+    return (
+        broken(f"texts are mixed: {mixed}")
+        if mixed or len(found) < 3
+        else held("three streams with one id each have only their own text and call")
+    )
 
 
 # -- tool calls --------------------------------------------------------------------------------------------------------
@@ -550,7 +584,13 @@ def _collisions(stage: Stage) -> Verdict:
 
 def call(arguments: str = '{"word": "x"}', **fields: Any) -> dict[str, Any]:
     """A tool call."""
-    return {"index": 0, "id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": arguments}, **fields}
+    return {
+        "index": 0,
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "look_up", "arguments": arguments},
+        **fields,
+    }
 
 
 def calling(*calls: dict[str, Any], name: str) -> Behave:
@@ -573,7 +613,9 @@ def calling(*calls: dict[str, Any], name: str) -> Behave:
 
 async def arguments_of_50_megabytes(exchange: Exchange) -> None:
     if not exchange.streams:
-        await exchange.respond(json.dumps(completion("", tool_calls=[call('{"word": "' + "x" * 50_000_000 + '"}')])).encode())
+        await exchange.respond(
+            json.dumps(completion("", tool_calls=[call('{"word": "' + "x" * 50_000_000 + '"}')])).encode()
+        )
         return
     await exchange.start_events()
     await exchange.event(chunk(delta={"tool_calls": [call('{"word": "')]}))
@@ -635,4 +677,8 @@ def _limit(stage: Stage) -> Verdict:
 
     at.upstream.behaviours["sized"] = sized
     verdict, reply = judged(at, "sized", streams=False, allowed=ERRORS)
-    return verdict if "large" in reply.text or verdict.kind == "broken" else degraded(f"{verdict.reason}: {reply.text[:100]}")
+    return (
+        verdict
+        if "large" in reply.text or verdict.kind == "broken"
+        else degraded(f"{verdict.reason}: {reply.text[:100]}")
+    )

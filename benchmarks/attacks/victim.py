@@ -87,10 +87,16 @@ class Victim:
         """Send a request and read its response; a body that is not bytes is sent as JSON."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        sent = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {}), **(headers or {})}
+        sent = {
+            "content-type": "application/json",
+            **({"authorization": f"Bearer {key}"} if key else {}),
+            **(headers or {}),
+        }
         with contextlib.closing(connection):
             try:
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may answer before the end of a body
+                with contextlib.suppress(
+                    BrokenPipeError, ConnectionResetError
+                ):  # it may answer before the end of a body
                     connection.request(method, path, data, sent)
                 response = connection.getresponse()
                 found = {name.lower(): value for name, value in response.getheaders()}
@@ -98,7 +104,9 @@ class Victim:
             except (ConnectionError, http.client.HTTPException):
                 return Reply(0)
 
-    def chat(self, model: str, *, key: str = "", timeout_s: float = READ_S, headers: Any = None, **fields: Any) -> Reply:
+    def chat(
+        self, model: str, *, key: str = "", timeout_s: float = READ_S, headers: Any = None, **fields: Any
+    ) -> Reply:
         """Send a chat completion request."""
         body = {"model": model, "messages": [{"role": "user", "content": "hello"}], **fields}
         return self.send(body=body, key=key, timeout_s=timeout_s, headers=headers)
@@ -228,7 +236,15 @@ def _port_of(started: subprocess.Popen[bytes], log: Path, limit_s: float = 30.0)
     raise RuntimeError(f"the gateway did not start: {log.read_text(encoding='utf-8', errors='replace')[-400:]}")
 
 
-def create_key(folder: Path, name: str, *, url: str = "", expires_s: float | None = None, models: Sequence[str] | None = None, **limits: Any) -> str:
+def create_key(
+    folder: Path,
+    name: str,
+    *,
+    url: str = "",
+    expires_s: float | None = None,
+    models: Sequence[str] | None = None,
+    **limits: Any,
+) -> str:
     """Create a key in the store of a gateway.
 
     :param url: the store; by default, the file in the data directory of its folder.
@@ -238,7 +254,9 @@ def create_key(folder: Path, name: str, *, url: str = "", expires_s: float | Non
     async def create() -> str:
         store = open_store(url or store_url(folder))
         allowed = None if models is None else tuple(models)
-        record = KeyRecord(name=name, id="", digest="", caller=name, limits=Limits(**limits), models=allowed, expires_s=expires_s)
+        record = KeyRecord(
+            name=name, id="", digest="", caller=name, limits=Limits(**limits), models=allowed, expires_s=expires_s
+        )
         made = await keys.create(store, record)
         await store.aclose()
         return made.secret
@@ -264,7 +282,12 @@ def usage_of(url: str, key: str, *, later_s: float = 0.0) -> Usage:
 
 
 def cli(
-    folder: Path, *words: str, environ: Mapping[str, str] | None = None, timeout_s: float = 60.0, stdin: bytes = b"", **more: Any
+    folder: Path,
+    *words: str,
+    environ: Mapping[str, str] | None = None,
+    timeout_s: float = 60.0,
+    stdin: bytes = b"",
+    **more: Any,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command in a folder."""
     return subprocess.run(

@@ -135,7 +135,9 @@ class AttemptLog:
             for each in attempts
             if each.stop_reason or each.usage != NO_USAGE or each.cause is FailureClass.LIKELY_TIMEOUT
         ]
-        self._side_attempts += tuple(attrs.evolve(attempt, purpose=SELECTION_PURPOSE) for attempt in paid)
+        self._side_attempts += tuple(
+            attrs.evolve(attempt, purpose=attempt.purpose or SELECTION_PURPOSE) for attempt in paid
+        )
 
     @property
     def side_cost_usd(self) -> float:

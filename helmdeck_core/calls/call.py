@@ -49,6 +49,9 @@ from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
 
+SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+"""The response in place of one that was not needed."""
+
 
 class Call(Generic[T]):
     """One call; as a context manager it reports that the call was aborted.
@@ -112,6 +115,10 @@ class Call(Generic[T]):
         """Make the request and wait until it is time to send it."""
         this.prepared = prepared = await self._operation.prepare(this.step, this.call, self._log.add_side_attempts)
         self.services.report_unknown_model(prepared.request.model)
+        if prepared.settled is not None:
+            this.response = SETTLED
+            self._log.report_retry(this.step)
+            return
         this.request = self._resumed(this)
         if self._policy.has_sent and self._policy.is_repeat(fingerprint(this.request)):
             raise RequestRefused(SENT_BEFORE)
@@ -275,7 +282,10 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        self.services.health.record_success(this.step.model, self)
+        if this.sent_s is not None:
+            self.services.health.record_success(this.step.model, self)
+        else:
+            self.services.health.leave(this.step.model, self, has_verdict=False)
         self.result = CallResult(
             value=value,
             call=this.call,

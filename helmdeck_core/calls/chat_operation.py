@@ -11,6 +11,7 @@ from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.calls.response_failures import empty_failure, loop_failure, truncated_failure
+from helmdeck_core.context.prompt_layout import MESSAGE_TOKENS, check_fits, estimate_tokens
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Role, StopReason
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
@@ -23,6 +24,8 @@ class ChatOperation:
 
     :ivar allows_truncated: a text that stays truncated is a response; otherwise a failure, which is recovered from. It always
         is a response where the caller set the output limit.
+    :ivar within_budget: a request that exceeds the input limit of a model's budget is not sent to it. Without, the provider
+        decides, since a caller's own request may use the whole window of a model whose budget is not known.
     """
 
     request: ChatRequest
@@ -30,6 +33,7 @@ class ChatOperation:
     budgets: BudgetResolver
     registry: ProviderRegistry
     allows_truncated: bool = True
+    within_budget: bool = False
     type: None = None
 
     async def prepare(self, step: NextAttempt, call: CallRef, record: SideAttempts) -> Prepared:  # noqa: ARG002
@@ -37,12 +41,15 @@ class ChatOperation:
         model = str(self.registry.check(step.model))
         request = self.request if model == self.request.model else attrs.evolve(self.request, model=model)
         budget = self.budgets.find(model).budget
-        if step.changes.history_factor == 1.0:
-            return Prepared(request=request, budget=budget)
-        kept = drop_oldest_turns(request.messages, step.changes.history_factor)
-        dropped = len(request.messages) - len(kept)
-        downgrades = (f"{dropped} oldest messages left out",) if dropped else ()
-        return Prepared(request=attrs.evolve(request, messages=kept), budget=budget, downgrades=downgrades)
+        downgrades: tuple[str, ...] = ()
+        if step.changes.history_factor != 1.0:
+            kept = drop_oldest_turns(request.messages, step.changes.history_factor)
+            dropped = len(request.messages) - len(kept)
+            downgrades = (f"{dropped} oldest messages left out",) if dropped else ()
+            request = attrs.evolve(request, messages=kept)
+        if self.within_budget:
+            check_fits(budget, sum(estimate_tokens(each.text) + MESSAGE_TOKENS for each in request.messages))
+        return Prepared(request=request, budget=budget, downgrades=downgrades)
 
     def read(self, prepared: Prepared, response: ChatResponse) -> ChatResponse:
         """Implement ``Operation.read``."""

@@ -89,7 +89,8 @@ class Dispatcher:
                 with attempt:
                     with call.time_limit(attempt):
                         await call.prepare(attempt)
-                        attempt.response = await call.complete(attempt)
+                        if attempt.response is None:
+                            attempt.response = await call.complete(attempt)
                     await call.read(attempt)
         return call.result if call.result is not None else await call.fail()
 

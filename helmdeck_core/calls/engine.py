@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import attrs
 
 from helmdeck_core.calls.chat_operation import ChatOperation
+from helmdeck_core.calls.choice import ChoiceCalls
 from helmdeck_core.calls.dispatcher import Dispatcher
 from helmdeck_core.calls.operation import CallOptions, CallResult, copy_response
 from helmdeck_core.calls.provider_client import ProviderClient
@@ -77,7 +78,8 @@ class Engine:
         model = self._model_of(question)
         library = library or self.library
         composer, side_call = self.composer(library), functools.partial(self.ask, library=library)
-        operation = QuestionOperation(question, composer, self.pool.registry, side_call, self.dispatcher.services.clock)
+        choices, clock = ChoiceCalls(composer, self.client), self.dispatcher.services.clock
+        operation = QuestionOperation(question, composer, self.pool.registry, side_call, clock, choices)
         limits = self._limits(limits, question.limits)
         options = CallOptions(model=model, pack=question.caller, caller=caller, limits=limits, parent=parent)
         result = await self.dispatcher.run(operation, options)
@@ -112,7 +114,9 @@ class Engine:
 
         A text that stays truncated is a failure; ``partial_answer`` returns it.
         """
-        result = await self.dispatcher.run(*self._chat_call(request, "ask", caller, limits, allows_truncated=False))
+        result = await self.dispatcher.run(
+            *self._chat_call(request, "ask", caller, limits, allows_truncated=False, within_budget=True)
+        )
         return self._answer(result, Decoded(self._response(result).text, "text"))
 
     def partial_answer(self, request: ChatRequest, failure: CallFailed) -> Answer[str]:
@@ -144,6 +148,7 @@ class Engine:
         *,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
@@ -154,7 +159,7 @@ class Engine:
 
         :raises CallFailed: as for ``complete``.
         """
-        call = self._chat_call(request, "", caller, limits, allows_empty, allows_truncated)
+        call = self._chat_call(request, "", caller, limits, allows_empty, allows_truncated, within_budget)
         return self.dispatcher.stream(*call, self._response)
 
     def _model_of(self, question: Question[Any]) -> str:
@@ -179,12 +184,18 @@ class Engine:
         limits: CallLimits,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
     ) -> tuple[ChatOperation, CallOptions]:
         """A call with a request that the caller wrote, with the whole id of its model."""
         model = self.pool.registry.full_id(request.model)
         request = request if model == request.model else attrs.evolve(request, model=model)
         operation = ChatOperation(
-            request, allows_empty, self.runtime.budgets, self.pool.registry, allows_truncated=allows_truncated
+            request,
+            allows_empty,
+            self.runtime.budgets,
+            self.pool.registry,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
         )
         return operation, CallOptions(model=model, pack=pack, caller=caller, limits=self._limits(limits))
 
@@ -218,6 +229,7 @@ class Engine:
             call_id=result.call.call_id,
             saved_usd=self._saved_usd(result),
             notices=self._notices(prepared.request.model),
+            choice=prepared.choice,
         )
 
     def _saved_usd(self, result: CallResult[Any]) -> float | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from helmdeck_core.deck.helmdeck import Helmdeck
     from helmdeck_core.domain.commands import Command
 
-WITH_VALUE = ("--config", "--disable-plugin", "--log-level")
+WITH_VALUE = ("--config", "--disable-plugin", "--plugin", "--log-level")
 SWITCHES = ("--no-plugins", "--json", "--traceback", "--version", "-h", "--help")
 """The global options; they may stand before and after the command."""
 
@@ -82,7 +82,16 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--disable-plugin", metavar="PLUGIN", action="append", default=[], help="block a plugin; may be repeated"
     )
-    group.add_argument("--no-plugins", action="store_true", help="load the built-in plugins only")
+    group.add_argument(
+        "--plugin",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="load a plugin from a Python file; may be repeated",
+    )
+    group.add_argument(
+        "--no-plugins", action="store_true", help="load the built-in plugins, and those of --plugin, only"
+    )
     group.add_argument("--log-level", metavar="LEVEL", help="write log lines of this level and above to standard error")
     group.add_argument("--json", action="store_true", help="print JSON instead of text")
     group.add_argument("--traceback", action="store_true", help="show the tracebacks of errors")
@@ -107,6 +116,11 @@ def _overrides(arguments: argparse.Namespace) -> dict[KeyPath, tuple[Any, str]]:
         blocked = _read(arguments, {}).config.plugins.disable
         names = list(dict.fromkeys([*blocked, *arguments.disable_plugin]))
         values["plugins", "disable"] = (names, "--disable-plugin")
+    if arguments.plugin or arguments.no_plugins:
+        configured = () if arguments.no_plugins else _read(arguments, {}).config.plugins.files
+        own = [str(Path(file).expanduser().absolute()) for file in arguments.plugin]
+        option = "--plugin" if arguments.plugin else "--no-plugins"
+        values["plugins", "files"] = (list(dict.fromkeys([*configured, *own])), option)
     if sources := getattr(arguments, "catalog_sources", None):
         values["catalog", "sources"] = (list(sources), "--catalog")
     if project := getattr(arguments, "project", None):

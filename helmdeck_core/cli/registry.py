@@ -39,7 +39,13 @@ class CommandRegistry:
         """Load the plugins that a configuration allows and collect their commands. Nothing is raised for a broken plugin."""
         errors: list[PluginError] = []
         plugins = load_plugins(
-            disable=config.disable, first=config.first, autoload=config.autoload, commands_only=True, errors=errors
+            files=config.files,
+            disable=config.disable,
+            first=config.first,
+            autoload=config.autoload,
+            commands_only=True,
+            errors=errors,
+            limit_s=config.load_timeout_s,
         )
         contributed = collect(plugins, HOOK, Command, errors)
         rejected = {error.value_name: error for error in errors if isinstance(error, PluginConflictError)}

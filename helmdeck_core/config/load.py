@@ -107,6 +107,10 @@ def _anchored(config: Config, folder: Path, is_from_file: Callable[..., bool]) -
         sources = (str(folder / name) if is_catalog_file(name) else name for name in config.catalog.sources)
         config = attrs.evolve(config, catalog=attrs.evolve(config.catalog, sources=tuple(sources)))
 
+    if is_from_file("plugins", "files"):
+        files = tuple(str(folder / Path(name).expanduser()) for name in config.plugins.files)
+        config = attrs.evolve(config, plugins=attrs.evolve(config.plugins, files=files))
+
     def anchored(key: SecretRef | None, *path: str) -> Any:
         is_path = key is not None and key.kind == "file" and is_from_file("providers", *path)
         return attrs.evolve(key, target=str(folder / key.target)) if is_path and key else key

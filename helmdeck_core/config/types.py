@@ -69,11 +69,17 @@ class PluginsConfig:
     :ivar disable: names of plugins that are not loaded, built-ins included.
     :ivar first: names of plugins that take precedence over all others, highest precedence first.
     :ivar autoload: whether installed plugins are loaded.
+    :ivar files: paths of plugins that are single files, relative to the folder of the configuration file.
+    :ivar required: names of installed plugins and files that are not left out if they cannot be loaded or fail: the start fails instead.
+    :ivar load_timeout_s: seconds for the import of an installed plugin or file, and for each of its hooks at the start.
     """
 
     disable: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     autoload: bool = True
+    files: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    load_timeout_s: float = 15.0
 
 
 CATALOG_SUFFIXES = (".json", ".toml")
@@ -407,6 +413,8 @@ class BudgetConfig:
     cached_input_cost_usd_per_mtok: float | None = None
     prompt_variant: str | None = None
     first_token_timeout_s: float | None = None
+    chooser: str | None = None
+    supports_logprobs: bool | None = None
     evidence: str | None = None
 
 

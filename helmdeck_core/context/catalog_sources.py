@@ -13,7 +13,8 @@ from helmdeck_core.domain.catalog import Catalog, CatalogSource
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.runs import Pipeline
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
-from helmdeck_core.hooks.calls import PASSED_ON, Contribution, describe_error
+from helmdeck_core.hooks.calls import PASSED_ON, Contribution
+from helmdeck_core.hooks.foreign_code import describe_error
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
 

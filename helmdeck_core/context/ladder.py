@@ -15,7 +15,8 @@ import msgspec
 
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimStep
 from helmdeck_core.domain.events import Event, InvariantRestored
-from helmdeck_core.hooks.calls import PASSED_ON, Contribution, describe_error
+from helmdeck_core.hooks.calls import PASSED_ON, Contribution
+from helmdeck_core.hooks.foreign_code import describe_error
 
 Report = Callable[[Event], None]
 

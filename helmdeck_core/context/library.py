@@ -13,7 +13,7 @@ from helmdeck_core.context.catalog_digest import CatalogDigest, listing
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.llm_filter import preferring
-from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN
+from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, MESSAGE_TOKENS
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
@@ -25,9 +25,6 @@ from helmdeck_core.errors import ContextWindowExceeded
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.resolve.budgets import REMEMBERED
 from helmdeck_core.resolve.runtime import Runtime
-
-MESSAGE_TOKENS = 64
-"""Tokens that a chat template adds around two messages."""
 
 SMALLEST_CATALOG_BYTES = 512
 """Below this no useful entry fits; the request itself is too large."""
@@ -169,6 +166,24 @@ class Library:
         index, limits, cap = self._prefix_and_limits(budget, other_tokens)
         selection = select(self.prepared(budget), lambda: self.rank(request, budget, planned), limits)
         return selection if index is None else _after_index(index, selection, cap)
+
+    def single(self, budget: Budget, other_tokens: int, entry_id: str) -> Selection:
+        """Return the selection of one entry alone, in the richest form that fits the budget; of none for an empty id.
+
+        :raises ContextWindowExceeded: the rest of the prompt leaves no room for any entry.
+        """
+        self._check_room(budget, other_tokens)
+        prepared, cap = self.prepared(budget), self.limits(budget, other_tokens).cap
+        places = self._places([entry_id] if entry_id else [])
+        text = ""
+        for rung in range(prepared.last_rung + 1):
+            text = prepared.join(dict.fromkeys(places, rung))
+            if cap is None or len(text.encode()) <= cap:
+                break
+        left_out = len(prepared.catalog) - len(places)
+        record = TrimRecord(prepared.full_bytes, len(text.encode()), ("chosen",), len(places), left_out)
+        catalog = Catalog(prepared.catalog.entries[place] for place in places)
+        return Selection(catalog=catalog, text=text, record=record, cap=cap, depends_on_request=True)
 
     def narrow(self, selection: Selection, budget: Budget, other_tokens: int, picks: Iterable[str]) -> Selection:
         """Merge a ranked selection with the entries that a filter call named, and fit it again.

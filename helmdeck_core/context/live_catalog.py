@@ -15,7 +15,7 @@ from helmdeck_core.domain.catalog import Catalog, CatalogSource, OpenSource, Sou
 from helmdeck_core.domain.events import CatalogSourceFailed
 from helmdeck_core.domain.providers import ProviderSettings
 from helmdeck_core.errors import ConfigError, Mistake
-from helmdeck_core.hooks.calls import describe_error
+from helmdeck_core.hooks.foreign_code import describe_error
 from helmdeck_core.redaction import quoted
 from helmdeck_core.resolve.runtime import Runtime
 

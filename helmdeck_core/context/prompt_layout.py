@@ -14,11 +14,16 @@ from typing import Any
 import attrs
 
 from helmdeck_core.domain.chat import ImagePart, Message, Role, TextPart
+from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import PromptVariant, Selection
 from helmdeck_core.domain.shared_text import SharedText
+from helmdeck_core.errors import ContextWindowExceeded
 
 BYTES_PER_TOKEN = 3
 """A cautious figure: English prose has about 4 bytes a token, compact JSON 3 to 3.5, Chinese 3."""
+
+MESSAGE_TOKENS = 64
+"""Tokens that a chat template adds around two messages."""
 
 KEPT_TEXTS = 32
 """Texts that requests share and that are kept; a deployment has some for each catalog, variant and tier."""
@@ -27,6 +32,21 @@ KEPT_TEXTS = 32
 def estimate_tokens(text: str) -> int:
     """Return a cautious estimate of the tokens of ``text``; never too small for prose or compact JSON."""
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)
+
+
+def check_fits(budget: Budget, tokens: int) -> None:
+    """Check that a request without a catalog fits the budget of a model.
+
+    :param tokens: the estimated tokens of its messages.
+    :raises ContextWindowExceeded: it does not.
+    """
+    if tokens > budget.input_tokens:
+        raise ContextWindowExceeded(
+            "the request is larger than the model's budget",
+            budget.model,
+            sub_cause="no_room",
+            detail=f"it has about {tokens:,} tokens, the budget is {budget.input_tokens:,}",
+        )
 
 
 def lay_out(

@@ -28,7 +28,7 @@ from helmdeck_core.domain.providers import ModelInfo
 from helmdeck_core.domain.questions import Answer
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
-from helmdeck_core.errors import CallFailed
+from helmdeck_core.errors import CallFailed, PluginError
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
@@ -256,6 +256,7 @@ class Helmdeck(Inspection):
         model: str | None = None,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
@@ -264,10 +265,12 @@ class Helmdeck(Inspection):
         Fallbacks apply until a chunk was visible; no chunk is repeated. Closing the iterator closes the connection. Parameters
         are those of ``acomplete``.
 
+        :param within_budget: raise ``ContextWindowExceeded`` for a request that exceeds the input limit of a model's budget, as
+            ``ask`` does, instead of leaving that to the provider.
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
         options: Any = {"allows_empty": allows_empty, "allows_truncated": allows_truncated}
-        options |= {"caller": caller, "limits": limits}
+        options |= {"within_budget": within_budget, "caller": caller, "limits": limits}
         return one_by_one(self.astream_batches(make_request(self.runtime, request, {"model": model}), **options))
 
     def astream_batches(
@@ -276,12 +279,18 @@ class Helmdeck(Inspection):
         *,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Like ``astream``, with the chunks that arrived together in one sequence."""
         batches = self._engine.stream(
-            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+            request,
+            allows_empty=allows_empty,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
+            caller=caller,
+            limits=limits,
         )
         return stoppable(self._calls, batches)
 
@@ -307,13 +316,19 @@ class Helmdeck(Inspection):
         model: str | None = None,
         allows_empty: bool = False,
         allows_truncated: bool = True,
+        within_budget: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> Generator[ChatDelta | ChatResponse, None, None]:
         """``astream`` as a blocking call."""
         request = make_request(self.runtime, request, {"model": model})
         batches = self._engine.stream(
-            request, allows_empty=allows_empty, allows_truncated=allows_truncated, caller=caller, limits=limits
+            request,
+            allows_empty=allows_empty,
+            allows_truncated=allows_truncated,
+            within_budget=within_budget,
+            caller=caller,
+            limits=limits,
         )
         with contextlib.closing(self._portal.iterate(batches)) as items:
             for batch in items:
@@ -383,10 +398,22 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     """Load the plugins of a configuration and resolve everything.
 
     :raises ConfigError: with every mistake of the configuration.
-    :raises PluginError: a plugin cannot be loaded, raised, or conflicts with another.
+    :raises PluginError: a required plugin, a built-in or one of ``plugins`` cannot be loaded, raised, or conflicts with another.
     """
     wanted = loaded.config.plugins
-    found = load_plugins(extra=plugins, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
+    found = load_plugins(
+        extra=plugins,
+        files=wanted.files,
+        disable=wanted.disable,
+        first=wanted.first,
+        autoload=wanted.autoload,
+        required=wanted.required,
+        limit_s=wanted.load_timeout_s,
+    )
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
-    return resolve_runtime(found, loaded, clients)
+    while True:
+        try:
+            return resolve_runtime(found, loaded, clients)
+        except PluginError as exc:
+            found = found.without(exc)

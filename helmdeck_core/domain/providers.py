@@ -165,6 +165,7 @@ class ProviderSpec:
         unknown.
     :ivar budget_of: for a provider that wraps others: takes a model name under this provider and returns the model id
         whose budget and trim steps apply.
+    :ivar example_model: the name of a model for a first request; empty where there is none that every account may call.
     :ivar is_generic: whether this is the kind of a configured provider that has a ``base_url`` and an unknown name.
     """
 
@@ -177,5 +178,6 @@ class ProviderSpec:
     tasks: tuple[str, ...] | None = None
     constrain: Callable[[ProviderSettings, ChatRequest], Constraint] | None = None
     budget_of: Callable[[str], str] | None = None
+    example_model: str = ""
     is_generic: bool = False
     order: int = 0

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
+from helmdeck_core.hooks.foreign_code import describe_error, run_foreign
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.redaction import Secrets, without
@@ -21,15 +22,6 @@ R = TypeVar("R")
 
 PASSED_ON = (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
 """What is not a fault of the plugin that raises it."""
-
-
-def describe_error(exc: BaseException) -> str:
-    """Return type and message of an exception, also of one whose ``str`` fails."""
-    try:
-        message = str(exc)
-    except Exception:
-        message = "its message cannot be read"
-    return f"{type(exc).__name__}: {message}" if message else type(exc).__name__
 
 
 @attrs.frozen
@@ -116,7 +108,7 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
     if impl.hookwrapper or impl.wrapper:
         raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute separate values")
     try:
-        values = impl.function()
+        values = run_foreign(impl.function, plugins.limit_s) if plugins.is_optional(owner) else impl.function()
     except KeyboardInterrupt:
         raise
     except BaseException as exc:

@@ -1,14 +1,16 @@
 """Loads plugins: built-ins first, then entry points of the group ``helmdeck``; blocks, orders and lists them.
 
-A plugin that cannot be loaded is an error at start-up: a silently missing override would give wrong results later. Only
-commands that report on plugins continue without it.
+An installed plugin or a plugin file that cannot be loaded is left out with a warning that names it, unless it is required: an
+override that is silently missing would give wrong results later. A built-in or an argument that cannot be loaded is an error.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -18,9 +20,17 @@ import pluggy
 from helmdeck_core import hookspecs
 from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadError
 from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
+from helmdeck_core.hooks.foreign_code import LIMIT_S, PluginWarning, describe_error, run_foreign
+from helmdeck_core.hooks.plugin_files import line_in, load_file, plugin_name
 from helmdeck_core.suggestions import did_you_mean
 
 GROUP = "helmdeck"
+ENTRY_POINT = "entry point"
+FILE = "file"
+"""The source of plugins that are single files."""
+OPTIONAL = (ENTRY_POINT, FILE)
+"""The sources of plugins that a deck works without."""
+
 PREFIX = "helmdeck_"
 HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
 
@@ -29,7 +39,7 @@ HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.s
 class PluginInfo:
     """A plugin that is loaded, blocked, or cannot be loaded.
 
-    :ivar source: ``built-in``, ``entry point`` or ``argument``.
+    :ivar source: ``built-in``, ``entry point``, ``file`` or ``argument``.
     :ivar target: the import target.
     :ivar distribution: name and version of the installed distribution, where there is one.
     :ivar hooks: the hooks that it implements.
@@ -52,10 +62,16 @@ class PluginInfo:
 
 @attrs.frozen
 class Plugins:
-    """All plugins in the order of registration: later ones answer lookups first and override built-ins."""
+    """All plugins in the order of registration: later ones answer lookups first and override built-ins.
+
+    :ivar limit_s: seconds for each hook of a plugin that is not built in.
+    :ivar required: names of plugins that are not left out if they fail.
+    """
 
     pm: pluggy.PluginManager
     infos: tuple[PluginInfo, ...]
+    limit_s: float = LIMIT_S
+    required: tuple[str, ...] = ()
 
     def distribution(self, name: str) -> str | None:
         """The distribution of a plugin."""
@@ -65,6 +81,26 @@ class Plugins:
         """All names, including blocked plugins and, without autoload, installed ones."""
         loaded = [info.name for info in self.infos]
         return tuple(dict.fromkeys([*loaded, *(candidate.name for candidate in _entry_points())]))
+
+    def is_optional(self, name: str) -> bool:
+        """Whether a plugin is installed or a file, so that everything else works without it."""
+        return any(info.name == name and info.source in OPTIONAL and info.is_loaded for info in self.infos)
+
+    def without(self, error: PluginError) -> Plugins:
+        """Leave out the plugin of an error, with a warning.
+
+        :raises PluginError: the error itself, if the plugin is required, built in, or an argument.
+        """
+        name = error.plugin
+        if not self.is_optional(name) or name in self.required:
+            raise error
+        _warn(error)
+        self.pm.unregister(name=name)
+        infos = (
+            attrs.evolve(info, error=str(error)) if info.name == name and info.is_loaded else info
+            for info in self.infos
+        )
+        return attrs.evolve(self, infos=tuple(infos))
 
     def is_builtin(self, name: str) -> bool:
         """Whether a plugin ships with the project."""
@@ -109,25 +145,32 @@ class _Candidate:
 def load_plugins(
     *,
     extra: Mapping[str, object] | None = None,
+    files: Sequence[str | Path] = (),
     disable: Sequence[str] = (),
     first: Sequence[str] = (),
     autoload: bool = True,
     commands_only: bool = False,
     errors: list[PluginError] | None = None,
+    required: Sequence[str] = (),
+    limit_s: float = LIMIT_S,
 ) -> Plugins:
-    """Load the built-ins, then the installed plugins by name, then ``extra``.
+    """Load the built-ins, then the installed plugins by name, then files, then ``extra``.
 
     :param extra: plugin objects by name, for tests and applications.
+    :param files: paths of plugins that are single files.
     :param disable: names that are not loaded; unknown names are ignored.
     :param first: names that take precedence over all others, highest precedence first.
     :param autoload: whether entry points are loaded.
     :param commands_only: load only those built-ins that contribute commands; importing the others takes most of the time.
-    :param errors: a list that receives the errors of plugins that cannot be loaded, instead of raising the first one.
-    :raises PluginLoadError: a plugin cannot be imported, or has a hook that does not exist.
+    :param errors: a list that receives the errors of plugins that cannot be loaded. Without it, installed plugins and files are
+        left out with a ``PluginWarning``, and the first error of another one is raised.
+    :param required: names of installed plugins and files whose errors are raised, too.
+    :param limit_s: seconds for the import of an installed plugin or file, and for each of its hooks.
+    :raises PluginLoadError: a plugin cannot be imported, has a hook that does not exist, or is required and not installed.
     :raises PluginConflictError: two plugins have one name.
     """
     installed = _entry_points() if autoload else []
-    candidates = [*_builtins(commands_only), *_arranged([*installed, *_extras(extra or {})], first)]
+    candidates = [*_builtins(commands_only), *_arranged([*installed, *_files(files), *_extras(extra or {})], first)]
     blocked = set(disable)
     pm = _PluginManager(GROUP)
     for module in hookspecs.MODULES:
@@ -141,13 +184,24 @@ def load_plugins(
         try:
             if conflict := conflicts.get(c):
                 raise conflict
-            infos.append(_register(pm, c))
+            infos.append(_register(pm, c, limit_s))
         except PluginError as exc:
-            if errors is None:
+            if errors is not None:
+                errors.append(exc)
+            elif c.source in OPTIONAL and c.name not in required:
+                _warn(exc)
+            else:
                 raise
-            errors.append(exc)
             infos.append(PluginInfo(c.name, c.source, c.target, c.distribution, error=str(exc)))
-    return Plugins(pm, tuple(infos))
+    names = {info.name for info in infos if not info.is_blocked}
+    for name in required if errors is None else ():
+        if name not in names:
+            raise PluginLoadError(name, "[plugins] required", "it is not installed")
+    return Plugins(pm, tuple(infos), limit_s, tuple(required))
+
+
+def _warn(error: PluginError) -> None:
+    warnings.warn(f"left out: {error}", PluginWarning, stacklevel=4)
 
 
 def _builtins(commands_only: bool) -> list[_Candidate]:
@@ -165,9 +219,17 @@ def _entry_points() -> list[_Candidate]:
     found = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         dist = f"{point.dist.name} {point.dist.version}" if point.dist else None
-        found.append(_Candidate(point.name, "entry point", point.value, point.load, dist))
+        found.append(_Candidate(point.name, ENTRY_POINT, point.value, point.load, dist))
     # A distribution may be on the path twice: a checkout and its installed copy.
     return list({(c.name, c.target, c.distribution): c for c in reversed(found)}.values())[::-1]
+
+
+def _files(paths: Sequence[str | Path]) -> list[_Candidate]:
+    files = [Path(path).expanduser() for path in paths]
+    return [
+        _Candidate(plugin_name(path), FILE, str(path), lambda path=path: load_file(path))
+        for path in dict.fromkeys(files)
+    ]
 
 
 def _extras(extra: Mapping[str, object]) -> list[_Candidate]:
@@ -205,9 +267,10 @@ def _name_conflicts(candidates: Iterable[_Candidate]) -> dict[_Candidate, Plugin
     return conflicts
 
 
-def _register(pm: _PluginManager, c: _Candidate) -> PluginInfo:
+def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
     try:
-        plugin, pm.parsed = c.load(), set()
+        plugin = run_foreign(c.load, limit_s) if c.source in OPTIONAL else c.load()
+        pm.parsed = set()
         _refuse_unmarked(plugin)
         pm.register(plugin, c.name)
         _refuse_unknown_hooks(sorted(pm.parsed))
@@ -217,7 +280,9 @@ def _register(pm: _PluginManager, c: _Candidate) -> PluginInfo:
     except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
         if pm.has_plugin(c.name):
             pm.unregister(name=c.name)
-        raise PluginLoadError(c.name, c.target, f"{type(exc).__name__}: {exc}", c.distribution) from exc
+        line = line_in(Path(c.target), exc) if c.source == FILE else None
+        where = f" (line {line})" if line is not None and not isinstance(exc, SyntaxError) else ""
+        raise PluginLoadError(c.name, c.target, f"{describe_error(exc)}{where}", c.distribution) from exc
     return PluginInfo(c.name, c.source, c.target, c.distribution, tuple(sorted(pm.parsed)))
 
 

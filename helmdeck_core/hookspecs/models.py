@@ -26,7 +26,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
     Called once when a deck is made. ``ProviderSpec.open`` is called at the first request; the deck closes the provider.
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
-    :raises Exception: none is expected; any exception stops start-up with an error that names the plugin.
+    :raises Exception: none is expected; any exception leaves the plugin out, or stops start-up if it is required; both name the plugin.
     """
     return ()
 

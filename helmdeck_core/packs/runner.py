@@ -28,7 +28,8 @@ from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
-from helmdeck_core.hooks.calls import attributed, describe_error
+from helmdeck_core.hooks.calls import attributed
+from helmdeck_core.hooks.foreign_code import describe_error
 from helmdeck_core.json_schema import MAX_WORK, schema_problems
 from helmdeck_core.resolve.history import open_history
 from helmdeck_core.suggestions import did_you_mean, nearest_names

@@ -45,5 +45,12 @@ def list_plugins(loaded: LoadedConfig | None = None) -> PluginInventory:
     """
     errors: list[PluginError] = []
     settings = loaded.config.plugins if loaded else PluginsConfig(autoload=False)
-    plugins = load_plugins(disable=settings.disable, first=settings.first, autoload=settings.autoload, errors=errors)
+    plugins = load_plugins(
+        files=settings.files,
+        disable=settings.disable,
+        first=settings.first,
+        autoload=settings.autoload,
+        errors=errors,
+        limit_s=settings.load_timeout_s,
+    )
     return PluginInventory(plugins, collect_all(plugins, errors), tuple(errors))

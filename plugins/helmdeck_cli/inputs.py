@@ -67,6 +67,23 @@ def request_text(arguments: argparse.Namespace) -> str:
 
     :raises UsageError: the request is empty, or a document cannot be read or is not text.
     """
+    request = request_words(arguments)
+    return "\n\n".join([*(text for _, text in documents(arguments)), request])
+
+
+def documents(arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return the documents of a command that uses ``add_request``: path and text.
+
+    :raises UsageError: one cannot be read or is not text.
+    """
+    return [(path, _document(path).strip()) for path in arguments.document]
+
+
+def request_words(arguments: argparse.Namespace) -> str:
+    """Return the request of a command that uses ``add_request``, without its documents.
+
+    :raises UsageError: the request is empty.
+    """
     words: Sequence[str] = arguments.request
     text = (
         " ".join(words)
@@ -76,8 +93,7 @@ def request_text(arguments: argparse.Namespace) -> str:
     if not text.strip():
         example = "remember this and draft a post"
         raise UsageError(f'the request is empty; put it in quotes, such as "{example}", or on standard input')
-    documents = [_document(path).strip() for path in arguments.document]
-    return "\n\n".join([*documents, text.strip()])
+    return text.strip()
 
 
 def _document(path: str) -> str:

@@ -1,6 +1,7 @@
 """What this package registers: plugin names and the modules with their hooks. Each can be blocked or replaced by name."""
 
 COMMANDS = {
+    "command_init": "helmdeck_cli.commands.init",
     "command_ask": "helmdeck_cli.commands.ask",
     "command_plan": "helmdeck_cli.commands.plan",
     "command_route": "helmdeck_cli.commands.route",

@@ -80,6 +80,41 @@ def test_image_is_sent(ask, tmp_path):
     assert text["text"] == "what is this?" and image["image_url"]["url"].startswith("data:image/png;base64,")
 
 
+LARGE = "The tide rises and falls at the harbour. " * 2_000
+"""More than the 16,000 tokens of a model without a budget row."""
+
+
+@pytest.mark.parametrize("words", [(), ("--partial",), ("--fields", FIELDS)], ids=["text", "streamed", "typed"])
+def test_document_larger_than_the_budget_is_refused_before_a_request(ask, tmp_path, words):
+    (tmp_path / "large.txt").write_text(LARGE)
+    done, bodies = ask("--document", "large.txt", "summarise it", *words)
+    assert (done.code, done.out, bodies) == (ExitCode.CONTEXT_WINDOW_EXCEEDED, "", [])
+    assert "the request is larger than the model's budget" in done.err and "the budget is 16,000" in done.err
+
+
+@pytest.mark.parametrize("words", [(), ("--partial",), ("--fields", FIELDS)], ids=["text", "streamed", "typed"])
+def test_truncate_shortens_documents_to_the_budget_and_says_so(ask, tmp_path, words):
+    (tmp_path / "large.txt").write_text(LARGE)
+    (tmp_path / "small.txt").write_text("Only a note.")
+    done, (body,) = ask(
+        "--document", "large.txt", "--document", "small.txt", "summarise it", "--truncate", *words, text=INVOICE
+    )
+    assert done.code == ExitCode.OK
+    sent = body["messages"][-1]["content"]
+    assert sent.endswith("Only a note.\n\nsummarise it") and 40_000 < len(sent) < 48_000
+    first = sent.partition("\n\n")[0]
+    assert LARGE.startswith(first)
+    left_out = len(LARGE.strip()) - len(first)
+    assert f"large.txt: the last {left_out:,} of {len(LARGE.strip()):,} characters are left out" in done.err
+    assert "small.txt" not in done.err
+
+
+def test_truncate_changes_nothing_that_fits(ask, tmp_path):
+    (tmp_path / "small.txt").write_text("Only a note.")
+    done, (body,) = ask("--document", "small.txt", "summarise it", "--truncate")
+    assert (done.err, body["messages"][0]["content"]) == ("", "Only a note.\n\nsummarise it")
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [

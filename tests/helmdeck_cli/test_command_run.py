@@ -15,6 +15,7 @@ from helmdeck_runs import pack
 async def write(context, strict: bool = False) -> dict:
     """Write a file."""
     context.progress("writing", 0.25)
+    print("noise of the pack")
     artifact = context.artifacts.write("a.txt", "hello").to_dict()
     output = {"findings": ["too short", {"code": "x"}], "artifacts": [artifact, "odd"], "n": 1}
     if strict:
@@ -45,7 +46,8 @@ def run(monkeypatch, tmp_path, capsys, installed_plugin):
 def test_output_findings_and_files_are_shown(run, tmp_path):
     code, out, err = run("--out", "files")
     assert code == 0, err
-    assert json.loads(out)["n"] == 1
+    assert json.loads(out)["n"] == 1, "what a pack prints is not a part of its output"
+    assert "noise of the pack" in err
     assert (tmp_path / "files" / "a.txt").read_text() == "hello"
     assert "finding     too short" in err and 'finding     {"code": "x"}' in err
     assert f"file        {tmp_path / 'files' / 'a.txt'} (5 bytes)" in err

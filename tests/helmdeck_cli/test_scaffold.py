@@ -14,8 +14,9 @@ from pathlib import Path
 import hatchling.build
 import pytest
 
-from helmdeck_cli.scaffold.render import KINDS, render
+from helmdeck_cli.scaffold.render import KINDS, render, render_file
 from helmdeck_core.cli import ExitCode, main
+from helmdeck_testing import chat_server
 from tests.case_support import each_case
 from tests.cli_support import ROOT, environment
 
@@ -168,3 +169,48 @@ def test_commands_of_the_tutorial_lead_from_nothing_to_a_planned_and_executed_st
     assert "1. tides.count" in plan
     assert '{"text": "High tide is at noon."}' in plan
     assert json.loads(run) == {"words": 5, "sentences": 1, "characters": 21}
+
+
+# -- single files --------------------------------------------------------------------------------------------
+
+
+@each_case("kind", KINDS)
+def test_single_file_of_every_kind_is_loaded_with_its_option(kind, tmp_path, capsys, monkeypatch):
+    (tmp_path / kind).mkdir()
+    monkeypatch.chdir(tmp_path / kind)
+    assert main(["plugins", "new", kind, NAME, "--file"]) == ExitCode.OK
+    assert "helmdeck plugins show tide_tables.py --plugin tide_tables.py" in capsys.readouterr().out
+    assert main(["plugins", "show", "tide_tables.py", "--plugin", "tide_tables.py", "--no-plugins"]) == ExitCode.OK
+    assert "tide_tables.py (file): loaded" in capsys.readouterr().out
+    assert main(["plugins", "new", kind, NAME, "--file"]) == ExitCode.USAGE, "an existing file is never changed"
+    for name in (NAME, "a", "a-name-of-24-characters2"):
+        path, text = render_file(kind, name)
+        assert "[[" not in text.replace(f"[providers.{name}]", "")
+        for command in (["check", "--select", "F,I"], ["format", "--check", "--line-length", "120"]):
+            words = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", "--stdin-filename", path, "-"]
+            done = subprocess.run(
+                [*words, *(["--line-length", "120"] if command[0] == "check" else [])],
+                input=text,
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_provider_in_a_single_file_starts_at_forty_lines_and_answers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TIDE_TABLES_API_KEY", "sk-0123456789")
+    path, text = render_file("provider", NAME)
+    assert len(text.splitlines()) <= 40
+    (tmp_path / path).write_text(text)
+    answers = {"good": {"output": "High at noon.", "why": "done", "read": 9, "written": 4}, "empty": {"why": "done"}}
+    with chat_server(lambda body: answers[body["model"]]) as server:
+        (tmp_path / "helmdeck.toml").write_text(
+            f'[plugins]\nfiles = ["{path}"]\n[providers.{NAME}]\nbase_url = "{server.base_url}"\n'
+            'api_key = "env:TIDE_TABLES_API_KEY"\n'
+        )
+        monkeypatch.setattr(sys, "stdin", None)
+        assert main(["ask", "-m", f"{NAME}/good", "when is high tide?"]) == ExitCode.OK
+        assert capsys.readouterr().out == "High at noon.\n"
+        assert server.requests[0].headers["x-api-key"] == "sk-0123456789"
+        assert main(["ask", "-m", f"{NAME}/empty", "when is high tide?"]) == ExitCode.LIKELY_TIMEOUT

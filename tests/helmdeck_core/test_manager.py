@@ -126,7 +126,7 @@ def test_a_plugin_that_cannot_load_is_named_with_distribution_target_and_remedy(
     modules = {"broken_plugin": source} if source is not None else {}
     installed_plugin("broken-dist", {"broken": "broken_plugin"}, modules, version="0.3")
     with pytest.raises(PluginLoadError, match=words) as caught:
-        load_plugins()
+        load_plugins(required=["broken"])
     text = str(caught.value)
     assert "'broken'" in text and "broken-dist 0.3" in text and "broken_plugin" in text
     assert "--disable-plugin broken" in text and "HELMDECK_DISABLE_PLUGINS=broken" in text
@@ -137,13 +137,13 @@ def test_two_distributions_that_claim_one_plugin_name_are_an_error(installed_plu
     installed_plugin("one-dist", {"same": "one_plugin"}, {"one_plugin": ""})
     installed_plugin("two-dist", {"same": "two_plugin"}, {"two_plugin": ""})
     with pytest.raises(PluginConflictError, match="one-dist 1.0.*two-dist 1.0|two-dist 1.0.*one-dist 1.0"):
-        load_plugins()
+        load_plugins(required=["same"])
 
 
 def test_an_installed_plugin_may_not_take_a_built_ins_plugin_name(installed_plugin):
     installed_plugin("thief-dist", {"budgets": "thief_plugin"}, {"thief_plugin": ""})
     with pytest.raises(PluginConflictError, match="budgets"):
-        load_plugins()
+        load_plugins(required=["budgets"])
 
 
 def test_a_contribution_replaces_a_built_ins_of_the_same_name_and_the_listing_shows_it(deck_with):
@@ -186,7 +186,7 @@ def test_a_contribution_that_raises_is_named_with_its_distribution(installed_plu
     source = "from helmdeck_core import hookimpl\n@hookimpl\ndef helmdeck_packs():\n    raise KeyError('x')"
     installed_plugin("acme-dist", {"acme": "acme_plugin"}, {"acme_plugin": source})
     with pytest.raises(PluginError, match=r"'acme' \(distribution acme-dist 1.0\).*helmdeck_packs: KeyError"):
-        make_deck(autoload=True)
+        make_deck(autoload=True, config={"plugins": {"required": ["acme"]}})
 
 
 def test_a_look_up_that_raises_names_the_guilty_plugin_and_not_the_others(deck_with):

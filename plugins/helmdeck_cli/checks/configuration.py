@@ -60,7 +60,9 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     """
     wanted = loaded.config.plugins
     errors: list[PluginError] = []
-    plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload, errors=errors)
+    plugins = load_plugins(
+        files=wanted.files, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload, errors=errors
+    )
     mistakes: list[Mistake] = []
     catalog_entries = 0
     notices: tuple[str, ...] = ()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.execution import wait_for
-from helmdeck_cli.inputs import add_request, read_input, read_object, request_text
+from helmdeck_cli.inputs import add_request, documents, read_input, read_object, request_words
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_chunk, show_json
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from helmdeck_core import Answer, AskOptions, Helmdeck
 
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+SCHEMA_PROMPT_BYTES = 1_500
+"""Bytes of the instructions for an answer in JSON, at most."""
+
 _FIELD = re.compile(r"(?P<name>\w+)(?:\s+(?P<type>\w+)(?P<list>\[\])?)?(?:\s*:\s*(?P<description>.+))?")
 
 
@@ -34,6 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the text as it arrives, even if it turns out to be truncated; the exit code remains that of the cause",
     )
+    parser.add_argument(
+        "--truncate",
+        action="store_true",
+        help="shorten documents that exceed the model's input limit, from their ends, and print what is left out",
+    )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--schema", metavar="FILE", help="a JSON Schema; the answer is JSON that matches it")
     group.add_argument(
@@ -46,13 +55,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask and print the answer: once it is complete, or, on a terminal and with ``--partial``, as it arrives."""
-    request = question_text(arguments)
+    question, texts = request_words(arguments), all_documents(arguments)
     schema = read_object(arguments.schema) if arguments.schema else fields_schema(arguments.fields)
     if arguments.partial and schema is not None:
         raise UsageError("--partial is for answers in text: JSON that is truncated does not match its schema")
     deck = make_deck(arguments)
     options: AskOptions = {"system": arguments.system, "images": arguments.image, "model": arguments.model}
     model = arguments.model or deck.runtime.config.model
+    if arguments.model is None:
+        _require_model(deck, question)
+    if arguments.truncate:
+        texts = _truncated(deck, model, texts, [question, arguments.system, _prompt_of(schema)])
+    request = "\n\n".join(filter(None, [*(text for _, text in texts), question]))
     try:
         if schema is None and not arguments.json and (arguments.partial or _is_terminal()):
             return _stream(deck, request, options)
@@ -77,23 +91,56 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode[answer.incomplete.name]
 
 
+def _require_model(deck: Helmdeck, question: str) -> None:
+    """Check that a model is configured; without one, look for the models of this machine.
+
+    :raises UsageError: none is, with what was found.
+    """
+    from helmdeck_cli.setup.available_models import find_models
+    from helmdeck_cli.setup.no_model import names_no_model, no_model_text
+
+    if names_no_model(deck):
+        available = wait_for(deck, "looking for models on this machine", lambda _: find_models(deck))
+        raise UsageError(no_model_text(deck, available, question))
+
+
 def _is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def question_text(arguments: argparse.Namespace) -> str:
-    """The question; standard input that is not a terminal is a document before it."""
+def all_documents(arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    """The documents, name and text; standard input that is not a terminal is the first one, unless it is the question."""
+    found = documents(arguments)
     if not arguments.request or list(arguments.request) == ["-"]:
-        return request_text(arguments)
-    document = read_input(None).decode("utf-8", "replace").strip()
-    return "\n\n".join(filter(None, (document, request_text(arguments))))
+        return found
+    return [("standard input", read_input(None).decode("utf-8", "replace").strip()), *found]
+
+
+def _prompt_of(schema: dict[str, Any] | None) -> str:
+    """About what the prompt has of a schema: itself, and its instructions."""
+    return "" if schema is None else json.dumps(schema, ensure_ascii=False) + " " * SCHEMA_PROMPT_BYTES
+
+
+def _truncated(deck: Helmdeck, model: str, texts: list[tuple[str, str]], rest: list[str]) -> list[tuple[str, str]]:
+    """The documents, shortened to the input limit of a model; what is left out is printed."""
+    from helmdeck_cli.document_limits import shorten
+    from helmdeck_core import BYTES_PER_TOKEN, MESSAGE_TOKENS
+
+    used = sum(len(text.encode("utf-8", "surrogatepass")) for text in rest)
+    most = (deck.budget(model).budget.input_tokens - 2 * MESSAGE_TOKENS) * BYTES_PER_TOKEN - used
+    shortened = shorten([text for _, text in texts], most - 2 * len(texts))
+    for (name, text), kept in zip(texts, shortened, strict=True):
+        if len(kept) < len(text):
+            left_out = len(text) - len(kept)
+            note(f"helmdeck: {name}: the last {left_out:,} of {len(text):,} characters are left out (--truncate)")
+    return [(name, kept) for (name, _), kept in zip(texts, shortened, strict=True)]
 
 
 def _stream(deck: Helmdeck, request: str, options: AskOptions) -> int:
     from helmdeck_core import ChatResponse
 
     text = ""
-    call = deck.stream(deck.chat_request(request, **options), allows_truncated=False)
+    call = deck.stream(deck.chat_request(request, **options), allows_truncated=False, within_budget=True)
     with deck, contextlib.closing(call) as chunks:
         try:
             for chunk in chunks:

@@ -117,7 +117,8 @@ def _show_info(info: PluginInfo, look_ups: Sequence[str]) -> None:
     show(f"{info.name} ({info.source}): {state}")
     show()
     show(labelled("target", info.target))
-    origin = info.distribution or ("part of helmdeck" if info.source == "built-in" else "unknown")
+    origins = {"built-in": "part of helmdeck", "file": "a file of your own"}
+    origin = info.distribution or origins.get(info.source, "unknown")
     show(labelled("from", origin))
     if look_ups:
         show(labelled("answers", ", ".join(look_ups)))

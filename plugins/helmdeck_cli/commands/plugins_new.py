@@ -24,13 +24,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--folder",
         metavar="DIR",
         default=".",
-        help="the parent folder of the distribution; default: the current folder",
+        help="the parent folder; default: the current folder",
+    )
+    parser.add_argument(
+        "--file", action="store_true", help="create a single file, to start with, instead of a distribution"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Create the files; an existing folder is never changed."""
-    from helmdeck_cli.scaffold.render import NAME, distribution_name, render
+    """Create the files; an existing file or folder is never changed."""
+    from helmdeck_cli.scaffold.render import NAME, distribution_name, render, render_file
     from helmdeck_core import list_plugins
 
     kind, name = arguments.kind, arguments.name
@@ -44,6 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     parent = Path(arguments.folder)
     if not parent.is_dir():
         raise UsageError(f"--folder {arguments.folder}: there is no such directory")
+    if arguments.file:
+        path, text = render_file(kind, name)
+        return _create_file(arguments, parent / path, text)
     target = parent / distribution_name(kind, name)
     files = render(kind, name)
     try:
@@ -70,13 +76,32 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def _create_file(arguments: argparse.Namespace, target: Path, text: str) -> int:
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{target} exists already; remove it or choose another name") from None
+    except OSError as exc:
+        raise UsageError(f"{target} cannot be written: {exc.strerror}") from exc
+    if arguments.json:
+        show_json({"file": str(target)})
+        return ExitCode.OK
+    show(f"created {target}")
+    show()
+    show(labelled("try", f"helmdeck plugins show {target.name} --plugin {target}"))
+    show(labelled("use", f'[plugins] files = ["{target.name}"] in helmdeck.toml'))
+    show(labelled("package", f"helmdeck plugins new {arguments.kind} {arguments.name}"))
+    return ExitCode.OK
+
+
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The command ``plugins new``."""
     return (
         Command(
             name="plugins new",
-            summary="create a distribution for a plugin of your own",
+            summary="create a file or a distribution for a plugin of your own",
             configure=configure,
             run=run,
             order=82,

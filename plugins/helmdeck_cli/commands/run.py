@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,13 +46,15 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = input_values(arguments)
     deck = make_deck(arguments)
     try:
-        output = wait_for(
-            deck,
-            f"running {arguments.pack}",
-            lambda progress: deck.arun(
-                arguments.pack, inputs, model=arguments.model, progress=lambda text: progress(progress_text(text))
-            ),
-        )
+        # Standard output is for the result alone: what packs print goes to standard error.
+        with contextlib.redirect_stdout(sys.stderr):
+            output = wait_for(
+                deck,
+                f"running {arguments.pack}",
+                lambda progress: deck.arun(
+                    arguments.pack, inputs, model=arguments.model, progress=lambda text: progress(progress_text(text))
+                ),
+            )
     except PackError as exc:
         if exc.output and not arguments.json:  # with --json, the error itself holds it
             show_json(dict(exc.output))

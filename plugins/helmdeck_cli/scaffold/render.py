@@ -41,8 +41,26 @@ def render(kind: str, name: str) -> dict[str, str]:
     :param kind: one of ``KINDS``.
     :param name: the name of the plugin; it matches ``NAME``.
     """
+    module = distribution_name(kind, name).replace("-", "_")
+    templates = importlib.resources.files("helmdeck_cli.scaffold") / "templates"
+    files: dict[str, str] = {}
+    for folder in ("common", kind):
+        for path, template in _files(templates / folder):
+            target = f"src/{module}/{path}" if path in _MODULE_FILES else path
+            files[target] = _filled(template, kind, name)
+    return dict(sorted(files.items()))
+
+
+def render_file(kind: str, name: str) -> tuple[str, str]:
+    """Return a plugin in a single file: its name and content; the parameters are those of ``render``."""
+    templates = importlib.resources.files("helmdeck_cli.scaffold") / "templates"
+    short = templates / "file" / f"{kind}.py{_SUFFIX}"
+    template = short if short.is_file() else templates / kind / f"__init__.py{_SUFFIX}"
+    return f"{name.replace('-', '_')}.py", _filled(template, kind, name)
+
+
+def _filled(template: Traversable, kind: str, name: str) -> str:
     distribution = distribution_name(kind, name)
-    module = distribution.replace("-", "_")
     values = {
         "name": name,
         "identifier": name.replace("-", "_"),
@@ -50,16 +68,9 @@ def render(kind: str, name: str) -> dict[str, str]:
         "class": "".join(word.capitalize() for word in name.split("-")),
         "kind": kind.replace("-", " "),
         "distribution": distribution,
-        "module": module,
+        "module": distribution.replace("-", "_"),
     }
-    templates = importlib.resources.files("helmdeck_cli.scaffold") / "templates"
-    files: dict[str, str] = {}
-    for folder in ("common", kind):
-        for path, template in _files(templates / folder):
-            target = f"src/{module}/{path}" if path in _MODULE_FILES else path
-            text = template.read_text(encoding="utf-8")
-            files[target] = _KEY.sub(lambda match: values[match[1]], text)
-    return dict(sorted(files.items()))
+    return _KEY.sub(lambda match: values[match[1]], template.read_text(encoding="utf-8"))
 
 
 def _files(folder: Traversable, above: str = "") -> Iterator[tuple[str, Traversable]]:

@@ -23,6 +23,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
             Options(),
             make_wire_format,
             constraint,
+            "claude-haiku-4-5",
         )
     ]
 

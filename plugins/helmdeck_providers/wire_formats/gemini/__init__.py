@@ -35,6 +35,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
         Options(),
         make_wire_format,
         constraint,
+        "gemini-2.5-flash",
     )
     vertex = provider_spec(
         "vertex",

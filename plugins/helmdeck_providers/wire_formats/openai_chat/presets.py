@@ -28,9 +28,15 @@ _KIMI = ("kimi-k2.", "kimi-k3")
 
 
 def _preset(
-    name: str, summary: str, base_url: str | None, key: str | None = None, options: Options = _DEFAULTS
+    name: str,
+    summary: str,
+    base_url: str | None,
+    key: str | None = None,
+    options: Options = _DEFAULTS,
+    *,
+    example: str = "",
 ) -> ProviderSpec:
-    return provider_spec(name, summary, base_url, key, options, make_wire_format, constraint)
+    return provider_spec(name, summary, base_url, key, options, make_wire_format, constraint, example)
 
 
 _OPENAI = Options(
@@ -50,6 +56,7 @@ PRESETS = (
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
         _OPENAI,
+        example="gpt-4.1-mini",
     ),
     # Both need a base_url: https://NAME.openai.azure.com/openai/v1, and without /v1 for the second, whose models are deployments.
     _preset("azure", "Azure OpenAI; needs a base_url that ends in /openai/v1", None, "AZURE_OPENAI_API_KEY", _AZURE),
@@ -79,6 +86,7 @@ PRESETS = (
             prefill="trailing",
             returned_fields=("reasoning_details",),
         ),
+        example="openrouter/free",
     ),
     _preset(
         "mistral",
@@ -87,6 +95,7 @@ PRESETS = (
         "MISTRAL_API_KEY",
         # Usage is always sent, and unknown fields are rejected.
         Options(schema_dialects={"": STRICT.name}, has_stream_usage=False, has_cache_key=True, prefill="prefix"),
+        example="mistral-small-latest",
     ),
     _preset(
         "groq",
@@ -100,6 +109,7 @@ PRESETS = (
             schema_dialects={"": NONE, "openai/gpt-oss-": STRICT.name, "qwen/qwen3.8": STRICT.name},
             has_lone_schemas=True,
         ),
+        example="llama-3.3-70b-versatile",
     ),
     _preset(
         "deepseek",
@@ -115,6 +125,7 @@ PRESETS = (
             prefill_path="/beta/chat/completions",
             returned_fields=("reasoning_content",),
         ),
+        example="deepseek-chat",
     ),
     _preset(
         "fireworks",
@@ -134,6 +145,7 @@ PRESETS = (
             without_stop_models=("grok-3-mini", "grok-4", "grok-code"),
             schema_dialects={"": XAI.name},
         ),
+        example="grok-4",
     ),
     _preset("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     _preset(
@@ -150,6 +162,7 @@ PRESETS = (
         "PERPLEXITY_API_KEY",
         # Usage is sent with every chunk. The types of the official client allow no named tool choice.
         Options(response_formats=("json_schema",), tool_choices=("auto", "none", "required"), has_stream_usage=False),
+        example="sonar",
     ),
     _preset(
         "zai",
@@ -213,7 +226,7 @@ PRESETS = (
         "llama.cpp's server on this machine",
         "http://127.0.0.1:8080/v1",
         # The server of the Python bindings accepts a schema in no other field.
-        options=Options(schema_dialects={"": LLAMA_CPP_PYTHON.name}, has_json_mode_schemas=True),
+        options=Options(schema_dialects={"": LLAMA_CPP_PYTHON.name}, has_json_mode_schemas=True, likelihoods="grammar"),
     ),
     _preset(
         "lmstudio",
@@ -226,7 +239,7 @@ PRESETS = (
         "vllm",
         "vLLM on this machine",
         "http://127.0.0.1:8000/v1",
-        options=Options(prefill="continue_final_message"),
+        options=Options(prefill="continue_final_message", likelihoods="echo"),
     ),
     _preset(
         "sglang",
