@@ -20,7 +20,7 @@ from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.completer import TurnSetup
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.new_text import NewText
-from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
+from helmdeck_core.calls.operation import SETTLED, CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery_policy import (
@@ -48,9 +48,6 @@ from helmdeck_core.errors import (
 from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
-
-SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
-"""The response in place of one that was not needed."""
 
 
 class Call(Generic[T]):
@@ -284,8 +281,6 @@ class Call(Generic[T]):
             raise self.timeout(this)
         if this.sent_s is not None:
             self.services.health.record_success(this.step.model, self)
-        else:
-            self.services.health.leave(this.step.model, self, has_verdict=False)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -342,24 +337,27 @@ class Call(Generic[T]):
                 text=self._partial.text + watchdog.text,
                 stop_reason=StopReason.MAX_TOKENS,
                 usage=this.estimated,
-                latency_s=self._elapsed_s(this),
+                latency_s=this.elapsed_s(self.services.clock()),
             )
-
-    def _elapsed_s(self, this: AttemptState) -> float:
-        return self.services.clock() - this.sent_s if this.sent_s is not None else 0.0
 
     def timeout(self, this: AttemptState, watchdog: ReasoningWatchdog | None = None) -> CallFailed:
         """Return the failure of an attempt whose time is over, or only the time for its reasoning."""
         now_s, deadline_s, until_s = self.services.clock(), self._policy.deadline_s, this.step.until_s
         if watchdog is not None and this.is_silent and this.silence_s is not None:
-            return silence_failure(this.step.model, self._elapsed_s(this), this.silence_s, is_first=not this.has_tokens)
+            return silence_failure(
+                this.step.model, this.elapsed_s(self.services.clock()), this.silence_s, is_first=not this.has_tokens
+            )
         if watchdog is not None and watchdog.reasoning_tokens and until_s is not None and now_s < until_s:
             return self._reasoning_failure(this, watchdog, LikelyTimeout)
         # A timer may fire slightly early, so the limits are compared, not the clock.
         has_share = deadline_s is not None and until_s is not None and until_s < deadline_s
         share = self.services.recovery.waits.attempt_share if has_share else None
         return timeout_failure(
-            this.step.model, self._elapsed_s(this), now_s - self._start_s, self._policy.limits.deadline_s, share
+            this.step.model,
+            this.elapsed_s(self.services.clock()),
+            now_s - self._start_s,
+            self._policy.limits.deadline_s,
+            share,
         )
 
     @contextlib.contextmanager
@@ -376,7 +374,9 @@ class Call(Generic[T]):
 
     def _reasoning_failure(self, this: AttemptState, watchdog: ReasoningWatchdog, kind: type[CallFailed]) -> CallFailed:
         this.estimate(watchdog.reasoning_tokens)
-        return reasoning_failure(kind, this.step.model, self._elapsed_s(this), watchdog, self.services.think_share)
+        return reasoning_failure(
+            kind, this.step.model, this.elapsed_s(self.services.clock()), watchdog, self.services.think_share
+        )
 
     # -- after a failure -----------------------------------------------------------------------------------
 
@@ -402,7 +402,7 @@ class Call(Generic[T]):
     def _attempt_failure(self, this: AttemptState, failure: CallFailed) -> AttemptFailure:
         if this.chunks and this.response is None and failure.usage == NO_USAGE and this.estimated == NO_USAGE:
             this.estimate()
-        attempt = self._log.record_failure(this, failure, self._elapsed_s(this))
+        attempt = self._log.record_failure(this, failure, this.elapsed_s(self.services.clock()))
         runtime, prepared = self.services.runtime, this.prepared
         final_reason = "the caller takes an empty answer" if self._operation.is_final(failure) else ""
         final_reason = final_reason or self._keep_delivered(this)

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from helmdeck_core.calls.recovery_policy import NextAttempt
-from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason, TextPart
 from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallRef
@@ -21,6 +21,9 @@ from helmdeck_core.errors import Attempt, CallFailed
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+"""The response in place of one that was not needed."""
 
 
 @attrs.frozen(kw_only=True)
