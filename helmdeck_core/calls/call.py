@@ -23,13 +23,7 @@ from helmdeck_core.calls.new_text import NewText
 from helmdeck_core.calls.operation import SETTLED, CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
-from helmdeck_core.calls.recovery_policy import (
-    SENT_BEFORE,
-    AttemptFailure,
-    Decision,
-    NextAttempt,
-    RecoveryPolicy,
-)
+from helmdeck_core.calls.recovery_policy import SENT_BEFORE, AttemptFailure, Decision, NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.response_failures import TRUNCATED_TEXT, interrupted_failure
 from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
