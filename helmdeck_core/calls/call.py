@@ -66,9 +66,8 @@ class Call(Generic[T]):
             self._events, self._ref, self._policy, services.runtime.pricer, services.report_unknown_cost
         )
         self._number = 1
-        self._model = options.model
         self._failure: CallFailed | None = None
-        self._reason = ""
+        self._model, self._reason = options.model, ""
         # Models that only repeated a response when it was to be continued.
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
@@ -442,8 +441,7 @@ class Call(Generic[T]):
         :raises CallFailed: always.
         """
         assert self._failure is not None
-        services, deadline_s = self.services, self._policy.deadline_s
-        left_s = None if deadline_s is None else deadline_s - services.clock()
+        services, left_s = self.services, self._policy.left_s(self.services.clock())
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
         failure = self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
         if self._truncated is not None:

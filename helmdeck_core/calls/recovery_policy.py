@@ -248,7 +248,7 @@ class RecoveryPolicy:
             return GiveUp(f"max_attempts {self.limits.max_attempts} reached")
         if self.left_usd == 0.0 and not any(map(self._settings.is_free, self._chain[self._index + 1 :])):
             return GiveUp(f"max_cost_usd {self.limits.max_cost_usd:g} reached")
-        left_s = self._left_s(now_s)
+        left_s = self.left_s(now_s)
         if left_s is not None and left_s <= 0:
             return GiveUp("the deadline is over")
         while self._actions:
@@ -278,7 +278,7 @@ class RecoveryPolicy:
             disposition=failed.disposition,
             attempts=self.attempts,
             changes=self._changes,
-            left_s=self._left_s(now_s),
+            left_s=self.left_s(now_s),
         )
         return rule.decide(context)
 
@@ -415,7 +415,8 @@ class RecoveryPolicy:
             is_last=self._index + 1 == len(self._chain),
         )
 
-    def _left_s(self, now_s: float) -> float | None:
+    def left_s(self, now_s: float) -> float | None:
+        """Seconds until the deadline; ``None`` without one."""
         return None if self.deadline_s is None else self.deadline_s - now_s
 
 
