@@ -22,9 +22,6 @@ from helmdeck_core.errors import Attempt, CallFailed
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
-"""The response in place of one that was not needed."""
-
 
 @attrs.frozen(kw_only=True)
 class Prepared:
@@ -46,6 +43,9 @@ class Prepared:
     choice: Choice | None = None
     settled: Decoded[Any] | None = None
 
+
+SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+"""The response in place of one that was not needed."""
 
 SideAttempts = Callable[[Sequence[Attempt]], None]
 """Receives the attempts of a side call, such as a filter call, that was made to prepare a request."""
@@ -86,6 +86,7 @@ class CallOptions:
     :ivar model: the requested model.
     :ivar limits: the limits that apply, with the configuration's defaults.
     :ivar parent: the id of the call that this one is a side call of.
+    :ivar streams: whether a whole response is received in chunks, so that the timeouts of streams apply to it.
     """
 
     model: str
@@ -93,6 +94,7 @@ class CallOptions:
     caller: str
     limits: CallLimits
     parent: str = ""
+    streams: bool = False
 
 
 @attrs.frozen(kw_only=True)
