@@ -34,26 +34,26 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--results", type=Path, default=Path("choice.jsonl"))
     arguments = parser.parse_args()
-    asked = choices(arguments.requests)
+    drawn = choices(arguments.requests)
     if arguments.methods != ["none"]:
         server = Server(arguments.base_url, "{}" if arguments.base_model else CHATML, arguments.gguf)
-        _run(server, asked, arguments.methods, arguments.results)
-    for name, said in _scores(arguments.results).items():
-        pairs = [(each, said[each.id]) for each in asked if each.id in said]
+        _run(server, drawn, arguments.methods, arguments.results)
+    for name, scores_of in _scores(arguments.results).items():
+        pairs = [(each, scores_of[each.id]) for each in drawn if each.id in scores_of]
         for count in (CANDIDATES, 4):
             print("\n".join(rows(name, pairs, count)))
 
 
-def _run(server: Server, asked: Sequence[Choice], methods: Sequence[str], results: Path) -> None:
+def _run(server: Server, drawn: Sequence[Choice], methods: Sequence[str], results: Path) -> None:
     known = _scores(results)
     with results.open("a", encoding="utf-8") as file:
         for name in methods:
-            for number, choice in enumerate(asked, 1):
+            for number, choice in enumerate(drawn, 1):
                 if choice.id in known.get(name, {}):
                     continue
                 scores = METHODS[name](server, choice)
                 print(json.dumps({"id": choice.id, "method": name, "scores": scores}), file=file, flush=True)
-                print(f"\r{name}: {number} of {len(asked)}", end="", flush=True)
+                print(f"\r{name}: {number} of {len(drawn)}", end="", flush=True)
             print()
 
 
@@ -67,7 +67,7 @@ def _scores(results: Path) -> Mapping[str, dict[str, list[float]]]:
 
 def rows(name: str, pairs: Sequence[tuple[Choice, Sequence[float]]], count: int) -> list[str]:
     """Return the rows of one method: weights fitted on every other request, figures of the others."""
-    limited = [(first(choice, count), said[:count]) for choice, said in pairs]
+    limited = [(first(choice, count), scores_of[:count]) for choice, scores_of in pairs]
     fitting, reported = limited[::2], limited[1::2]
     if len(reported) < 2:
         return []
@@ -75,7 +75,7 @@ def rows(name: str, pairs: Sequence[tuple[Choice, Sequence[float]]], count: int)
     for side, uses in SIDES.items():
         weights = fit(fitting, uses)
         figures = measure(reported, weights)
-        right[side] = [_is_right(choice, said, weights) for choice, said in reported]
+        right[side] = [_is_right(choice, scores_of, weights) for choice, scores_of in reported]
         at = ", ".join(f"{share:.0%}: {value:.1%}" for share, value in figures.at.items())
         found.append(
             f"{name}, {count} candidates, {side}: {figures.chosen_right:.1%} of {figures.n} right "
@@ -100,8 +100,8 @@ def first(choice: Choice, count: int) -> Choice:
     )
 
 
-def _is_right(choice: Choice, said: Sequence[float], weights: Fitted) -> bool:
-    return choice.right == int(np.argmax(shares(choice, said, weights)[:-1]))
+def _is_right(choice: Choice, scores_of: Sequence[float], weights: Fitted) -> bool:
+    return choice.right == int(np.argmax(shares(choice, scores_of, weights)[:-1]))
 
 
 if __name__ == "__main__":
