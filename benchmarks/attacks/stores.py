@@ -7,11 +7,11 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,9 +23,9 @@ import attrs
 
 from benchmarks.attacks.budgets import Bank, running
 from benchmarks.attacks.cases import Stage, Suite, Verdict, broken, degraded, held
-from benchmarks.attacks.runner import clean_environment
-from benchmarks.attacks.victim import cli, create_key, polled, store_url, usage_of
+from benchmarks.attacks.victim import TooLong, cli, create_key, load_modules, polled, usage_of
 from helmdeck_gateway.stores.records import NANO
+from helmdeck_testing import make_deck
 
 SUITE = Suite("stores")
 FAULTS = "CWE-703; CWE-755; SQLite, How To Corrupt"
@@ -40,7 +40,7 @@ def planned(folder: Path, **more: Any) -> tuple[str, int]:
     start_s = time.monotonic()
     try:
         run = cli(folder, *PLAN, timeout_s=40.0, **more)
-    except subprocess.TimeoutExpired:
+    except TooLong:
         return "no plan within 40 s", 0
     try:
         steps = len(json.loads(run.stdout)["steps"])
@@ -51,12 +51,21 @@ def planned(folder: Path, **more: Any) -> tuple[str, int]:
     return f"exit code {run.returncode}, {steps} steps in {time.monotonic() - start_s:.1f} s, {warning}{trace}", steps
 
 
-def with_data(stage: Stage) -> Path:
-    """A folder whose data directory has the files of a plan, a key and a run."""
+@contextlib.contextmanager
+def _template(stage: Stage) -> Iterator[Path]:
+    """The files of a plan and a key, which are made once."""
+    load_modules()
     folder = stage.new_folder()
     (folder / "helmdeck.toml").write_text('model = "local/lexical"\n[events]\nsinks = ["traces"]\n', encoding="utf-8")
     planned(folder)
     create_key(folder, "first")
+    yield folder
+
+
+def with_data(stage: Stage) -> Path:
+    """A folder whose data directory has the files of a plan, a key and a run."""
+    folder = stage.new_folder()
+    shutil.copytree(stage.use(_template), folder, dirs_exist_ok=True)
     return folder
 
 
@@ -83,12 +92,12 @@ def _full() -> None:
 def _full_plan(stage: Stage) -> Verdict:
     folder = stage.new_folder()
     (folder / "helmdeck.toml").write_text('model = "local/lexical"\n[events]\nsinks = ["traces"]\n', encoding="utf-8")
-    return judged(*planned(folder, preexec_fn=_full))
+    return judged(*planned(folder, before=_full))
 
 
 @SUITE.case("a full disk when a key is created", reference=FAULTS)
 def _full_key(stage: Stage) -> Verdict:
-    run = cli(stage.new_folder(), "keys", "create", "ann", preexec_fn=_full)
+    run = cli(stage.new_folder(), "keys", "create", "ann", before=_full)
     text = " ".join(run.stderr.decode().split())[:150]
     if run.returncode == 0 or b"hd-" in run.stdout or b"Traceback" in run.stderr:
         return broken(f"exit code {run.returncode}: {text}")
@@ -101,9 +110,10 @@ def _full_gateway(stage: Stage) -> Verdict:
         key = at.key("ann", 1.0)
         at.victim.chat("up/ok", key=key)
         largest = max(path.stat().st_size for path in (at.victim.folder / DATA).rglob("*") if path.is_file())
-        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (4_096, 4_096))
+        hard = resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (4_096, hard))
         statuses = [at.victim.chat("up/ok", key=key).status for _ in range(5)]
-        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (-1, -1))
+        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (hard, hard))
         after = [at.victim.chat("up/ok", key=key).status for _ in range(3)]
     text = f"statuses {statuses} while nothing can be written, {after} afterwards; files of up to {largest:,} bytes"
     return held(text) if {*statuses} <= {200, 503} and after[-1] == 200 else broken(text)
@@ -279,11 +289,8 @@ def _locked_keys(stage: Stage) -> Verdict:
 
 
 def _write_for_ever(folder: Path) -> None:
-    from helmdeck_core import Helmdeck
-
     os.environ["HELMDECK_DATA_DIR"] = str(folder)
-    config = {"model": "local/lexical", "events": {"sinks": ["traces"]}}
-    with Helmdeck(config=config) as deck:
+    with make_deck(config={"model": "local/lexical", "events": {"sinks": ["traces"]}}) as deck:
         number = 0
         while True:
             number += 1
@@ -295,18 +302,13 @@ def _write_for_ever(folder: Path) -> None:
 @SUITE.case("killed with SIGKILL at 50 random moments", reference=FAULTS, deadline_s=240)
 def _killed(stage: Stage) -> Verdict:
     folder, kills, chance = stage.new_folder() / DATA, stage.sized(50, 8), random.Random(7)
-    import benchmarks.attacks.stores as module  # the modules are loaded once, before the forks
-
-    from helmdeck_core import Helmdeck
-
-    with Helmdeck(config={"model": "local/lexical"}) as deck:
-        deck.plan("draft a blog post")
+    load_modules()
     damaged: list[str] = []
     for _ in range(kills):
         pid = os.fork()
         if pid == 0:
             with contextlib.suppress(BaseException):
-                module._write_for_ever(folder)
+                _write_for_ever(folder)
             os._exit(1)
         time.sleep(chance.uniform(0.2, 1.2))
         os.kill(pid, signal.SIGKILL)
@@ -325,22 +327,26 @@ def _killed(stage: Stage) -> Verdict:
 
 # -- clocks ------------------------------------------------------------------------------------------------------------
 
-SHIFT = "import os, time\n_s = float(os.environ['CLOCK_SHIFT_S'])\n_t, _n = time.time, time.time_ns\ntime.time = lambda: _t() + _s\n" \
-        "time.time_ns = lambda: _n() + int(_s * 1e9)\n"  # fmt: skip
+
+def shift(seconds: float) -> None:
+    """Shift the clock of this process."""
+    read, read_ns = time.time, time.time_ns
+    time.time = lambda: read() + seconds
+    time.time_ns = lambda: read_ns() + int(seconds * 1e9)
 
 
 @SUITE.each({"the clock set back by a day": -86_400.0, "the clock set forward by a year": 31_536_000.0, "the clock at 1970": -1.8e9},
             reference="CWE-367", deadline_s=90)  # fmt: skip
 def _clock(stage: Stage, shift_s: float) -> Verdict:
     folder = with_data(stage)
-    (folder / "shift").mkdir()
-    (folder / "shift" / "sitecustomize.py").write_text(SHIFT, encoding="utf-8")
-    path = f"{folder / 'shift'}:{clean_environment(folder)['PYTHONPATH']}"
-    environ = {"PYTHONPATH": path, "CLOCK_SHIFT_S": str(shift_s)}
-    there, steps = planned(folder, environ=environ)
+
+    def before() -> None:
+        shift(shift_s)
+
+    there, steps = planned(folder, before=before)
     back, again = planned(folder)
     last = cli(folder, "explain", "--call", "last")
-    keys = cli(folder, "keys", "list", environ=environ)
+    keys = cli(folder, "keys", "list", before=before)
     text = f"there: {there}; back: {back}; explain: exit code {last.returncode}, keys list: exit code {keys.returncode}"
     if steps < 2 or again < 2 or last.returncode or keys.returncode or b"Traceback" in last.stderr + keys.stderr:
         return broken(f"{text}: {(last.stderr + keys.stderr)[-150:]!r}")
@@ -349,9 +355,6 @@ def _clock(stage: Stage, shift_s: float) -> Verdict:
 
 @SUITE.case("a spend limit with the clock set back by a day", reference="CWE-367", deadline_s=60)
 def _clock_spend(stage: Stage) -> Verdict:
-    folder = stage.new_folder()
-    (folder / "shift").mkdir()
-    (folder / "shift" / "sitecustomize.py").write_text(SHIFT, encoding="utf-8")
     with _bank(stage) as at:
         key = at.key("ann", 1.0)
         at.victim.chat("up/ok", key=key)
