@@ -62,7 +62,7 @@ def _run_process(group: str, cases: Sequence[Case], is_quick: bool) -> Iterator[
         command = [sys.executable, "-m", "benchmarks.attacks", "--worker", group, names, folder]
         worker = subprocess.Popen(
             command + ["--quick"] * is_quick, cwd=ROOT, env=clean_environment(Path(folder)), stdout=subprocess.PIPE,
-            start_new_session=True, text=True,
+            stderr=subprocess.DEVNULL, start_new_session=True, text=True,
         )  # fmt: skip
         assert worker.stdout is not None
         try:
