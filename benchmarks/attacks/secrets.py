@@ -197,7 +197,7 @@ def _gateway_files(stage: Stage) -> Verdict:
     for words in (("keys", "calls", "ann", "--json"), ("keys", "show", "ann"), ("explain", "--call", "last"), ("config", "show"), ("doctor", "--offline")):
         done = cli(at.victim.folder, *words, environ=ENVIRON)
         texts[" ".join(words)] = (done.stdout + done.stderr).decode("utf-8", "replace")
-    leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text, [at.key]))]
+    leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text, [at.key.split("-", 2)[2]]))]
     return broken("; ".join(leaks)[:300]) if leaks else held(f"nothing in {len(texts)} places, {sum(map(len, texts.values())):,} characters")
 
 
@@ -212,7 +212,7 @@ def _client_key(stage: Stage) -> Verdict:
     texts = {"log": at.victim.log_text()}
     for file in at.victim.folder.rglob("*.db*"):
         texts[file.name] = file.read_bytes().decode("latin-1")
-    secret = at.key.rpartition("-")[2]
+    secret = at.key.split("-", 2)[2]  # its id is public
     leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text, [secret]))]
     return broken("; ".join(leaks)[:300]) if leaks else held("not in log, traces and databases")
 
