@@ -50,6 +50,7 @@ from helmdeck_core.domain.chat import ChatRequest as ChatRequest
 from helmdeck_core.domain.chat import ChatResponse as ChatResponse
 from helmdeck_core.domain.chat import Disposition as Disposition
 from helmdeck_core.domain.chat import ImagePart as ImagePart
+from helmdeck_core.domain.chat import Likelihood as Likelihood
 from helmdeck_core.domain.chat import Message as Message
 from helmdeck_core.domain.chat import Role as Role
 from helmdeck_core.domain.chat import StopReason as StopReason
@@ -61,6 +62,9 @@ from helmdeck_core.domain.chat import ToolDefinition as ToolDefinition
 from helmdeck_core.domain.chat_input import ChatInput as ChatInput
 from helmdeck_core.domain.chat_input import ChatInputReader as ChatInputReader
 from helmdeck_core.domain.chat_input import ImageInput as ImageInput
+from helmdeck_core.domain.choosing import Choice as Choice
+from helmdeck_core.domain.choosing import ChoiceTask as ChoiceTask
+from helmdeck_core.domain.choosing import Chooser as Chooser
 from helmdeck_core.domain.commands import Command as Command
 from helmdeck_core.domain.constraints import Constraint as Constraint
 from helmdeck_core.domain.constraints import ResponseFormat as ResponseFormat
@@ -125,6 +129,7 @@ from helmdeck_core.domain.history import PlanRecord as PlanRecord
 from helmdeck_core.domain.history import RecordedStep as RecordedStep
 from helmdeck_core.domain.history import args_sha as args_sha
 from helmdeck_core.domain.history import intent_sha as intent_sha
+from helmdeck_core.domain.models import CHOSEN_BY_MODEL as CHOSEN_BY_MODEL
 from helmdeck_core.domain.models import MAX_MODEL_CHARS as MAX_MODEL_CHARS
 from helmdeck_core.domain.models import Budget as Budget
 from helmdeck_core.domain.models import BudgetLookup as BudgetLookup

@@ -1,6 +1,6 @@
 """Compares what reaches the caller when an upstream fails in every way, with one fallback and default settings.
 
-python -m benchmarks.faults                                  # Helmdeck alone, in real time: about a minute
+python -m benchmarks.faults                                  # the library and the gateway, in real time: about two minutes
 python -m benchmarks.faults --python PATH --write PAGE.md    # also openai and LiteLLM, installed for that interpreter
 """
 
@@ -14,13 +14,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults.cases import CASES
+from benchmarks.faults.cases import CASES, Case
 from benchmarks.faults.contestants import CONTESTANTS
 from benchmarks.pages import write_between
 
 ROOT = Path(__file__).resolve().parents[2]
 WAYS = ("whole", "streamed")
-TITLES = {"openai": "openai client", "litellm": "LiteLLM Router", "helmdeck": "Helmdeck"}
+TITLES = {"openai": "openai client", "litellm": "LiteLLM Router", "helmdeck": "Helmdeck", "gateway": "gateway"}
+DOORS = {"library, whole": ("helmdeck", "whole"), "library, streamed": ("helmdeck", "streamed")}
+DOORS |= {"gateway, whole": ("gateway", "whole"), "gateway, streamed": ("gateway", "streamed")}
 
 
 def measure(contestant: str, way: str, python: str) -> tuple[Mapping[str, Any], str]:
@@ -33,13 +35,33 @@ def measure(contestant: str, way: str, python: str) -> tuple[Mapping[str, Any], 
     return {row["case"]: row for row in lines if "case" in row}, lines[-1]["version"]
 
 
-def cell(row: Mapping[str, Any], is_answered: bool) -> str:
+def is_right(row: Mapping[str, Any], case: Case) -> bool:
+    """Whether the outcome is the best that is possible."""
+    if not case.is_answered:
+        return bool(row["error"]) and row["error"] != "timeout"
+    return row["kind"] == "complete" and (row["is_home"] or not case.is_home) and not row["is_early"]
+
+
+def cell(row: Mapping[str, Any], case: Case) -> str:
     """Return one cell of the table."""
-    is_right = row["kind"] == "complete" if is_answered else bool(row["error"]) and row["error"] != "timeout"
     words = {"half": "half of the text", "wrong": "repeated or lost text", "nothing": ""}
     what = words.get(row["kind"], row["kind"])
     what = " ".join(filter(None, (what, f"`{row['error']}`" if row["error"] else "")))
-    return f"{'✓' if is_right else '✗'} {what}, {row['seconds']:.1f} s, {row['requests']}"
+    where = "" if row["is_home"] or row["kind"] != "complete" else " by the fallback"
+    early = " too early" if row["is_early"] else ""
+    return f"{'✓' if is_right(row, case) else '✗'} {what}{where}{early}, {row['seconds']:.1f} s, {row['requests']}"
+
+
+def table(columns: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """Return the cells by case and column, and how many are right."""
+    lines = [f"| first model | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    for name, case in CASES.items():
+        lines.append(f"| {name} | {' | '.join(cell(rows[name], case) for rows in columns.values())} |")
+    right = [
+        f"{sum(is_right(rows[name], case) for name, case in CASES.items())} of {len(CASES)}"
+        for rows in columns.values()
+    ]
+    return "\n".join((*lines, f"| **right** | {' | '.join(right)} |"))
 
 
 def main() -> None:
@@ -49,21 +71,21 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="page with the markers of the tables")
     arguments = parser.parse_args()
     pythons = {name: arguments.python for name in ("openai", "litellm") if arguments.python}
-    pythons["helmdeck"] = sys.executable
+    pythons |= {"helmdeck": sys.executable, "gateway": sys.executable}
+    found: dict[tuple[str, str], Mapping[str, Mapping[str, Any]]] = {}
     versions = {}
-    for way in WAYS:
-        found = {}
-        for name, python in pythons.items():
-            found[name], versions[name] = measure(name, way, python)
-        lines = [f"| first model | {' | '.join(TITLES[name] for name in found)} |", f"|---|{'---|' * len(found)}"]
-        cells = {name: [cell(found[name][each], case.is_answered) for each, case in CASES.items()] for name in found}
-        lines += [f"| {each} | {' | '.join(row)} |" for each, *row in zip(CASES, *cells.values(), strict=True)]
-        right = [f"{sum(each.startswith('✓') for each in cells[name])} of {len(CASES)}" for name in found]
-        table = "\n".join((*lines, f"| **right** | {' | '.join(right)} |"))
-        print(f"{way}\n{table}\n")
+    for name, python in pythons.items():
+        for way in WAYS:
+            found[name, way], versions[name] = measure(name, way, python)
+    tables = {"doors": table({title: found[door] for title, door in DOORS.items()})}
+    if arguments.python:
+        peers = ("openai", "litellm", "helmdeck")
+        tables |= {way: table({TITLES[name]: found[name, way] for name in peers}) for way in WAYS}
+    for name, text in tables.items():
+        print(f"{name}\n{text}\n")
         if arguments.write:
-            write_between(arguments.write, way, table)
-    summary = ", ".join(versions.values())
+            write_between(arguments.write, name, text)
+    summary = ", ".join(dict.fromkeys(versions.values()))
     print(summary)
     if arguments.write:
         write_between(arguments.write, "versions", f"Measured with {summary}.")

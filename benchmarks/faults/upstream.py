@@ -24,31 +24,20 @@ except (
     sys.path.append(str(Path(__file__).resolve().parents[2] / "plugins" / "helmdeck_testing"))
     from listener import LoopListener, connected  # type: ignore[no-redef, import-not-found]
 
+from benchmarks.faults.replies import HANG_UP, IN_MID_STREAM, Fault, at_once, whole
+
 ANSWER = " ".join(
     f"{number}. The tide of day {number} rises at {number * 37 % 24}:{number * 17 % 60:02}." for number in range(1, 25)
 )
 """Every sentence is unique, so that lost and repeated text shows."""
 REPEATED_CHARS = 12
 """Characters that a continuation says once more."""
-
-Fault = str
-"""The name of a fault; ``good`` is none."""
-
-STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {
-    "429": (429, {}),
-    "429, Retry-After 2": (429, {"retry-after": "2"}),
-    "429, Retry-After 60": (429, {"retry-after": "60"}),
-    "500": (500, {}),
-    "502": (502, {}),
-    "503": (503, {}),
-    "503, Retry-After 2": (503, {"retry-after": "2"}),
-}
-KEY_STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {"401": (401, {}), "402": (402, {})}
-"""Further faults of single API keys."""
-AT_ONCE = ("silent", "silent after the headers", "error in 200", "empty answer", *STATUSES)
-"""Faults before any text."""
-IN_MID_STREAM = ("stalled", "reset", "closed", "no end mark", "damaged event", "error event")
-"""Faults after half of the text."""
+TLS_HANDSHAKE = b"\x16"
+"""The first byte of a client that speaks HTTPS, which this server does not."""
+COMMENT_S = 1.0
+"""Seconds between two comments of a stream that has nothing else."""
+READ_BYTES, READ_PAUSE_S = 65_536, 0.05
+"""How a server with a slow connection reads a request."""
 
 
 class Upstream:
@@ -58,7 +47,8 @@ class Upstream:
     :param prefill_status: status of the response to a request whose last message is the model's own.
     :param key_faults: faults of the requests with an API key; they take precedence.
     :ivar requests: the bodies received so far.
-    :ivar keys: the API keys of the requests, in the same order; ``heads`` has their headers.
+    :ivar keys: the API keys of the requests, in the same order; ``heads`` has their headers, and ``times_s`` when they were
+        answered, on the clock of the event loop.
     """
 
     def __init__(
@@ -73,6 +63,7 @@ class Upstream:
         self.key_faults = dict(key_faults or {})
         self.keys: list[str] = []
         self.heads: list[bytes] = []
+        self.times_s: list[float] = []
         self.requests: list[dict[str, Any]] = []
         self.port = 0
         self._listener = LoopListener(self._serve)
@@ -88,6 +79,11 @@ class Upstream:
         await self._listener.close()
 
     @property
+    def first_pause_s(self) -> float:
+        """Seconds between the first two requests; 0 for fewer."""
+        return self.times_s[1] - self.times_s[0] if len(self.times_s) > 1 else 0.0
+
+    @property
     def base_url(self) -> str:
         """The base URL of its API."""
         return f"http://127.0.0.1:{self.port}/v1"
@@ -99,20 +95,25 @@ class Upstream:
 
     async def _answer_requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            head = await reader.readuntil(b"\r\n\r\n")
+            if (first := await reader.readexactly(1)) == TLS_HANDSHAKE:
+                writer.write(whole("", 400))
+                return
+            head = first + await reader.readuntil(b"\r\n\r\n")
             lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-            body = await reader.readexactly(int(lengths[0].partition(b":")[2]) if lengths else 0)
+            fault = self.faults[min(len(self.requests), len(self.faults) - 1)]
+            size = int(lengths[0].partition(b":")[2]) if lengths else 0
+            body = await (_read_slowly(reader, size) if fault == "slow upload" else reader.readexactly(size))
             request = json.loads(body or b"{}")
             self.requests.append(request)
             self.heads.append(head)
+            self.times_s.append(asyncio.get_running_loop().time())
             self.keys.append(head.partition(b"Bearer ")[2].partition(b"\r")[0].decode())
-            fault = self.faults[min(len(self.requests), len(self.faults)) - 1]
             fault = self.key_faults.get(self.keys[-1], fault)
             if request["messages"][-1]["role"] == "assistant" and self.prefill_status != 200:
                 error = {
                     "error": {"message": "the last message must be from the user", "type": "invalid_request_error"}
                 }
-                writer.write(_whole(json.dumps(error), self.prefill_status))
+                writer.write(whole(json.dumps(error), self.prefill_status))
             elif not await self._answer(request, fault, writer):
                 return
 
@@ -120,16 +121,24 @@ class Upstream:
         """Write the response; return whether the connection stays open."""
         if fault == "silent":
             await asyncio.Event().wait()
-        if fault in STATUSES or fault in KEY_STATUSES:
-            status, headers = {**STATUSES, **KEY_STATUSES}[fault]
-            writer.write(_whole(json.dumps({"error": {"message": "try later", "code": status}}), status, headers))
+        if fault in HANG_UP:
+            return await _end(fault.partition(" ")[0], writer)
+        if reply := at_once(fault):
+            writer.write(reply)
             return True
+        if fault == "100 Continue":
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         text = "" if fault == "empty answer" else continuation(request)
         streams = bool(request.get("stream"))
         events = _events(text) if streams else [json.dumps(_completion(text)).encode()]
         head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-type: "
         writer.write(head + (b"text/event-stream" if streams else b"application/json") + b"\r\n\r\n")
         await writer.drain()
+        if fault == "only comments":
+            while True:
+                writer.write(_chunk(b": working\n\n" if streams else b" "))
+                await writer.drain()
+                await asyncio.sleep(COMMENT_S)
         if fault in ("silent after the headers", "error in 200"):
             if fault.startswith("silent"):
                 await asyncio.Event().wait()
@@ -138,7 +147,8 @@ class Upstream:
             return True
         sent = events
         if fault in IN_MID_STREAM:
-            sent = events[: len(events) // 2] if streams else [events[0][: len(events[0]) // 2]]
+            count = 3 if fault == "stalled after each chunk" else len(events) // 2
+            sent = events[:count] if streams else [events[0][: len(events[0]) // 2]]
         for event in sent:
             writer.write(_chunk(event))
             await writer.drain()
@@ -147,7 +157,7 @@ class Upstream:
 
 
 async def _end(fault: Fault, writer: asyncio.StreamWriter) -> bool:
-    if fault == "stalled":
+    if fault.startswith("stalled"):
         await asyncio.Event().wait()
     if fault in ("reset", "closed"):
         await _delivered(writer)
@@ -161,7 +171,20 @@ async def _end(fault: Fault, writer: asyncio.StreamWriter) -> bool:
     if fault == "error event":
         writer.write(_chunk(b'data: {"error": {"message": "the upstream failed", "code": 500}}\n\n'))
     writer.write(b"0\r\n\r\n")
+    if fault == "closed after the answer":
+        await _delivered(writer)
+        return False
     return True
+
+
+async def _read_slowly(reader: asyncio.StreamReader, size: int) -> bytes:
+    """Read a request in parts, with a pause after each."""
+    parts = []
+    while size > 0:
+        parts.append(await reader.readexactly(min(READ_BYTES, size)))
+        size -= len(parts[-1])
+        await asyncio.sleep(READ_PAUSE_S)
+    return b"".join(parts)
 
 
 async def _delivered(writer: asyncio.StreamWriter) -> None:
@@ -204,9 +227,3 @@ def _events(text: str) -> list[bytes]:
 
 def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-def _whole(body: str, status: int, headers: Mapping[str, str] | None = None) -> bytes:
-    lines = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-    return f"HTTP/1.1 {status} Status\r\n{head}\r\n{body}".encode()

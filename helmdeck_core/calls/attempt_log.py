@@ -22,6 +22,8 @@ NO_USAGE = Usage()
 
 NO_RULE = "no recovery rule applies"
 
+MIN_WAIT_S = 0.02
+
 SELECTION_PURPOSE = "selection"
 """The purpose of a side call that narrows the selection."""
 
@@ -73,9 +75,9 @@ class AttemptState:
         return self.prepared
 
     def add_wait(self, seconds: float) -> None:
-        """Add a wait that the provider asked other calls for."""
-        if seconds > 0:
-            step, note = self.step, f"waited {seconds:.1f} s as other calls were asked to"
+        """Add a wait that the provider asked other calls for; what a timer is early is none."""
+        if seconds >= MIN_WAIT_S:
+            step, note = self.step, f"waited {seconds:.1f} s for the Retry-After of another call"
             self.step = attrs.evolve(step, wait_s=step.wait_s + seconds, notes=(*step.notes, note))
 
     def chunk_deadline(self, clock: Callable[[], float], think_share: float) -> float | None:
@@ -133,7 +135,9 @@ class AttemptLog:
             for each in attempts
             if each.stop_reason or each.usage != NO_USAGE or each.cause is FailureClass.LIKELY_TIMEOUT
         ]
-        self._side_attempts += tuple(attrs.evolve(attempt, purpose=SELECTION_PURPOSE) for attempt in paid)
+        self._side_attempts += tuple(
+            attrs.evolve(attempt, purpose=attempt.purpose or SELECTION_PURPOSE) for attempt in paid
+        )
 
     @property
     def side_cost_usd(self) -> float:

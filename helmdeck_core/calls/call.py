@@ -35,8 +35,7 @@ from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
-from helmdeck_core.domain.events import CallRef, CooldownStarted
-from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import (
     CallFailed,
     InvalidRequest,
@@ -49,6 +48,9 @@ from helmdeck_core.errors import (
 from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
+
+SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+"""The response in place of one that was not needed."""
 
 
 class Call(Generic[T]):
@@ -113,6 +115,10 @@ class Call(Generic[T]):
         """Make the request and wait until it is time to send it."""
         this.prepared = prepared = await self._operation.prepare(this.step, this.call, self._log.add_side_attempts)
         self.services.report_unknown_model(prepared.request.model)
+        if prepared.settled is not None:
+            this.response = SETTLED
+            self._log.report_retry(this.step)
+            return
         this.request = self._resumed(this)
         if self._policy.has_sent and self._policy.is_repeat(fingerprint(this.request)):
             raise RequestRefused(SENT_BEFORE)
@@ -278,7 +284,10 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        self.services.health.record_success(this.step.model, self)
+        if this.sent_s is not None:
+            self.services.health.record_success(this.step.model, self)
+        else:
+            self.services.health.leave(this.step.model, self, has_verdict=False)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -387,7 +396,7 @@ class Call(Generic[T]):
         self._keep_truncated(this, self._failure)
         failed = self._attempt_failure(this, self._failure)
         now_s = services.clock()
-        self._record_failure(failed, now_s)
+        services.health.record_failure(failed, self, now_s, self._counted)
         decision = self._policy.after_failure(failed, now_s, services.health.unavailable(now_s))
         self._number += 1
         return decision
@@ -412,11 +421,8 @@ class Call(Generic[T]):
 
     def _keep_truncated(self, this: AttemptState, failure: CallFailed) -> None:
         """Keep the longest truncated text; the failure of the call has it."""
-        if (
-            (response := this.response) is None
-            or not isinstance(failure, LengthTruncated)
-            or failure.sub_cause != TRUNCATED_TEXT
-        ):
+        is_text = isinstance(failure, LengthTruncated) and failure.sub_cause == TRUNCATED_TEXT
+        if (response := this.response) is None or not is_text:
             return
         if self._truncated is None or len(response.text) >= len(self._truncated.text):
             self._truncated, self._truncated_by = response, this.ready.request.model
@@ -437,14 +443,6 @@ class Call(Generic[T]):
             self._partial.clear()
             return "the answer was delivered, and cannot be replaced" if is_shown else ""
         return ""
-
-    def _record_failure(self, failed: AttemptFailure, now_s: float) -> None:
-        """Record a failure for all calls to the model."""
-        runtime, health, model = self.services.runtime, self.services.health, failed.attempt.model
-        if health.record_failure(failed, self, now_s, self._counted) and runtime.sinks:
-            provider, cause = ModelId.provider_of(model), failed.failure.failure_class
-            seconds = health.breaker.cooldown_s
-            runtime.emit(CooldownStarted(provider=provider, model=model, seconds=seconds, cause=cause))
 
     async def fail(self) -> CallResult[T]:
         """Raise the last failure with all attempts.

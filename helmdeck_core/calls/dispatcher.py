@@ -56,10 +56,11 @@ class Dispatcher:
                 breaker=CircuitBreaker(
                     config.cool_down_after, config.cool_down_s, runtime.weights["cooldown.provider_models"]
                 ),
-                waits=SharedWaits(self._now_s, self._sleep, jitter),
+                waits=SharedWaits(self._now_s, self._sleep, jitter, config.max_wait_s),
                 budget=budget,
                 limits=waits,
                 clock=self._now_s,
+                emit=runtime.emit,
                 rules=rules,
             ),
             recovery=RecoverySettings(
@@ -87,7 +88,8 @@ class Dispatcher:
                 with attempt:
                     with call.time_limit(attempt):
                         await call.prepare(attempt)
-                        attempt.response = await call.complete(attempt)
+                        if attempt.response is None:
+                            attempt.response = await call.complete(attempt)
                     await call.read(attempt)
         return call.result if call.result is not None else await call.fail()
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import attrs
 
 from helmdeck_core.calls.chat_operation import ChatOperation
+from helmdeck_core.calls.choice import ChoiceCalls
 from helmdeck_core.calls.dispatcher import Dispatcher
 from helmdeck_core.calls.operation import CallOptions, CallResult, copy_response
 from helmdeck_core.calls.provider_client import ProviderClient
@@ -77,7 +78,8 @@ class Engine:
         model = self._model_of(question)
         library = library or self.library
         composer, side_call = self.composer(library), functools.partial(self.ask, library=library)
-        operation = QuestionOperation(question, composer, self.pool.registry, side_call, self.dispatcher.services.clock)
+        choices, clock = ChoiceCalls(composer, self.client), self.dispatcher.services.clock
+        operation = QuestionOperation(question, composer, self.pool.registry, side_call, clock, choices)
         limits = self._limits(limits, question.limits)
         options = CallOptions(model=model, pack=question.caller, caller=caller, limits=limits, parent=parent)
         result = await self.dispatcher.run(operation, options)
@@ -227,6 +229,7 @@ class Engine:
             call_id=result.call.call_id,
             saved_usd=self._saved_usd(result),
             notices=self._notices(prepared.request.model),
+            choice=prepared.choice,
         )
 
     def _saved_usd(self, result: CallResult[Any]) -> float | None:

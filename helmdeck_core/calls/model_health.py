@@ -10,6 +10,8 @@ from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.calls.recovery_policy import AttemptFailure, NextAttempt, Rules, WaitPolicy, rule_for
 from helmdeck_core.calls.retry_budget import RetryBudget
 from helmdeck_core.calls.shared_waits import SharedWaits, WaitLimits
+from helmdeck_core.domain.events import CooldownStarted, Event
+from helmdeck_core.domain.models import ModelId
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -21,6 +23,7 @@ class ModelHealth:
     budget: RetryBudget
     limits: WaitPolicy
     clock: Callable[[], float]
+    emit: Callable[[Event], None]
     rules: Rules
 
     def unavailable(self, now_s: float) -> frozenset[str]:
@@ -38,7 +41,7 @@ class ModelHealth:
             self.budget.count_call(step.model, now_s)
 
     async def enter(self, step: NextAttempt, call: object) -> float:
-        """Wait if the provider asked other calls for it; return the seconds.
+        """Wait for the ``Retry-After`` of other calls; return the seconds.
 
         :param call: must call ``leave``.
         :raises CallFailed: the wait is too long.
@@ -63,17 +66,19 @@ class ModelHealth:
         self.breaker.record_success(model)
         self.leave(model, call, has_verdict=True)
 
-    def record_failure(self, failed: AttemptFailure, call: object, now_s: float, counted: set[str]) -> bool:
-        """Record a failed attempt; return whether it opened the circuit of its model.
+    def record_failure(self, failed: AttemptFailure, call: object, now_s: float, counted: set[str]) -> None:
+        """Record a failed attempt, and report the cooldown that it starts.
 
         :param counted: the models against which the call counted already; it counts once for each.
         """
         model, rule = failed.attempt.model, rule_for(self.rules, failed.failure, failed.disposition)
         is_sent = failed.attempt.is_sent
         if rule is not None and rule.shares_wait and is_sent:
-            self.waits.start(model, failed.failure)
+            self.waits.start(model, failed.failure, now_s)
         self.leave(model, call, has_verdict=is_sent)
         if rule is None or not rule.counts_against_provider or not is_sent or model in counted:
-            return False
+            return
         counted.add(model)
-        return self.breaker.record_failure(model, now_s)
+        if self.breaker.record_failure(model, now_s):
+            provider, cause = ModelId.provider_of(model), failed.failure.failure_class
+            self.emit(CooldownStarted(provider=provider, model=model, seconds=self.breaker.cooldown_s, cause=cause))

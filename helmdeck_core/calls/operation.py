@@ -11,6 +11,8 @@ import attrs
 
 from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
+from helmdeck_core.domain.choosing import Choice
+from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import FilterCall, Selection
@@ -28,6 +30,8 @@ class Prepared:
     :ivar variant: the prompt variant; empty where the caller wrote the messages.
     :ivar filter: the call that narrowed the selection; ``None`` when there was none.
     :ivar downgrades: parts of the caller's request that are left out; the response lists them.
+    :ivar choice: the choice of a chooser; ``None`` where the model chooses.
+    :ivar settled: the value, where the choice left nothing to ask for; no request is sent.
     """
 
     request: ChatRequest
@@ -36,6 +40,8 @@ class Prepared:
     selection: Selection | None = None
     filter: FilterCall | None = None
     downgrades: tuple[str, ...] = ()
+    choice: Choice | None = None
+    settled: Decoded[Any] | None = None
 
 
 SideAttempts = Callable[[Sequence[Attempt]], None]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
+from helmdeck_core.calls.choice import CHOICE_PURPOSE, ChoiceCalls, is_chosen, unsure
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
@@ -19,6 +20,7 @@ from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.llm_filter import request_filter
 from helmdeck_core.context.prompt_layout import with_schema, with_text
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
+from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
@@ -29,6 +31,10 @@ from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+
+PROBLEMS: Mapping[str, str] = {"repeated_token": "it repeats itself and does not end"}
+"""What a retry says about an answer without a value, by sub-cause."""
 
 
 class SideCall(Protocol):
@@ -46,6 +52,7 @@ class QuestionOperation(Generic[T]):
     :ivar clock: the clock of the attempts' deadlines.
     :ivar filter_calls: the filter calls that were made for this question, by model.
     :ivar problems: why the last answer of a model had the wrong shape.
+    :ivar made_choices: the choices of choosers that were made for this question, by model.
     """
 
     question: Question[T]
@@ -53,8 +60,10 @@ class QuestionOperation(Generic[T]):
     registry: ProviderRegistry
     side_call: SideCall
     clock: Callable[[], float]
+    choices: ChoiceCalls
     filter_calls: dict[str, FilterCall] = attrs.field(factory=dict)
     problems: dict[str, str] = attrs.field(factory=dict)
+    made_choices: dict[str, Choice] = attrs.field(factory=dict)
 
     @property
     def type(self) -> type[T]:
@@ -73,6 +82,8 @@ class QuestionOperation(Generic[T]):
         question, library = self.question, self.composer.library
         model = str(self.registry.check(step.model))
         budget = self._budget(model, step.changes)
+        if is_chosen(self.runtime, question, budget):
+            return await self._prepare_chosen(budget, step, record)
         if question.needs_catalog or question.lists_catalog:
             await library.load()
         if question.needs_catalog and library.is_cold(budget):
@@ -86,12 +97,43 @@ class QuestionOperation(Generic[T]):
             filter_call = await self._filter(prompt, prompt.filter_model, step, call, record)
             prompt = self._narrowed(prompt, filter_call, call)
         self._emit_selected(prompt, call)
+        request = self._request(prompt, step)
+        return Prepared(
+            request=request,
+            budget=budget,
+            variant=prompt.variant.variant,
+            selection=prompt.selection,
+            filter=filter_call,
+        )
+
+    async def _prepare_chosen(self, budget: Budget, step: NextAttempt, record: SideAttempts) -> Prepared:
+        """Prepare the request for the arguments of a tool that the chooser chooses; none is sent where they are known."""
+        question, model = self.question, budget.model
+        await self.composer.library.load()
+        if model not in self.made_choices:
+            self.made_choices[model] = await self.choices.choose(question, budget, record)
+        choice = self.made_choices[model]
+        if not (choice.is_sure or step.is_last):
+            raise unsure(choice, budget)
+        prompt = self.composer.chosen(question, budget, choice)
+        value = question.settle(prompt.task, choice) if question.settle is not None else None
+        return Prepared(
+            request=self._request(prompt, step),
+            budget=budget,
+            variant=prompt.variant.variant,
+            selection=prompt.selection,
+            choice=choice,
+            settled=None if value is None else Decoded(value, CHOICE_PURPOSE),
+        )
+
+    def _request(self, prompt: Prompt, step: NextAttempt) -> ChatRequest:
+        question, budget, model = self.question, prompt.budget, prompt.budget.model
         messages = prompt.messages
         if step.changes.shows_problem and (problem := self.problems.get(model)):
             messages = with_text(messages, self.runtime.texts["retry.problem"].format(problem=problem))
         if not step.changes.strict_json and question.schema is not None:
             messages = with_schema(messages, question.schema, self.runtime.texts["schema.heading"])
-        request = ChatRequest(
+        return ChatRequest(
             model=model,
             messages=messages,
             max_tokens=budget.max_tokens,
@@ -100,13 +142,6 @@ class QuestionOperation(Generic[T]):
             tool_choice=question.tool_choice,
             response_format=self.composer.response_format(prompt),
             task=prompt.task,
-        )
-        return Prepared(
-            request=request,
-            budget=budget,
-            variant=prompt.variant.variant,
-            selection=prompt.selection,
-            filter=filter_call,
         )
 
     def _budget(self, model: str, changes: RequestChanges) -> Budget:
@@ -191,6 +226,8 @@ class QuestionOperation(Generic[T]):
 
     def read(self, prepared: Prepared, response: ChatResponse) -> Decoded[T]:
         """Implement ``Operation.read``."""
+        if prepared.settled is not None:
+            return prepared.settled
         if response.tool_calls and (decoded := self._read_calls(response)) is not None:
             return decoded
         try:
@@ -205,8 +242,8 @@ class QuestionOperation(Generic[T]):
             is_truncated = exc.cause is FailureClass.LENGTH_TRUNCATED and self.question.parse is not None
             salvaged = None if is_truncated or exc.is_empty else self._salvage(response.text)
             if salvaged is None:
-                if exc.path:
-                    self.problems[prepared.request.model] = str(exc)
+                if problem := str(exc) if exc.path else PROBLEMS.get(exc.sub_cause):
+                    self.problems[prepared.request.model] = problem
                 raise decode_failure(self.question.caller, prepared.request, response, exc) from exc
             return salvaged
 

@@ -303,8 +303,8 @@ class RecoveryPolicy:
             return self._skip(f"the retry budget of {model} is used up")
         self._retries[self._index, action] = retries + 1
         self._changes = self._changes.and_then(action.changes)
-        is_told = wait_s > 0 and wait_s == self._retry_after_s
-        return attrs.evolve(self._attempt(now_s, wait_s), is_retry=True, reason="Retry-After" if is_told else "")
+        is_named = wait_s > 0 and wait_s == self._retry_after_s
+        return attrs.evolve(self._attempt(now_s, wait_s), is_retry=True, reason="Retry-After" if is_named else "")
 
     @property
     def _retry_after_s(self) -> float | None:
@@ -345,8 +345,8 @@ class RecoveryPolicy:
         return is_named and self._index + 1 < len(self._chain)
 
     def _uses_budget(self, action: Retry) -> bool:
-        is_told = action.wait is Wait.AS_TOLD and self._retry_after_s is not None
-        return _waits(action) and (action.is_brief or not is_told)
+        is_named = action.wait is Wait.AS_TOLD and self._retry_after_s is not None
+        return _waits(action) and (action.is_brief or not is_named)
 
     def _next_model(self, action: NextModel, now_s: float, cooling: Collection[str]) -> NextAttempt | None:
         assert self._failed is not None

@@ -15,26 +15,26 @@ import attrs
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed
 
-MAX_WAIT_S = 300.0
-"""A longer wait is shared for this long only: the limit may be lifted earlier. The call that was asked to wait is told all of it."""
 SPREAD_S = 1.0
 """Within this time the calls that waited start; within the wait itself if that was shorter."""
 MAX_MODELS = 1_000
 """Models that are remembered; model ids come from callers."""
 WAITED = "shared_wait"
-"""Sub-cause of a call that was not sent because of the wait that another call was asked for."""
+"""Sub-cause where no request is sent because of the ``Retry-After`` of another call."""
 
 
 @attrs.define(eq=False)
 class _Wait:
     """A wait, and then the test of the model.
 
+    :ivar named_until_s: the end that the provider named; ``until_s`` is the same or earlier.
     :ivar kind: the failure class with which the provider asked for it.
     :ivar tester: the call that tests the model; ``None`` before.
     :ivar waiting: the calls that wait for the verdict.
     """
 
     until_s: float
+    named_until_s: float
     seconds: float
     kind: type[CallFailed]
     tester: object = None
@@ -60,14 +60,20 @@ class SharedWaits:
 
     :param clock: a monotonic clock in seconds.
     :param jitter: returns random numbers from 0 to 1.
+    :param max_wait_s: a longer wait ends after this time with a test, since the limit may be lifted earlier.
     """
 
     def __init__(
-        self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], jitter: Callable[[], float]
+        self,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        jitter: Callable[[], float],
+        max_wait_s: float,
     ) -> None:
         self._clock = clock
         self._sleep = sleep
         self._jitter = jitter
+        self._max_wait_s = max_wait_s
         self._waits: dict[str, _Wait] = {}
         self._lock = threading.Lock()
 
@@ -80,21 +86,22 @@ class SharedWaits:
         """Whether a call to a model may have to wait."""
         return model in self._waits
 
-    def start(self, model: str, failure: CallFailed) -> None:
+    def start(self, model: str, failure: CallFailed, now_s: float) -> None:
         """Start a wait, if the failure asks for one; the calls that wait for a verdict wait on."""
         if not failure.retry_after_s:
             return
-        seconds = min(failure.retry_after_s, MAX_WAIT_S)
-        until_s = self._clock() + seconds
+        seconds = min(failure.retry_after_s, self._max_wait_s)
+        new = _Wait(now_s + seconds, now_s + failure.retry_after_s, seconds, type(failure))
         with self._lock:
             if len(self._waits) >= MAX_MODELS:
                 self._waits.clear()
             before = self._waits.get(model)
             if before is None:
-                self._waits[model] = _Wait(until_s, seconds, type(failure))
+                self._waits[model] = new
                 return
-            before.until_s, before.seconds = max(before.until_s, until_s), max(before.seconds, seconds)
-            before.kind, before.tester = type(failure), None
+            if new.until_s > before.until_s:
+                before.until_s, before.named_until_s, before.seconds = new.until_s, new.named_until_s, seconds
+            before.kind, before.tester = new.kind, None
             self._wake(before)
 
     def left(self, now_s: float) -> Mapping[str, float]:
@@ -116,8 +123,8 @@ class SharedWaits:
             if wait is None:
                 pause_s, spread_s = self._jitter() * spread_s, 0.0
                 await self._sleep(pause_s)
-            elif wait.until_s > limits.until_s:
-                raise _refusal(wait, model, max(0.0, wait.until_s - now_s))
+            elif wait.until_s > now_s and wait.named_until_s > limits.until_s:
+                raise _refusal(wait, model, wait.named_until_s - now_s)
             elif wait.until_s > now_s:
                 await self._sleep(wait.until_s - now_s)
                 spread_s = min(SPREAD_S, wait.seconds)
@@ -176,12 +183,12 @@ async def _in_time(verdict: asyncio.Future[None], seconds: float) -> bool:
 
 def _refusal(wait: _Wait, model: str, left_s: float | None) -> CallFailed:
     """The failure of a call that is not sent."""
-    what = "for a wait" if left_s is None else f"to wait {left_s:.1f} s more"
+    what = "and the test of the model is not over" if left_s is None else f"with {left_s:.1f} s left"
     return wait.kind(
-        "the provider asked for a wait before the next request",
+        "the provider requires a wait before the next request",
         model=model,
         provider=ModelId.provider_of(model),
         sub_cause=WAITED,
         retry_after_s=left_s,
-        detail=f"after another request it asked {what}; no request was sent",
+        detail=f"Retry-After of another call, {what}; no request was sent",
     )

@@ -62,7 +62,7 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.PACK: "a pack failed",
     **{code: cause.value for cause, code in BY_CAUSE.items()},
     ExitCode.NO_STEP: "no executable step: nothing in the catalog serves the request",
-    ExitCode.CHECK_FAILED: "a check of `helmdeck doctor` failed, or a calibration is incomplete",
+    ExitCode.CHECK_FAILED: "a check of `helmdeck doctor` failed, a server of the catalog failed, or a calibration is incomplete",
     ExitCode.NOT_FINISHED: "an agent run ended before the request was done",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
     ExitCode.BROKEN_PIPE: "broken pipe",

@@ -270,8 +270,8 @@ class RecoveryConfig:
     :ivar max_wait_s: maximum ``Retry-After`` that is honoured, in seconds.
     :ivar patience_s: seconds that a call waits for the model it was sent to, after a single failure or a rate limit, while a
         fallback model remains; without one, it is ``max_wait_s``.
-    :ivar retry_share: retries of a model as a share of the calls to it, both within ten seconds, 0 to 1; further calls are not
-        retried, but go to the fallback model. Retries with another request are not counted.
+    :ivar retry_share: retries of a model as a share of the calls to it within the same second, 0 to 1; further calls are not
+        retried, but go to the fallback model. Retries with another request, and without a wait, are not counted.
     :ivar retry_minimum: retries of a model within ten seconds that are allowed however few calls there are.
     :ivar attempt_share: share of the remaining deadline that an attempt may use while fallback models remain, 0 to 1.
     :ivar think_share: share of its time and of its output limit that a model may use for reasoning before the first visible
@@ -413,6 +413,8 @@ class BudgetConfig:
     cached_input_cost_usd_per_mtok: float | None = None
     prompt_variant: str | None = None
     first_token_timeout_s: float | None = None
+    chooser: str | None = None
+    supports_logprobs: bool | None = None
     evidence: str | None = None
 
 

@@ -19,9 +19,10 @@ from helmdeck_core.config.types import (
     is_hidden,
 )
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+from helmdeck_core.domain.choosing import Chooser
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.history import HistoryStoreSpec
-from helmdeck_core.domain.models import BudgetRow, BudgetTable
+from helmdeck_core.domain.models import CHOSEN_BY_MODEL, BudgetRow, BudgetTable
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.providers import ProviderSpec
 from helmdeck_core.domain.questions import PromptVariant
@@ -194,6 +195,9 @@ def _check_budgets(check: _Checker, config: Config, contributions: Contributions
             check.add((*path, "first_token_timeout_s"), "every request would fail", value, "more than 0")
         if budget.prompt_variant is not None:
             check.name((*path, "prompt_variant"), budget.prompt_variant, variants, "unknown prompt variant")
+        if budget.chooser is not None:
+            choosers = (CHOSEN_BY_MODEL, *contributions.by_name(Chooser))
+            check.name((*path, "chooser"), budget.chooser, choosers, "unknown chooser")
         if budget.filter_model is not None:
             _check_model(check, (*path, "filter_model"), budget.filter_model, providers)
 

@@ -17,6 +17,7 @@ from helmdeck_core.context.llm_filter import FILTER_TASK
 from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, MESSAGE_TOKENS, check_fits, estimate_tokens, lay_out
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import Message
+from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.constraints import ResponseFormat, SchemaForm, SchemaOffer
 from helmdeck_core.domain.models import Budget, ModelId
 from helmdeck_core.domain.providers import ProviderSpec
@@ -107,18 +108,7 @@ class Composer:
         :raises ContextWindowExceeded: it cannot be made to fit.
         :raises InvalidRequest: there is no prompt variant for it.
         """
-        variant = self._variant(question, budget)
-        task = Task(
-            name=question.task,
-            variant=variant.variant,
-            model=budget.model,
-            request=question.request,
-            catalog=Catalog(),
-            context=question.context,
-            done=question.done,
-            defaults={**question.learned.defaults, **question.defaults},
-            learned=frozenset(question.learned.defaults.keys() - question.defaults.keys()),
-        )
+        variant, task = self._start(question, budget)
         tail = variant.render(task)
         other_tokens = self._other_tokens(question, budget, variant, tail)
         selection = self._selection(question, budget, other_tokens)
@@ -145,6 +135,30 @@ class Composer:
         selection = self.library.narrow(prompt.selection, prompt.budget, prompt.other_tokens, picks)
         return self._lay_out(attrs.evolve(prompt, selection=selection), is_narrowed=True)
 
+    def chosen(self, question: Question[Any], budget: Budget, choice: Choice) -> Prompt:
+        """Return the prompt that asks for the arguments of the chosen entry.
+
+        :raises ContextWindowExceeded: it cannot be made to fit.
+        """
+        budget = attrs.evolve(budget, prompt_variant=question.chosen_variant or budget.prompt_variant)
+        variant, task = self._start(question, budget)
+        tail = variant.render(task)
+        other_tokens = self._other_tokens(question, budget, variant, tail)
+        selection = self.library.single(budget, other_tokens, choice.entry_id)
+        task = attrs.evolve(task, catalog=selection.catalog, chosen=choice.entry_id)
+        prompt = Prompt(
+            question=question,
+            budget=budget,
+            variant=variant,
+            task=task,
+            selection=selection,
+            tail=tail,
+            other_tokens=other_tokens,
+            filter_model=None,
+            filter_reason=f"the chooser {choice.chooser!r} chose",
+        )
+        return self._lay_out(prompt)
+
     def _lay_out(self, prompt: Prompt, *, is_narrowed: bool = False) -> Prompt:
         """The prompt with the task that the model sees, the messages and the response format."""
         task, tail = self._shown_task(prompt), prompt.tail
@@ -169,7 +183,7 @@ class Composer:
         a provider that takes one makes it.
         """
         question, selection = prompt.question, prompt.selection
-        if not self.runtime.budgets.asks_for_json(prompt.budget) or (question.tools and question.tool_choice != "none"):
+        if not prompt.budget.wants_strict_json or (question.tools and question.tool_choice != "none"):
             return None
         schemas = question.schema if question.constraint is None else question.constraint(prompt.task)
         forms = (self._form_of(question, schemas),) if isinstance(schemas, Mapping) else tuple(schemas or ())
@@ -187,6 +201,22 @@ class Composer:
         return form
 
     # -- parts of a prompt ---------------------------------------------------------------------------------
+
+    def _start(self, question: Question[Any], budget: Budget) -> tuple[PromptVariant, Task]:
+        """The prompt variant, and the task before its entries are selected."""
+        variant = self._variant(question, budget)
+        task = Task(
+            name=question.task,
+            variant=variant.variant,
+            model=budget.model,
+            request=question.request,
+            catalog=Catalog(),
+            context=question.context,
+            done=question.done,
+            defaults={**question.learned.defaults, **question.defaults},
+            learned=frozenset(question.learned.defaults.keys() - question.defaults.keys()),
+        )
+        return variant, task
 
     def _variant(self, question: Question[Any], budget: Budget) -> PromptVariant:
         if question.instructions is not None:
@@ -234,7 +264,7 @@ class Composer:
     def _shown_task(self, prompt: Prompt) -> Task:
         """The task with the entries that the model sees."""
         task, budget, selection = prompt.task, prompt.budget, prompt.selection
-        if selection is None:
+        if selection is None or task.chosen:
             return task
         if selection.index is not None:
             return attrs.evolve(task, catalog=self.library.catalog)

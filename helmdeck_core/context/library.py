@@ -167,6 +167,24 @@ class Library:
         selection = select(self.prepared(budget), lambda: self.rank(request, budget, planned), limits)
         return selection if index is None else _after_index(index, selection, cap)
 
+    def single(self, budget: Budget, other_tokens: int, entry_id: str) -> Selection:
+        """Return the selection of one entry alone, in the richest form that fits the budget; of none for an empty id.
+
+        :raises ContextWindowExceeded: the rest of the prompt leaves no room for any entry.
+        """
+        self._check_room(budget, other_tokens)
+        prepared, cap = self.prepared(budget), self.limits(budget, other_tokens).cap
+        places = self._places([entry_id] if entry_id else [])
+        text = ""
+        for rung in range(prepared.last_rung + 1):
+            text = prepared.join(dict.fromkeys(places, rung))
+            if cap is None or len(text.encode()) <= cap:
+                break
+        left_out = len(prepared.catalog) - len(places)
+        record = TrimRecord(prepared.full_bytes, len(text.encode()), ("chosen",), len(places), left_out)
+        catalog = Catalog(prepared.catalog.entries[place] for place in places)
+        return Selection(catalog=catalog, text=text, record=record, cap=cap, depends_on_request=True)
+
     def narrow(self, selection: Selection, budget: Budget, other_tokens: int, picks: Iterable[str]) -> Selection:
         """Merge a ranked selection with the entries that a filter call named, and fit it again.
 

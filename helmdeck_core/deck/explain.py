@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.calls.choice import is_chosen
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.config.precedence import SelectionRules
 from helmdeck_core.context.composer import Composer, PromptPart
@@ -30,6 +31,7 @@ class Explanation:
     :ivar ranking: the ranking of the whole catalog, whether the selection needs one or not.
     :ivar filter_model: the model of the filter call; ``None`` when none would be made.
     :ivar filter_reason: why, or why not.
+    :ivar chooser: the chooser that chooses in place of the model; empty where the model chooses.
     :ivar constraint: how the response would be constrained; ``None`` where the provider does not report it.
     :ivar ids: the number of entries in a schema.
     :ivar messages: the prompt as it would be sent without a filter call.
@@ -45,6 +47,7 @@ class Explanation:
     ranking: Ranking
     filter_model: str | None
     filter_reason: str
+    chooser: str
     constraint: Constraint | None
     ids: int
     messages: tuple[Message, ...]
@@ -74,7 +77,7 @@ class Explanation:
             "tier": self.lookup.budget.tier.value,
             **({"notices": [notice]} if notice else {}),
             "variant": self.variant,
-            "response_format": "json_object" if self.lookup.asks_for_json else None,
+            "response_format": "json_object" if self.lookup.budget.wants_strict_json else None,
             "constraint": None if self.constraint is None else _wire(self.constraint, self.ids),
             "max_tokens": self.lookup.budget.max_tokens,
             "max_catalog_bytes": selection.cap,
@@ -86,6 +89,7 @@ class Explanation:
             "confidence": self.ranking.confidence,
             "is_confident": self.is_confident,
             "clauses": list(self.ranking.clauses),
+            "chooser": self.chooser or None,
             "filter": {"model": self.filter_model, "reason": self.filter_reason},
             "entries": [
                 {"id": score.id, "score": score.score, "matched": list(score.matched), "form": self.form_of(score.id)}
@@ -130,6 +134,7 @@ def explain(composer: Composer, client: ProviderClient, question: Question[Any],
         ranking=selection.ranking or library.rank(question.request, budget, question.learned.planned),
         filter_model=prompt.filter_model,
         filter_reason=prompt.filter_reason,
+        chooser=budget.chooser if is_chosen(runtime, question, budget) else "",
         constraint=_constraint(client, request),
         ids=len(prompt.task.catalog),
         messages=prompt.messages,

@@ -170,6 +170,18 @@ class ToolDefinition:
 
 
 @attrs.frozen(kw_only=True)
+class Likelihood:
+    """A question how likely a model is to write a text, after each of several prompts.
+
+    :ivar prompts: plain texts, without a chat template.
+    :ivar text: the text.
+    """
+
+    prompts: tuple[str, ...]
+    text: str
+
+
+@attrs.frozen(kw_only=True)
 class ChatRequest:
     """A request to a provider.
 
@@ -180,6 +192,9 @@ class ChatRequest:
     :ivar continues: the last message is the model's partial answer, to be continued (prefill); only for models that
         support it.
     :ivar extra: additional fields of the payload, sent unchanged.
+    :ivar logprobs: how many of the most likely tokens to return for each token of the response, with their
+        log-probabilities; a provider that does not support it ignores it.
+    :ivar likelihood: what to compute instead of a response to ``messages``; a provider that cannot do that ignores it.
     :ivar task: the source of the messages, for in-process providers; never sent.
     :ivar turn: a ``ToolTurn`` of a loop that executes tool calls; never sent.
     """
@@ -195,6 +210,8 @@ class ChatRequest:
     stream: bool = False
     continues: bool = False
     extra: Mapping[str, Any] = EMPTY
+    logprobs: int = 0
+    likelihood: Likelihood | None = None
     task: Task | None = None
     turn: Any = attrs.field(default=None, eq=False, repr=False)
 
@@ -221,6 +238,9 @@ class ChatResponse:
     :ivar constraint: the applied constraint: ``Constraint.label``; empty if unknown.
     :ivar continuation: how a truncated response was continued; ``None`` for a single response.
     :ivar request_id: the provider's request id; empty if it sent none.
+    :ivar token_logprobs: for each token of the text, the log-probabilities of the most likely ones; empty if they were not
+        requested, or the provider returns none.
+    :ivar likelihoods: for each prompt of ``ChatRequest.likelihood``, the log-probability of the text; empty likewise.
     :ivar is_interrupted: the stream ended without its end mark and without a stop reason.
     :ivar attempts: all attempts of the deck, the successful one last; providers leave it empty.
     """
@@ -243,6 +263,8 @@ class ChatResponse:
     constraint: str = ""
     continuation: Continuation | None = None
     request_id: str = ""
+    token_logprobs: tuple[Mapping[str, float], ...] = ()
+    likelihoods: tuple[float, ...] = ()
     is_interrupted: bool = False
     attempts: tuple[Attempt, ...] = ()
 

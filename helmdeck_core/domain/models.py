@@ -10,6 +10,9 @@ import attrs
 
 from helmdeck_core.errors import InvalidRequest
 
+CHOSEN_BY_MODEL = "model"
+"""``Budget.chooser`` of a model that chooses tools itself."""
+
 MAX_MODEL_CHARS = 512
 """Characters of a model id; the longest known ones, ARNs of cloud providers, have about 250."""
 KEPT_IDS = 1_024
@@ -84,7 +87,7 @@ class Budget:
     :ivar starts_in_reasoning: the chat template opens the reasoning block, so a text that the server does not separate
         starts inside it.
     :ivar reasoning_headroom_tokens: added to ``output_tokens`` if ``is_hybrid_reasoning``.
-    :ivar wants_strict_json: JSON mode improves the output of this model.
+    :ivar wants_strict_json: constrained decoding improves the output of this model, so that the provider is asked for it.
     :ivar supports_prefix_cache: the provider discounts cached prompt prefixes.
     :ivar input_cost_usd_per_mtok: US dollars per million input tokens, where known.
     :ivar output_cost_usd_per_mtok: US dollars per million output tokens, where known.
@@ -92,6 +95,9 @@ class Budget:
     :ivar prompt_variant: name of the prompt variant; ``None`` is the tier's default.
     :ivar first_token_timeout_s: seconds until the first token, and between two tokens of a text; ``None`` is the provider's
         or the tier's limit.
+    :ivar chooser: what chooses the tool of a single step: ``model``, the model itself, or the name of a chooser, such as
+        ``ranker`` for a model that is worth its time for text, but not for choosing.
+    :ivar supports_logprobs: the server returns the log-probabilities of tokens; ``None`` is unknown.
     :ivar evidence: the source of the figures.
     """
 
@@ -112,6 +118,8 @@ class Budget:
     cached_input_cost_usd_per_mtok: float | None = None
     prompt_variant: str | None = None
     first_token_timeout_s: float | None = None
+    chooser: str = CHOSEN_BY_MODEL
+    supports_logprobs: bool | None = None
     evidence: str = ""
 
     @property
@@ -130,7 +138,7 @@ class TierDefaults:
     :ivar prompt_variant: name of the prompt variant; empty is the first one of the task.
     :ivar max_entries: maximum number of entries in a ranked selection; 0 is no limit.
     :ivar has_prefix_index: whether a cached prefix lists every entry if the catalog itself does not fit.
-    :ivar allows_json_mode: whether responses may be constrained.
+    :ivar allows_json_mode: whether a model that the configuration moves to this tier keeps its constrained decoding.
     :ivar first_token_timeout_s: ``Budget.first_token_timeout_s`` of models in a fallback chain; ``None`` is no limit.
     :ivar reasoning_first_token_timeout_s: the same for reasoning models, some of which stream nothing while they reason.
     """
@@ -214,7 +222,6 @@ class BudgetLookup:
     :ivar row: prefix of the matching row; ``""`` for the fallback.
     :ivar sources: source by field name, such as ``row 'acme/large' of plugin 'budgets'``.
     :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
-    :ivar asks_for_json: whether JSON mode is requested.
     :ivar notice: for a model without a row, the limits that apply and the line of the configuration that sets them.
     """
 
@@ -222,7 +229,6 @@ class BudgetLookup:
     row: str
     sources: Mapping[str, str]
     prompt_variant: str = ""
-    asks_for_json: bool = False
     notice: str = ""
 
     @property

@@ -152,6 +152,7 @@ class Pack:
     :ivar run: the handler; takes the validated input and returns plain data or a ``PackOutput``. A ``TimeoutError`` becomes
         ``timeout``, and any exception other than ``PackError`` and ``CallFailed`` becomes ``handler_failed``.
     :ivar constraint: the ``Question.constraint`` of its question, for dry runs.
+    :ivar chosen_in: the ``Question.chosen_in`` likewise.
     :ivar is_listed: whether plans may use it.
     :ivar annotations: hints about its effects, as tools of MCP servers have them: ``readOnlyHint``, ``destructiveHint``,
         ``idempotentHint`` and ``openWorldHint``. What is not annotated as read-only may need a confirmation.
@@ -169,6 +170,7 @@ class Pack:
     input_type: type[PackInput] | None = None
     output_schema: Mapping[str, Any] = EMPTY
     constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
+    chosen_in: tuple[str, ...] = ()
     is_listed: bool = True
     order: int = 0
     annotations: Mapping[str, bool] = EMPTY

@@ -11,6 +11,7 @@ import attrs
 from helmdeck_core.domain import EMPTY, present
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
 from helmdeck_core.domain.chat import ChatResponse, ImagePart, Message, ToolCall, ToolDefinition
+from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import Learned
 from helmdeck_core.domain.models import Budget
@@ -83,6 +84,10 @@ class Question(Generic[T]):
     :ivar allows_empty: an empty response raises its failure at once, without recovery.
     :ivar limits: limits of the call; the configuration's limits apply to the rest.
     :ivar learned: what the history contributes; scores of planned entries are raised where the catalog has to be ranked.
+    :ivar chosen_in: prompt variants whose answer names one entry, which the chooser of the model's budget may choose.
+    :ivar chosen_variant: the prompt variant that asks for the arguments of an entry that was chosen.
+    :ivar settle: returns the value for a choice that needs no model, such as that of a tool whose arguments are all known;
+        ``None`` if the model has to be asked for the rest. It must give a value where no entry was chosen.
     """
 
     caller: str
@@ -109,6 +114,9 @@ class Question(Generic[T]):
     allows_empty: bool = False
     limits: CallLimits = NO_LIMITS
     learned: Learned = Learned()
+    chosen_in: tuple[str, ...] = ()
+    chosen_variant: str = ""
+    settle: Callable[[Task, Choice], T | None] | None = None
 
 
 DESCRIBED = "described"
@@ -212,6 +220,7 @@ class CallFacts:
     :ivar saved_usd: US dollars that the provider's cache saved; ``None`` likewise.
     :ivar call_id: the id that log lines and events of the call share.
     :ivar notices: what a caller should know about the model, such as that its limits are those of unknown models.
+    :ivar choice: the choice of a chooser; ``None`` where the model chose.
     """
 
     model: str
@@ -229,6 +238,7 @@ class CallFacts:
     saved_usd: float | None = None
     call_id: str = ""
     notices: tuple[str, ...] = ()
+    choice: Choice | None = None
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -240,6 +250,7 @@ class CallFacts:
         return present(
             compaction=self.compaction and self.compaction.to_dict(),
             filter=self.filter and self.filter.to_dict(),
+            choice=self.choice and self.choice.to_dict(),
             served_model=self.served_model if self.served_model not in names else "",
             usage=_tokens(self.usage),
             requested_model=self.requested_model if self.requested_model != self.model else "",
@@ -272,6 +283,7 @@ class Answer(Generic[T]):
     :ivar call_id: the id that the events of the call share.
     :ivar saved_usd: US dollars that the provider's cache saved; ``None`` where no price is known.
     :ivar notices: see ``CallFacts``.
+    :ivar choice: the choice of a chooser; ``None`` where the model chose.
     :ivar incomplete: the cause for which the value is a truncated text, with the option ``partial`` of ``ask``; ``None`` for
         a whole answer.
     """
@@ -290,6 +302,7 @@ class Answer(Generic[T]):
     call_id: str = ""
     saved_usd: float | None = None
     notices: tuple[str, ...] = ()
+    choice: Choice | None = None
     incomplete: FailureClass | None = None
 
     def __str__(self) -> str:

@@ -34,6 +34,7 @@ class Task:
     :ivar shortlist: ids that are likely, best first; given where the catalog itself does not depend on the request.
     :ivar defaults: usual values of the caller, by input name.
     :ivar learned: the names of defaults that come from the caller's history.
+    :ivar chosen: the entry that a chooser chose, the only one in ``catalog``; empty where the model chooses.
     """
 
     name: str
@@ -46,3 +47,4 @@ class Task:
     defaults: Mapping[str, Any] = EMPTY
     shortlist: tuple[str, ...] = ()
     learned: frozenset[str] = frozenset()
+    chosen: str = ""

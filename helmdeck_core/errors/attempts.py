@@ -45,8 +45,8 @@ class Attempt:
     :ivar raw_length: UTF-8 bytes of the answer before reasoning was stripped.
     :ivar request_id: the provider's id of the request.
     :ivar is_estimated: tokens and cost are estimates, because the response ended before the provider reported them.
-    :ivar purpose: ``selection`` for the filter call that selected the catalog entries of the attempt with the same number;
-        empty for an attempt of the call itself.
+    :ivar purpose: ``selection`` for the filter call that selected the catalog entries of the attempt with the same number,
+        ``choice`` for a request of its chooser; empty for an attempt of the call itself.
     """
 
     number: int

@@ -10,6 +10,7 @@ from helmdeck_core.hookspecs.markers import hookspec
 if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
     from helmdeck_core.domain.catalog import CatalogSource, TrimStep
     from helmdeck_core.domain.chat_input import ChatInputReader
+    from helmdeck_core.domain.choosing import Chooser
     from helmdeck_core.domain.packs import Pack
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
@@ -75,6 +76,20 @@ def helmdeck_rankers() -> Sequence[Ranker]:
 
     :returns: Rankers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_choosers() -> Sequence[Chooser]:
+    """Contribute choosers, which choose the tool of a single step for models that are better not asked for it.
+
+    Called once when a deck is made. ``chooser`` in the budget of a model names one.
+
+    :returns: Choosers. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
     """
     return ()
 

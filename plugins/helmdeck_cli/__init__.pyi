@@ -12,6 +12,12 @@ from helmdeck_cli.inputs import read_json as read_json
 from helmdeck_cli.inputs import read_object as read_object
 from helmdeck_cli.inputs import request_text as request_text
 from helmdeck_cli.inputs import whole_number as whole_number
+from helmdeck_cli.model_checks.chooser import proposed_chooser as proposed_chooser
+from helmdeck_cli.model_checks.examine import rank_config as rank_config
+from helmdeck_cli.model_checks.examine import ranked_by as ranked_by
+from helmdeck_cli.model_checks.examine import single_attempts as single_attempts
+from helmdeck_cli.model_checks.session import Session as Session
+from helmdeck_cli.model_checks.tool_choice import right_tools as right_tools
 from helmdeck_cli.printing.call_trace import TraceTotals as TraceTotals
 from helmdeck_cli.printing.call_trace import answering_model as answering_model
 from helmdeck_cli.printing.call_trace import trace_totals as trace_totals

@@ -23,6 +23,15 @@ def source_status(deck: Helmdeck) -> list[tuple[str, int, str]]:
     ]
 
 
+def refresh_sources(deck: Helmdeck) -> None:
+    """Let sources read their entries again, such as those of MCP servers whose tools they know from an earlier process.
+
+    :raises ImportError: a source needs an extra that is not installed.
+    """
+    for each in list(deck.open_sources.values()):
+        getattr(each, "refresh", lambda: None)()
+
+
 def note_source_problems(deck: Helmdeck) -> None:
     """Print a warning for every server that has a problem, such as one that is not reachable."""
     for name, _, problem in source_status(deck):

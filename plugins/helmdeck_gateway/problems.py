@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -32,6 +33,10 @@ _STATUSES: Mapping[FailureClass, tuple[int, str, str]] = {
     FailureClass.ARTIFACT_INVALID: (422, "invalid_request_error", "artifact_invalid"),
     FailureClass.TRANSIENT_UNKNOWN: (502, "api_error", "upstream_error"),
 }
+
+PAUSE_S = 8.0
+"""The ``Retry-After`` of an unavailable provider that names none: clients that do not read ``x-should-retry`` wait that long. It
+is the default cooldown of a model, so that the next request finds it tested."""
 
 HIDDEN_URL = "(a URL that the log of the gateway has)"
 _URL = re.compile(r"(?i)\b[a-z][a-z0-9+.-]*://[^\s'\",;)]*[^\s'\",;):.]")
@@ -70,7 +75,10 @@ class Problem(Exception):
         if self.code == DRAINING:  # the next request should reach another process
             headers["connection"] = "close"
         if self.retry_after_s is not None:
-            headers["retry-after"] = str(max(0, round(self.retry_after_s)))
+            milliseconds = max(0, math.ceil(self.retry_after_s * 1000))
+            headers["retry-after"] = str(math.ceil(milliseconds / 1000))
+            if milliseconds % 1000:  # both SDKs read it, and would come too early or too late otherwise
+                headers["retry-after-ms"] = str(milliseconds)
         return headers
 
 
@@ -124,6 +132,9 @@ def _failure(failure: CallFailed) -> Problem:
         "call_id": failure.call_id,
         "attempts": [str(attempt) for attempt in failure.attempts],
     }
+    retry_after_s = failure.retry_after_s
+    if retry_after_s is None and failure.failure_class is FailureClass.PROVIDER_UNAVAILABLE:
+        retry_after_s = PAUSE_S
     is_rate_limit = failure.failure_class is FailureClass.RATE_LIMITED
     return Problem(
         message=str(failure),
@@ -131,7 +142,7 @@ def _failure(failure: CallFailed) -> Problem:
         kind=kind,
         code=code,
         param=param,
-        retry_after_s=failure.retry_after_s,
+        retry_after_s=retry_after_s,
         is_worth_retrying=is_rate_limit or (status >= 500 and failure.retry_after_s is not None),
         details={name: value for name, value in details.items() if value},
     )

@@ -24,6 +24,8 @@ _AFTER_LIMIT = Retry(wait=Wait.AS_TOLD, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
+# A weak model needs the grammar: without it, nothing that it writes has the form. Another draw rarely loops again.
+_WITH_PROBLEM_HELD = Retry(changes=RequestChanges(shows_problem=True))
 # A server that ignored a schema ignores it again.
 _WITH_PROBLEM = Retry(changes=RequestChanges(strict_json=False, shows_problem=True))
 _SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
@@ -40,7 +42,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/reasoning_overrun": (NextModel(), _ONE_STEP),
     # A retry would reach a higher limit as well.
     "length_truncated/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "length_truncated/repeated_token": (_WITHOUT_GRAMMAR, NextModel()),
+    "length_truncated/repeated_token": (_WITH_PROBLEM_HELD, _WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     # An empty response.
@@ -66,6 +68,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "provider_unavailable/not_retryable": (NextModel(),),
     # A retry would be as large again.
     "transient_unknown/too_large": (NextModel(),),
+    # The same words would lead to the same choice.
+    "transient_unknown/unsure_choice": (NextModel(),),
     # The response is still being generated; a retry would generate it twice.
     "transient_unknown/pending": (NextModel(),),
     "auth_failed": (),

@@ -1,14 +1,17 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_runs.agent.actions import Approval as Approval
+from helmdeck_runs.agent.actions import AskInputs as AskInputs
+from helmdeck_runs.agent.actions import AtMissing as AtMissing
+from helmdeck_runs.agent.actions import Confirm as Confirm
+from helmdeck_runs.agent.actions import Finish as Finish
+from helmdeck_runs.agent.actions import MakePlan as MakePlan
+from helmdeck_runs.agent.actions import RunStep as RunStep
 from helmdeck_runs.agent.agent import Agent as Agent
 from helmdeck_runs.agent.agent import ConfirmCallback as ConfirmCallback
+from helmdeck_runs.agent.agent import InputsCallback as InputsCallback
 from helmdeck_runs.agent.detector import LoopDetector as LoopDetector
 from helmdeck_runs.agent.loop import AgentLoop as AgentLoop
-from helmdeck_runs.agent.loop import Approval as Approval
-from helmdeck_runs.agent.loop import Confirm as Confirm
-from helmdeck_runs.agent.loop import Finish as Finish
-from helmdeck_runs.agent.loop import MakePlan as MakePlan
-from helmdeck_runs.agent.loop import RunStep as RunStep
 from helmdeck_runs.agent.policy import Policy as Policy
 from helmdeck_runs.agent.run_data import AgentLimits as AgentLimits
 from helmdeck_runs.agent.run_data import AgentOutcome as AgentOutcome
@@ -32,9 +35,9 @@ from helmdeck_runs.pack_builder.functions import pack as pack
 from helmdeck_runs.pack_builder.programs import ProgramLimits as ProgramLimits
 from helmdeck_runs.pack_builder.programs import program_pack as program_pack
 from helmdeck_runs.packs.html_text import html_text as html_text
-from helmdeck_runs.packs.public_network import PublicNetwork as PublicNetwork
-from helmdeck_runs.packs.public_network import RefusedAddress as RefusedAddress
-from helmdeck_runs.packs.public_network import is_public as is_public
+from helmdeck_runs.packs.web_page import WebPage as WebPage
+from helmdeck_runs.packs.web_page import WebPageError as WebPageError
+from helmdeck_runs.packs.web_page import web_page as web_page
 from helmdeck_runs.runs import PackOutcome as PackOutcome
 from helmdeck_runs.runs import Run as Run
 from helmdeck_runs.runs import RunContext as RunContext

@@ -167,10 +167,17 @@ class RunRecord:
 class RunEngine(Protocol):
     """Executes and records runs. Coroutines may be called from any event loop."""
 
-    async def execute(self, run: Run, progress: Callable[[str], None] | None = None) -> RunRecord:
+    async def execute(
+        self,
+        run: Run,
+        progress: Callable[[str], None] | None = None,
+        started: Callable[[str], None] | None = None,
+    ) -> RunRecord:
         """Start a run, or join one with the same key, and wait for its end.
 
         Cancelling the only caller that waits cancels the run.
+
+        :param started: called once with the id of the run, when it is recorded and none of its steps has started.
 
         :returns: the record without steps; its run has an id. It may have failed.
         """

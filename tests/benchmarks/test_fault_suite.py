@@ -7,30 +7,34 @@ import asyncio
 import pytest
 
 from benchmarks.faults.cases import CASES, FIRST_KEY, SECOND_KEY
-from benchmarks.faults.upstream import ANSWER, IN_MID_STREAM, Upstream
+from benchmarks.faults.replies import IN_MID_STREAM
+from benchmarks.faults.upstream import ANSWER, Upstream
 from helmdeck_core import CallFailed, ChatRequest, Message, Role, TextPart
 from helmdeck_testing import make_deck
+from tests.unknown_host_support import unknown_host as unknown_host
 
 LIMIT_S = 30.0
 USED_AGAIN_S = 10.0
 
 
-def deck_at(primary, fallback, *, is_native=False, keys=()):
+def deck_at(primary, fallback, *, is_native=False, keys=(), case=CASES["none"]):
     """A deck with default settings and one fallback."""
     first = "vllm" if is_native else "primary"
     providers = {
-        first: {"kind": "vllm" if is_native else "openai", "base_url": primary.base_url},
+        first: {"kind": "vllm" if is_native else "openai", "base_url": case.base_url(primary.base_url)},
         "backup": {"kind": "openai", "base_url": fallback.base_url},
     }
     if keys:
         providers[first]["api_keys"] = [f"env:{key}" for key in keys]
         providers[first]["routing"] = "in-order"  # the one that fails is first
-    return make_deck(config={"providers": providers, "fallback": {"": ["backup/m"]}}), f"{first}/m"
+    chain = {"": ["backup/m"]} if case.fallback else {}
+    return make_deck(config={"providers": providers, "fallback": chain}), f"{first}/m"
 
 
-async def ask(deck, model, streams):
+async def ask(deck, model, streams, size=0):
     """The response, and the text that a reader of the stream saw."""
-    request = ChatRequest(model=model, messages=(Message(Role.USER, (TextPart("When is the tide?"),)),))
+    text = "When is the tide?" + " " * size
+    request = ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),))
     if not streams:
         response = await deck.acomplete(request)
         return response, response.text
@@ -40,6 +44,7 @@ async def ask(deck, model, streams):
     return shown[-1], "".join(each.text for each in shown[:-1])
 
 
+@pytest.mark.usefixtures("unknown_host")
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", CASES)
 def test_call_is_answered_completely_in_time_without_repetition(virtual_time_with_sockets, name, streams, monkeypatch):
@@ -51,17 +56,23 @@ def test_call_is_answered_completely_in_time_without_repetition(virtual_time_wit
     async def run():
         status = case.prefill_status or 200
         bad = {FIRST_KEY: case.key_fault} if case.key_fault else {}
-        async with Upstream(case.primary, prefill_status=status, key_faults=bad) as one, Upstream(case.fallback) as two:
-            deck, model = deck_at(one, two, is_native=case.prefill_status is not None, keys=keys)
+        async with (
+            Upstream(case.primary, prefill_status=status, key_faults=bad) as one,
+            Upstream(case.fallback or ("good",)) as two,
+        ):
+            deck, model = deck_at(one, two, is_native=case.prefill_status is not None, keys=keys, case=case)
             async with deck:
                 if not case.is_answered:
                     with pytest.raises(CallFailed):
                         await ask(deck, model, streams)
                 else:
-                    response, shown = await ask(deck, model, streams)
-                    assert (response.text, shown, response.is_complete) == (ANSWER, ANSWER, True)
+                    for _ in range(case.calls):
+                        response, shown = await ask(deck, model, streams, case.size)
+                        assert (response.text, shown, response.is_complete) == (ANSWER, ANSWER, True)
+                    assert not case.is_home or not two.requests
+                    assert one.first_pause_s >= case.least_s
                     assert not case.key_fault or (not two.requests and len(response.attempts) == 1)
-                    if any(fault in IN_MID_STREAM for fault in case.primary):
+                    if set(case.primary) & set(IN_MID_STREAM) - {"stalled after each chunk"}:
                         parts = response.continuation.parts
                         assert sum(parts) == len(ANSWER) and len(response.continuation.models) == len(parts) > 1
             assert len(one.requests) + len(two.requests) <= 1 + case.extra

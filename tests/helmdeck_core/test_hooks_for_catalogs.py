@@ -6,6 +6,8 @@ from helmdeck_core import (
     Catalog,
     CatalogSource,
     ChatInputReader,
+    Choice,
+    Chooser,
     Message,
     Pack,
     Pipeline,
@@ -95,6 +97,18 @@ def test_helmdeck_trim_steps_joins_the_ladder(deck_with):
     )
     deck = deck_with(contributing("helmdeck_trim_steps", step), config={"selection": {"max_entries": {"C": 40}}})
     assert deck.select("anything at all", model=FREE).record.dropped[0] == "acme.blank"
+
+
+def test_helmdeck_choosers_choose_in_place_of_the_model(deck_with):
+    async def choose(task):
+        assert task.budget.model == "scripted/any"
+        return Choice(entry_id="blog.draft", reason="the only one that it knows")
+
+    chooser = contributing("helmdeck_choosers", Chooser(name="stubborn", choose=choose))
+    script = scripted_provider([Reply(GOOD)])
+    deck = deck_with(chooser, script, config={"budgets": {"scripted/": {"chooser": "stubborn"}}})
+    plan = deck.plan("resize a picture", model="scripted/any")
+    assert (plan.steps[0].tool, plan.choice.chooser) == ("blog.draft", "stubborn")
 
 
 def test_helmdeck_rankers_can_be_chosen_by_name(deck_with):

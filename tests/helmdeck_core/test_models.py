@@ -69,3 +69,11 @@ def test_headroom_counts_only_for_reasoning_models():
 @given(st.text(max_size=40))
 def test_no_text_makes_the_table_raise(text):
     assert BudgetTable([row(""), row("a/")]).find(text) is not None
+
+
+def test_model_chooses_for_itself_unless_its_budget_names_a_chooser() -> None:
+    rows = {"a/": {"chooser": "ranker", "supports_logprobs": True}}
+    with make_deck(config={"budgets": rows}) as deck:
+        chosen, other = deck.budget("a/one").budget, deck.budget("b/one").budget
+    assert (chosen.chooser, chosen.supports_logprobs) == ("ranker", True)
+    assert (other.chooser, other.supports_logprobs) == ("model", None)

@@ -155,7 +155,7 @@ RAN_DRY = Reply('{"steps": [' + " " * 900, "length", usage=Usage(output_tokens=1
 
 @pytest.mark.parametrize(
     "reply",
-    [whitespace_loop(), Reply("\n" * 900, "length"), Reply("\n" * 900, "stop"), Reply("{" + "[" * 900, "length")],
+    [whitespace_loop(), Reply("\n" * 900, "length"), Reply("\n" * 900, "stop")],
 )
 def test_endless_constrained_output_retries_unconstrained_once(reply):
     stage = Stage([reply] * 2, [GOOD], fallback=CHAIN, budgets=STRICT, continuations=3)
@@ -164,6 +164,15 @@ def test_endless_constrained_output_retries_unconstrained_once(reply):
     assert plan.model == "b/two" and first.response_format and second.response_format is None
     assert second.max_tokens == first.max_tokens
     assert [attempt.continuations for attempt in plan.attempts] == [0, 0, 0]
+
+
+def test_repetition_is_drawn_again_under_the_schema_before_it_is_dropped():
+    looping = Reply('{"steps": [' + '"2026-09-30",\n    ' * 90, "length")
+    stage = Stage([looping] * 3, [GOOD], fallback=CHAIN, budgets=STRICT)
+    assert stage.plan().model == "b/two"
+    first, again, free = stage.a.requests
+    assert first.response_format and again.response_format and free.response_format is None
+    assert "repeats itself" in again.messages[-1].text and "repeats itself" not in first.messages[-1].text
 
 
 def test_endless_whitespace_is_reported_as_such():

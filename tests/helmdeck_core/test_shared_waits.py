@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -16,7 +17,7 @@ from helmdeck_core import (
     Role,
     TextPart,
 )
-from helmdeck_core.calls.shared_waits import MAX_MODELS, MAX_WAIT_S, SharedWaits, WaitLimits
+from helmdeck_core.calls.shared_waits import MAX_MODELS, SharedWaits, WaitLimits
 from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
 
 REQUEST = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -75,7 +76,7 @@ def test_wait_of_another_call_is_shown_with_the_attempt(virtual_time):
         "2. a/one: answered",
     ]
     (attempt,) = second
-    assert attempt.waited_s >= 4.0 and "as other calls were asked to" in str(attempt)
+    assert attempt.waited_s >= 4.0 and "for the Retry-After of another call" in str(attempt)
 
 
 def test_calls_with_a_fallback_wait_within_the_patience_and_go_there_otherwise(virtual_time):
@@ -134,8 +135,8 @@ def test_first_chunk_of_the_test_is_its_verdict(virtual_time):
 
 def test_cancelled_test_is_taken_over_by_another_call(virtual_time):
     async def run():
-        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5)
-        waits.start("a/one", RateLimited("x", retry_after_s=4.0))
+        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
+        waits.start("a/one", RateLimited("x", retry_after_s=4.0), virtual_time())
         limits = WaitLimits(until_s=virtual_time() + 60, verdict_s=60.0, is_last=True)
         first, second, third = object(), object(), object()
         await waits.enter("a/one", first, limits)
@@ -160,31 +161,53 @@ def test_failed_test_with_a_new_wait_holds_the_others_until_then(virtual_time):
     assert [text for text, _ in run_calls(server, [0.0, 1.0, 2.0])] == ["home"] * 3
 
 
+def test_wait_as_long_as_the_patience_is_made_on_a_clock_that_moves_on():
+    ticks = itertools.count()
+
+    async def run():
+        script = scripted_provider([Fail("rate_limited", retry_after_s=2.0), "home"], "a")
+        async with make_deck(script, scripted_provider(["away"], "b"), config={"fallback": CHAIN}) as deck:
+            services = deck._engine.dispatcher.services
+            services.clock = lambda: next(ticks) * 0.001
+
+            async def sleep(seconds):
+                for _ in range(int(seconds * 1000)):
+                    next(ticks)
+
+            services.sleep = sleep
+            return (await deck.acomplete(REQUEST)).text
+
+    assert asyncio.run(run()) == "home"
+
+
 def test_refusal_has_the_class_of_the_failure_that_started_the_wait(virtual_time):
     async def enter():
-        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5)
-        waits.start("a/one", ProviderUnavailable("x", retry_after_s=9.0))
+        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
+        waits.start("a/one", ProviderUnavailable("x", retry_after_s=9.0), virtual_time())
         await waits.enter("a/one", object(), WaitLimits(until_s=virtual_time() + 2, verdict_s=2.0, is_last=False))
 
-    with pytest.raises(ProviderUnavailable, match=r"to wait 9\.0 s more; no request was sent"):
+    with pytest.raises(ProviderUnavailable, match=r"with 9\.0 s left; no request was sent"):
         asyncio.run(enter())
 
 
-def test_long_wait_is_shared_for_five_minutes_only():
-    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0)
-    waits.start("a/one", RateLimited("x", retry_after_s=86_400.0))
-    assert waits.left(0.0) == {"a/one": MAX_WAIT_S} and waits.left(MAX_WAIT_S) == {}
+def test_wait_beyond_the_maximum_is_tested_once_after_the_maximum(virtual_time):
+    server = Limited(virtual_time, 600.0)
+    outcomes = run_calls(server, [0.0, 1.0, 30.0, 61.0, 62.0], max_wait_s=60.0)
+    assert server.arrivals == [0.0, 61.0]
+    left_s = [failure.retry_after_s for failure, _ in outcomes]
+    assert left_s == [pytest.approx(600.0 - start_s) for start_s in (0.0, 1.0, 30.0, 61.0, 62.0)]
+    assert virtual_time.passed_s == pytest.approx(62.0), "no call waited"
 
 
 @pytest.mark.parametrize("retry_after_s", [None, 0.0])
 def test_failure_without_a_wait_starts_none(retry_after_s):
-    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0)
-    waits.start("a/one", RateLimited("x", retry_after_s=retry_after_s))
+    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0, 60.0)
+    waits.start("a/one", RateLimited("x", retry_after_s=retry_after_s), 0.0)
     assert waits.is_empty
 
 
 def test_models_that_callers_invent_do_not_fill_the_memory():
-    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0)
+    waits = SharedWaits(lambda: 0.0, asyncio.sleep, lambda: 0.0, 60.0)
     for number in range(3 * MAX_MODELS):
-        waits.start(f"a/{number}", RateLimited("x", retry_after_s=1.0))
+        waits.start(f"a/{number}", RateLimited("x", retry_after_s=1.0), 0.0)
     assert len(waits.left(0.0)) <= MAX_MODELS

@@ -33,7 +33,7 @@ def gateway(primary, backup):
     config = {
         "providers": {"up": upstream(primary), "spare": upstream(backup), "alone": upstream(primary)},
         "fallback": {"up/": ["spare/m"]},
-        "recovery": {"backoff_s": 0.01, "cool_down_after": 0, "max_wait_s": 0.01},
+        "recovery": {"backoff_s": 0.01, "cool_down_after": 0, "max_wait_s": 0.0},
         "gateway": {"models": {"fast": "up/m"}},
     }
     with running_gateway(config=config) as running:

@@ -10,6 +10,7 @@ from benchmarks.faults.upstream import ANSWER, Upstream
 from helmdeck_gateway import Gateway
 from helmdeck_testing import make_deck
 from tests.helmdeck_gateway.gateway_support import DIALECTS, events_of
+from tests.unknown_host_support import unknown_host as unknown_host
 
 LIMIT_S = 30.0
 
@@ -18,24 +19,24 @@ WAYS = [("chat", stream, case) for stream in (False, True) for case in CASES]
 WAYS += [(name, True, case) for name in ("messages", "responses") for case in FEW]
 
 
-def config(one, two, *, is_native=False, has_keys=False):
+def config(one, two, *, is_native=False, has_keys=False, case=CASES["none"]):
     """Default settings, and one fallback."""
     first = "vllm" if is_native else "primary"
     providers = {
-        first: {"kind": "vllm" if is_native else "openai", "base_url": one.base_url},
+        first: {"kind": "vllm" if is_native else "openai", "base_url": case.base_url(one.base_url)},
         "backup": {"kind": "openai", "base_url": two.base_url},
     }
     if has_keys:
         providers[first] |= {"api_keys": ["env:KEY_ONE", "env:KEY_TWO"], "routing": "in-order"}
     return {
         "providers": providers,
-        "fallback": {"": ["backup/m"]},
+        "fallback": {"": ["backup/m"]} if case.fallback else {},
         "events": {"sinks": ["gateway"]},
         "gateway": {"models": {"m": f"{first}/m"}},
     }
 
 
-async def request(app, path, body):
+async def request(app, path, body, headers=()):
     """Send a request without a socket; return status, headers and body."""
     data = json.dumps(body).encode()
     sent, received = [], [{"type": "http.request", "body": data, "more_body": False}]
@@ -46,7 +47,14 @@ async def request(app, path, body):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b"", "root_path": ""}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "headers": list(headers),
+        "query_string": b"",
+        "root_path": "",
+    }
     await app(scope, receive, send)
     start, *parts = sent
     assert [part.get("more_body", False) for part in parts] == [True] * (len(parts) - 1) + [False]
@@ -54,12 +62,13 @@ async def request(app, path, body):
     return start["status"], headers, b"".join(part["body"] for part in parts)
 
 
+@pytest.mark.usefixtures("unknown_host")
 @pytest.mark.parametrize(("name", "stream", "case"), WAYS)
 def test_request_ends_completely_or_with_a_typed_error(virtual_time_with_sockets, monkeypatch, case, name, stream):
     case, dialect = CASES[case], DIALECTS[name]
     for variable, key in {"KEY_ONE": FIRST_KEY, "KEY_TWO": SECOND_KEY}.items():
         monkeypatch.setenv(variable, key)
-    body = {"model": "m", "stream": stream, **dialect.body("When is the tide?")}
+    body = {"model": "m", "stream": stream, **dialect.body("When is the tide?" + " " * case.size)}
     body.pop("max_tokens", None)
     if not stream:
         body.pop("stream_options")
@@ -67,11 +76,18 @@ def test_request_ends_completely_or_with_a_typed_error(virtual_time_with_sockets
     async def run():
         bad = {FIRST_KEY: case.key_fault} if case.key_fault else {}
         status = case.prefill_status or 200
-        async with Upstream(case.primary, prefill_status=status, key_faults=bad) as one, Upstream(case.fallback) as two:
+        async with (
+            Upstream(case.primary, prefill_status=status, key_faults=bad) as one,
+            Upstream(case.fallback or ("good",)) as two,
+        ):
             is_native = case.prefill_status is not None
-            settings = config(one, two, is_native=is_native, has_keys=bool(case.key_fault))
+            settings = config(one, two, is_native=is_native, has_keys=bool(case.key_fault), case=case)
             async with make_deck(config=settings) as deck:
-                outcome = await request(Gateway(deck).app, dialect.path, body)
+                app = Gateway(deck).app
+                for _ in range(case.calls):
+                    outcome = await request(app, dialect.path, body)
+            assert not case.is_home or not two.requests
+            assert one.first_pause_s >= case.least_s
             return outcome, len(one.requests) + len(two.requests)
 
     (status, headers, raw), count = asyncio.run(run())
@@ -112,3 +128,55 @@ def test_silent_upstream_gets_keep_alives_and_the_headers(virtual_time_with_sock
     assert pings == 2
     last = [event for event in events_of(raw) if event != "[DONE]"][-1]
     assert (last.get("error") or last["response"]["error"])["code"] == "likely_timeout"
+
+
+@pytest.mark.parametrize(
+    ("headers", "ends_s"),
+    [
+        ([(b"x-stainless-read-timeout", b"10")], 9.5),
+        ([(b"x-stainless-timeout", b"20"), (b"x-stainless-read-timeout", b"600")], 19.0),
+        ([(b"x-stainless-timeout", b"600")], 25.0),
+        ([(b"x-stainless-timeout", b"soon")], 25.0),
+        ([(b"x-stainless-timeout", b"nan"), (b"x-stainless-read-timeout", b"-1")], 25.0),
+    ],
+)
+def test_whole_response_ends_before_the_timeout_of_the_client(virtual_time_with_sockets, headers, ends_s):
+    async def run():
+        async with Upstream(["silent"]) as one:
+            settings = {
+                "providers": {"alone": {"kind": "openai", "base_url": one.base_url}},
+                "recovery": {"deadline_s": 25.0},
+            }
+            async with make_deck(config=settings) as deck:
+                body = {"model": "alone/m", "messages": [{"role": "user", "content": "When is the tide?"}]}
+                return await request(Gateway(deck).app, "/v1/chat/completions", body, headers)
+
+    status, _, raw = asyncio.run(run())
+    assert (status, json.loads(raw)["error"]["cause"]) == (504, "likely_timeout")
+    assert virtual_time_with_sockets.passed_s == pytest.approx(ends_s, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("fault", "headers"),
+    [
+        ("503", {"retry-after": "8", "x-should-retry": "false"}),
+        ("503, Retry-After 60", {"retry-after": "60", "x-should-retry": "true"}),
+        ("429, Retry-After 60", {"retry-after": "60", "x-should-retry": "true"}),
+        ("429, Retry-After 1.5 s", {"retry-after": "2", "retry-after-ms": "1500", "x-should-retry": "true"}),
+    ],
+)
+def test_error_has_the_time_of_the_next_request(virtual_time_with_sockets, fault, headers):
+    async def run():
+        async with Upstream([fault]) as one:
+            settings = {
+                "providers": {"alone": {"kind": "openai", "base_url": one.base_url}},
+                "recovery": {"max_attempts": 1},
+            }
+            async with make_deck(config=settings) as deck:
+                body = {"model": "alone/m", "messages": [{"role": "user", "content": "When is the tide?"}]}
+                return await request(Gateway(deck).app, "/v1/chat/completions", body)
+
+    _, found, _ = asyncio.run(run())
+    assert {
+        name: found.get(name) for name in ("retry-after", "retry-after-ms", "x-should-retry") if name in found
+    } == headers

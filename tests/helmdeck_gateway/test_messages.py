@@ -32,7 +32,7 @@ def scripted():
 def gateway(failing, scripted):
     config = {
         "providers": {"up": upstream(failing), "scripted-up": upstream(scripted)},
-        "recovery": {"backoff_s": 0.01, "cool_down_after": 0, "max_wait_s": 0.01},
+        "recovery": {"backoff_s": 0.01, "cool_down_after": 0, "max_wait_s": 0.0},
         "gateway": {"models": {"*": "up/m"}},
     }
     with running_gateway(config=config) as running:

@@ -74,7 +74,27 @@ def crash(request_id, token):
     os._exit(3)
 
 
+def flood_with(line):
+    """Write a line again and again, and answer nothing."""
+
+    def write(request_id, token):
+        block = f"{line}\n" * (60_000 // (len(line) + 1))
+        while True:
+            sys.stdout.write(block)
+
+    return write
+
+
+LOG = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": "x"}})
+UNKNOWN = json.dumps({"jsonrpc": "2.0", "method": "notifications/unknown", "params": {}})
+CHANGED = json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
 SPECIAL = {
+    "flood_lines": flood_with("a log line"),
+    "flood_empty": flood_with(""),
+    "flood_log": flood_with(LOG),
+    "flood_unknown": flood_with(UNKNOWN),
+    "flood_changes": flood_with(CHANGED),
     "flood": flood,
     "endless_progress": endless_progress,
     "asks_back": asks_back,

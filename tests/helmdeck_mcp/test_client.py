@@ -421,6 +421,35 @@ def test_thousands_of_changes_cost_few_lists(deck_of, capfd):
     assert capfd.readouterr() == ("", ""), "log messages of a server do not reach the terminal"
 
 
+@pytest.mark.parametrize("kind", ["flood_lines", "flood_empty"])
+def test_a_server_that_writes_lines_without_end_is_ended_and_others_work_on(deck_of, kind):
+    deck = deck_of(bad=raw(kind, "echo"), good=raw("echo"))
+    failed = failure(deck, f"bad__{kind}")
+    assert failed.to_dict()["cause"] == "connection_lost"
+    assert "floods its standard output with lines that are no messages" in str(failed)
+    assert deck.run("good__echo", {"a": 1}) == {"text": '{"a": 1}'}
+    assert deck.run("bad__echo", {"a": 1}) == {"text": '{"a": 1}'}, "it is started again"
+
+
+@pytest.mark.parametrize("kind", ["flood_log", "flood_unknown", "flood_changes"])
+def test_a_server_that_sends_notifications_without_end_delays_no_other(deck_of, kind):
+    deck = deck_of(bad=raw(kind, call_timeout_s=0.5), good=raw("echo"))
+    assert failure(deck, f"bad__{kind}").to_dict()["cause"] == "timeout"
+    assert [deck.run("good__echo", {"a": n}) for n in (1, 2)] == [{"text": '{"a": 1}'}, {"text": '{"a": 2}'}]
+
+
+def test_a_server_cannot_have_the_name_of_the_built_in_tools(deck_of):
+    with pytest.raises(ConfigError, match="the name of the built-in tools"):
+        _ = deck_of(helmdeck=raw("pipeline-run")).catalog
+
+
+def test_a_tool_with_the_name_of_a_built_in_pack_is_another_entry(deck_of):
+    deck = deck_of(s=raw("text.summarize", "helmdeck__pipeline-run"))
+    found = [each for each in ids(deck) if each.startswith("s__")]
+    assert len(found) == 2 and "text.summarize" not in found
+    assert deck.run("text.summarize", {"text": "One. Two."})["method"] == "extractive"
+
+
 def test_calls_run_at_the_same_time(deck_of):
     deck = deck_of(s=raw("echo"), t=raw("echo"))
 

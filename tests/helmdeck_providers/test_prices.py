@@ -62,7 +62,7 @@ def test_price_source_is_used_if_the_budget_has_no_prices():
 
 
 def test_cost_includes_failed_attempts():
-    deck = deck_of(PriceRecorder(), Reply("", usage=USAGE), budget=PRICES)
+    deck = deck_of(PriceRecorder(), Reply("", usage=USAGE), budget=PRICES, recovery={"max_attempts": 1})
     with deck, pytest.raises(LikelyTimeout) as caught:
         deck.plan("draft a post", model="acme/x")
     assert caught.value.attempts[0].cost_usd == pytest.approx(2.4)

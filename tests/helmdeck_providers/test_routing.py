@@ -160,7 +160,7 @@ def test_other_failures_are_not_repeated_with_another_key(acme):
 
 def test_all_keys_limited_is_a_rate_limit_with_the_shortest_wait_and_no_further_request(acme, virtual_time):
     acme.failures |= {A: RateLimited("no", retry_after_s=30.0), B: RateLimited("no", retry_after_s=10.0)}
-    with acme_deck(acme, api_keys=REFERENCES[:2]) as deck:
+    with acme_deck(acme, api_keys=REFERENCES[:2], recovery={"max_wait_s": 0.0}) as deck:
         for _ in range(2):
             with pytest.raises(RateLimited) as caught:
                 deck.complete(asking())

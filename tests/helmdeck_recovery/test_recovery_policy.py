@@ -184,7 +184,7 @@ def test_rate_limit_is_kept_exactly_within_the_patience(retry_after_s, waits):
     assert [ask.wait_s for ask in calls if ask.model == "a/one"] == waits
 
 
-def test_next_attempt_tells_why_the_model_is_not_retried_or_for_how_long():
+def test_next_attempt_has_the_source_of_its_wait_or_the_reason_for_the_fallback():
     machine = policy()
     assert (
         machine.after_failure(failed(machine.begin(0.0), "rate_limited", retry_after_s=1.5), 0.0).reason

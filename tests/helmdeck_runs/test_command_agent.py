@@ -2,13 +2,18 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from helmdeck_core.cli import ExitCode
 from tests.cli_support import Cli, leave_the_machine
 from tests.helmdeck_runs.agent_support import READ_ONLY, entry, plan, step
+
+ROOT = Path(__file__).parents[2]
 
 PACKS = """
 from helmdeck_core import Pack, hookimpl
@@ -98,6 +103,78 @@ def test_terminal_confirms_each_step_and_shows_its_arguments(cli, scripted, monk
     assert (done.code, done.data["outcome"]) == (code, outcome)
     assert "step 2: web.post (not annotated as read-only)" in done.err
     assert "\x1b[2J" not in done.err
+
+
+def test_terminal_asks_for_a_missing_argument(cli, scripted, monkeypatch):
+    scripted(plan(step("web.read")))
+    monkeypatch.setattr(sys, "stdin", Terminal(" 42 \n"))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = cli("agent", "read the page", "--json")
+    assert (done.code, done.data["steps"][0]["arguments"]) == (0, {"text": "42"})
+    assert "step 1: web.read needs text" in done.err
+
+
+def test_missing_argument_without_a_terminal_ends_the_run_with_what_to_do(cli, scripted):
+    scripted(plan(step("web.read")), plan(more=False))
+    done = cli("agent", "read the page", "--json")
+    assert (done.code, done.data["outcome"]) == (ExitCode.NOT_FINISHED, "needs_input")
+    assert "pass --default text=VALUE" in done.data["reason"]
+    scripted(plan(step("web.read")))
+    dry = cli("agent", "--dry-run", "read the page", "--json")
+    assert (dry.code, dry.data["outcome"]) == (ExitCode.NOT_FINISHED, "needs_input")
+
+
+def test_runs_are_listed_shown_and_resumed_by_last(cli, scripted, tmp_path, monkeypatch):
+    monkeypatch.setenv("HELMDECK_RUNS__URL", f"sqlite:{tmp_path}/runs.db")
+    assert cli("agent", "runs").err == "no runs of agents are recorded\n"
+    assert cli("agent", "--resume", "last").code == ExitCode.USAGE
+    scripted(plan(READ, POST))
+    first = cli("agent", "read\nand post", "--json")
+    run_id = first.data["run"]
+    assert f"run {run_id} started; to continue it after an interruption: helmdeck agent --resume {run_id}" in first.err
+    listed = cli("agent", "runs").out
+    assert run_id in listed and "read and post" in listed
+    second = cli("agent", "--resume", "last", "--yes", "--json")
+    assert second.code == 0 and second.data["outcome"] == "done"
+    assert f"resuming run {run_id} as run {second.data['run']}" in second.err
+    shown = cli("agent", "runs", "last", "--json").data
+    assert (shown["id"], shown["resumes"]) == (second.data["run"], run_id)
+    unknown = cli("agent", "runs", "nope")
+    assert unknown.code == ExitCode.USAGE and f"most recent: {second.data['run']}, {run_id}" in unknown.err
+
+
+KILLED = """
+import os, signal, sys
+import agent_packs
+from helmdeck_core import Pack
+from helmdeck_core.cli import main
+async def kill(context, arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+agent_packs.helmdeck_packs = agent_packs.hookimpl(
+    lambda: [Pack(name="web.read", version="1", description="Does it.", run=kill)])
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_run_that_is_killed_in_its_first_step_is_found_and_resumed(cli, scripted, tmp_path, monkeypatch):
+    monkeypatch.setenv("HELMDECK_RUNS__URL", f"sqlite:{tmp_path}/runs.db")
+    scripted(plan(READ))
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "plugins"), *map(str, tmp_path.glob("site-*"))])
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, "agent", "read the page"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+        check=False,
+    )
+    assert killed.returncode == -9, killed.stderr
+    run_id = killed.stderr.split()[1]
+    assert "started; to continue it" in killed.stderr
+    (row,) = cli("agent", "runs", "--json").data["runs"]
+    assert (row["id"], row["state"]) == (run_id, "interrupted")
+    done = cli("agent", "--resume", "last", "--json")
+    assert (done.code, done.data["outcome"]) == (0, "done")
 
 
 def test_dry_run_and_limits(cli, scripted):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core.cli import ExitCode, main
+from tests.cli_support import Cli, leave_the_machine
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,6 +60,21 @@ pack = "test.shout"
 with = { text = "{{steps.greet.text}}, {{steps.read.text}}" }
 
 [[pipelines]]
+id = "side-by-side"
+[[pipelines.steps]]
+id = "left"
+pack = "test.shout"
+with = { text = "l" }
+[[pipelines.steps]]
+id = "right"
+pack = "test.shout"
+with = { text = "r" }
+[[pipelines.steps]]
+id = "join"
+pack = "test.shout"
+with = { text = "{{steps.left.text}}{{steps.right.text}}" }
+
+[[pipelines]]
 id = "broken"
 steps = [{ id = "a", pack = "test.shot", with = {} }]
 """
@@ -98,7 +114,34 @@ def test_list_shows_which_pipelines_can_run(run):
     assert code == 0
     assert (rows["read-aloud"]["runnable"], rows["read-aloud"]["steps"]) == (True, 3)
     assert not rows["broken"]["runnable"]
-    assert "no: 1 problem" in run("pipeline", "list")[1]
+    assert "no: 1 mistake" in run("pipeline", "list")[1]
+
+
+def test_example_has_pipelines_that_run_and_the_list_says_what_the_others_need(capsys, tmp_path, monkeypatch):
+    leave_the_machine(monkeypatch, tmp_path, autoload=False)
+    cli = Cli(capsys)
+    rows = cli("pipeline", "list", "--json").data["pipelines"]
+    assert [row["id"] for row in rows if row["runnable"]] == ["compare-drafts", "summary-card"]
+    assert {row["id"] for row in rows[:2]} == {"compare-drafts", "summary-card"}, "those that run come first"
+    text = " ".join(cli("pipeline", "list").out.split())
+    assert "no: needs web.search, web.scrape" in text and "mistake" not in text
+    assert "fs.read, fs.write: set root in [packs.options.fs]" in text and "add an MCP server" in text
+    inputs = {"before": "The tide\nrises.", "after": "The tide\nfalls.", "text": "One. Two.", "topic": "a tide"}
+    for row in rows[:2]:
+        names = cli("pipeline", "show", row["id"], "--json").data["inputs"]
+        given = [f"--input={name}={json.dumps(inputs[name])}" for name in names if name in inputs]
+        output = cli("pipeline", "run", row["id"], *given).data["outputs"]
+        assert output.get("patch", "-rises.\n+falls.").endswith("-rises.\n+falls.")
+        assert output.get("image", ".svg").endswith(".svg")
+
+
+def test_steps_that_run_at_once_are_shown(run):
+    out = run("pipeline", "show", "side-by-side")[1]
+    assert "at once     left, right (at most 4 side by side)" in out
+    lines = [line.split()[:4] for line in out.splitlines()]
+    assert ["left", "test.shout", "the", "start"] in lines and ["join", "test.shout", "left,", "right"] in lines
+    assert json.loads(run("pipeline", "show", "side-by-side", "--json")[1])["stages"] == [["left", "right"], ["join"]]
+    assert "at once" not in run("pipeline", "show", "broken")[1]
 
 
 def test_check_reports_every_mistake_and_fails(run):
@@ -129,13 +172,16 @@ def test_a_failed_run_is_shown_resumed_and_listed(run, project):
     code, _, err = run("pipeline", "run", "read-aloud", "--input", f"file={path}")
     assert code == 4
     assert "step 'read'" in err
-    run_id = err.split("helmdeck pipeline resume ")[1].split()[0].rstrip(";")
+    run_id = err.split()[1]
+    assert err.startswith(f"run {run_id} started; ") and err.count(f"helmdeck pipeline resume {run_id}") == 2
     code, out, _ = run("pipeline", "runs", run_id)
     assert code == 0
     assert "handler_failed" in out
     assert run("explain", "--run", run_id) == (0, out, "")
     path.write_text("world")
-    code, out, _ = run("pipeline", "resume", run_id)
+    code, out, err = run("pipeline", "resume", run_id)
+    new_id = json.loads(out)["run_id"]
+    assert err == f"resuming run {run_id} after 1 finished step, as run {new_id}\n"
     assert json.loads(out)["outputs"] == {"text": "HELLO, WORLD"}
     records = json.loads(run("pipeline", "runs", "--json")[1])["runs"]
     assert [(each["state"], each["resumes"]) for each in records] == [("succeeded", run_id), ("failed", "")]
@@ -197,7 +243,9 @@ def test_sigterm_cancels_a_run_and_keeps_its_record(run, project):
     process = start(project, "pipeline", "run", "read-aloud", "--input", "file=text.txt", delay_s=3_600)
     assert process.stdout.readline() == "last step\n"
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=60) == ("", "helmdeck: terminated\n")
+    out, err = process.communicate(timeout=60)
+    assert (out, err.splitlines()[-1]) == ("", "helmdeck: terminated")
+    assert err.splitlines()[0].endswith("helmdeck pipeline resume " + err.split()[1])
     assert process.returncode == ExitCode.TERMINATED
     record = json.loads(run("pipeline", "runs", "last", "--json")[1])
     assert (record["state"], [each["id"] for each in record["steps"]]) == ("cancelled", ["greet", "read"])

@@ -3,11 +3,15 @@
 import asyncio
 import gzip
 import socket
+import threading
 
 import httpcore2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helmdeck_core import PackError, PackErrorCode
+from helmdeck_runs import WebPageError, web_page
 from helmdeck_runs.packs.html_text import html_text
 from helmdeck_runs.packs.public_network import PublicNetwork, RefusedAddress, is_public
 from helmdeck_testing import make_deck
@@ -39,9 +43,10 @@ def fetched(*answers, path="/", allow=("127.0.0.1",), options=None, **arguments)
 
 PRIVATE = [
     "127.0.0.1", "127.8.8.8", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.100.100.200",
-    "0.0.0.0", "255.255.255.255", "224.0.0.1", "168.63.129.16", "192.0.2.1", "198.18.0.1", "240.0.0.1",
+    "0.0.0.0", "255.255.255.255", "224.0.0.1", "168.63.129.16", "192.0.2.1", "198.18.0.1", "240.0.0.1", "192.0.0.192",
     "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "fec0::1", "2001:db8::1",
     "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::",
+    "::7f00:1", "::808:808", "64:ff9b:1::7f00:1", "5f00::1", "::ffff:0:7f00:1",
 ]  # fmt: skip
 
 
@@ -67,7 +72,7 @@ def test_private_hosts_are_refused_without_a_connection(address):
     [
         "file:///etc/passwd", "ftp://example.com/", "http:///x", "gopher://x/", "//example.com/x", "http://user:pw@example.com/",
         "http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/", "http://exa mple.com/",
-        "http://example.com:0/", "http://example.com:99999/", "http://example.com/\r\nHost: x",
+        "http://①②⑦.⓪.⓪.①/", "http://127。0。0。1/", "http://example.com:0/", "http://example.com:99999/", "http://example.com/\r\nHost: x",
     ],
 )  # fmt: skip
 def test_urls_that_are_no_plain_http_urls_are_refused(url):
@@ -117,7 +122,14 @@ def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "target", ["http://127.0.0.2:1/", "http://169.254.169.254/latest/", "//[::1]/", "http://[::ffff:10.0.0.1]/"]
+    "target",
+    [
+        "http://127.0.0.2:1/",
+        "http://169.254.169.254/latest/",
+        "//[::1]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://[::7f00:1]/",
+    ],
 )
 def test_redirects_to_private_addresses_are_refused(target):
     failed, heads = fetched(response(status="302 Found", location=target))
@@ -200,6 +212,71 @@ def test_body_of_a_get_request_and_a_closed_port_are_typed_failures():
     assert caught.value.code is PackErrorCode.HANDLER_FAILED
 
 
-def test_nested_and_unclosed_markup_is_read():
-    assert html_text("<svg><svg></svg><text>no</text></svg>yes<p>a<div>b") == ("", "yes\na\nb")
-    assert html_text("<" * 5_000)[0] == ""
+def test_urls_outside_of_ascii_are_sent_encoded():
+    output, heads = fetched(response(b"ok", content_type="text/plain"), path="/grüße?q=ä%20b")
+    assert output["text"] == "ok" and "get /gr%c3%bc%c3%9fe?q=%c3%a4%20b http" in heads[0]
+    failed, _ = fetched(response(status="302 Found", location="http://[::1/"))
+    assert failed.code is PackErrorCode.INVALID_INPUT
+
+
+def test_timeout_takes_effect_while_a_page_is_read(monkeypatch):
+    has_ended = threading.Event()
+
+    def blocked(html, bullet):
+        has_ended.wait(30)
+        return "", ""
+
+    monkeypatch.setattr("helmdeck_runs.packs.html_text.html_text", blocked)
+    page = response(b"<p>x", content_type="text/html")
+
+    async def use():
+        async with ByteServer(page) as server:
+            try:
+                await web_page(server.url, allow=("127.0.0.1",), timeout_s=0.05)
+            except WebPageError as exc:
+                return exc
+            finally:
+                has_ended.set()
+
+    assert str(asyncio.run(use())) == "no response after 0.05 s"
+
+
+# -- the text of a page ----------------------------------------------------------------------------------------
+
+PAGES = {
+    "nested and unclosed": ("<svg><svg></svg><text>no</text></svg>yes<p>a<div>b", "yes\na\nb"),
+    "title": ("<title>A &lt;b&gt; <i></title>x", "x"),
+    "comments": ("a<!-- > -- -->b<!-->c<!--->d<!doctype html>e<?xml?>f</ >g<!-- no", "abcdefg"),
+    "signs in text": ("1 < 2 &amp; 3 > 2 <3 &copy; &#65;&#x42;", "1 < 2 & 3 > 2 <3 © AB"),
+    "quoted values": ("""<a title=">no" alt='">no' x = ">no" y=a"b>yes</a>""", "yes"),
+    "quote in a name": ('<a"b>yes', "yes"),
+    "scripts": ("<script>'<p>no</p>' </scripts></SCRIPT >yes<style>no", "yes"),
+    "closed at the start": ('<script src="x"/>a<nav/>b<svg />c<br/>d', "abc\nd"),
+    "text areas": ("<textarea><b>&amp;</textarea>x", "<b>&x"),
+    "unclosed tag": ("yes<a b='", "yes"),
+    "huge character number": (f"a&#{'1' * 5_000};b&#x110000;", "a\ufffdb\ufffd"),
+    "marked section": ("a<![CDATA[no]]>b<![<![<! no>c", "abc"),
+}
+
+
+@each_case("html", PAGES)
+def test_page_is_read_as_the_standard_delimits_its_tags(html):
+    page, text = PAGES[html]
+    assert html_text(page)[1] == text
+    assert html_text("<title>A &lt;b&gt; <i></title>")[0] == "A <b> <i>"
+
+
+@each_case(
+    "shape",
+    ['<a"', "<!--", "<![", "<a b=", '<a b="', "</", "<?", "&", "&#1", "<script>", "<title>", "<div>", "<b></i>", "<"],
+)
+def test_large_page_is_read_in_one_pass(shape):
+    # With time that grows quadratically, most of these take minutes.
+    page = shape * (500_000 // len(shape))
+    assert len(html_text(page)[1]) <= len(page)
+
+
+@given(st.text("<>/!-?=\"' abi&#;\n"))
+def test_every_page_has_a_text(html):
+    _, text = html_text(html)
+    assert not any(line == "" or line != line.strip() for line in text.splitlines())

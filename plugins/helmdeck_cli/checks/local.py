@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from helmdeck_core import Config, LoadedConfig, PluginInventory
 
 DISTRIBUTION = "helmdeck"
+EMBEDDED = "local/"
+"""Models that run in this process."""
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*;.*extra\s*==\s*['\"]([^'\"]+)['\"]")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -103,6 +105,13 @@ def check_keys(providers: Sequence[ConfiguredProvider]) -> Iterator[Finding]:
             finding = fail if provider.is_default and provider.key_problem else warn
             remedy = f"set {route.key.removeprefix('env:')}, or providers.{provider.name}.api_key"
             yield finding("key", route.label, f"missing: {route.key_problem.partition(';')[0]}", remedy)
+
+
+def check_default_model(model: str) -> Iterator[Finding]:
+    """A note that no model was called, since a server that lists a model may still return nothing usable."""
+    if not model.startswith(EMBEDDED):
+        text = f"not called: `helmdeck doctor --model {model}` sends a few requests and shows what it can do"
+        yield ok("model", model, text)
 
 
 def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import attrs
 from helmdeck_cli.checks.configured_providers import ConfiguredProvider, failure_text
 from helmdeck_cli.checks.findings import Finding, fail, ok, warn
 from helmdeck_cli.printing.wording import counted
-from helmdeck_cli.sources import source_status
+from helmdeck_cli.sources import refresh_sources, source_status
 from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, ListingProvider, ModelInfo, ProviderPool
 from helmdeck_providers import HttpConnection, HttpResponse
 
@@ -37,8 +37,11 @@ async def check_servers(deck: Helmdeck) -> list[Finding]:
         return []
     try:
         await asyncio.to_thread(getattr, deck, "catalog")
+        await asyncio.to_thread(refresh_sources, deck)
     except HelmdeckError:  # a mistake of the configuration, which is reported already
         return []
+    except ImportError:  # the status of the source says so
+        pass
     remedy = "correct its table in the configuration, or start the server; its entries are missing until then"
     return [
         warn("server", name, f"{counted(count, 'entry', 'entries')}; {problem}", remedy)

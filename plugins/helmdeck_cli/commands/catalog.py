@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,9 @@ from helmdeck_cli.printing.ranking import MAX_MATCHES, ranking_rows, rest_text
 from helmdeck_cli.printing.results import trim_text
 from helmdeck_cli.printing.wording import counted
 from helmdeck_cli.shared_options import add_model, add_ranking
-from helmdeck_cli.sources import note_source_problems
+from helmdeck_cli.sources import note_source_problems, refresh_sources, source_status
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, note, show, show_json, table
+from helmdeck_core.cli import ExitCode, clean, hanging, labelled, make_deck, note, show, show_json, table
 
 if TYPE_CHECKING:
     from helmdeck_core import PreparedCatalog, Ranking, Score, TrimRecord
@@ -67,6 +68,35 @@ def _who_runs(runnable: int, entries: int) -> str:
     if runnable == entries:
         return "`helmdeck run` runs all of them"
     return f"`helmdeck run` runs {runnable} of them; the application runs the others"
+
+
+# -- refresh -----------------------------------------------------------------------------------------------
+
+
+def refresh_catalog(arguments: argparse.Namespace) -> int:
+    """Start every server of the catalog, and keep its list of tools for later commands."""
+    with make_deck(arguments) as deck:
+        before = {entry.id for entry in deck.catalog.entries}
+        with contextlib.suppress(ImportError):  # the status of the source says so
+            refresh_sources(deck)
+        after = {entry.id for entry in deck.catalog.entries}
+        rows = source_status(deck)
+    facts = [{"server": name, "entries": count, "problem": problem} for name, count, problem in rows]
+    added, removed = sorted(after - before), sorted(before - after)
+    if arguments.json:
+        show_json({"servers": facts, "added": added, "removed": removed})
+    elif not rows:
+        note("no server is configured in [catalog.mcp.NAME]; other sources are read by every command")
+    else:
+        show(
+            table(
+                [(name, str(count), problem or "ok") for name, count, problem in rows], ("server", "entries", "state")
+            )
+        )
+        for label, ids in (("added", added), ("removed", removed)):
+            if ids:
+                show(labelled(label, clean(", ".join(ids))))
+    return ExitCode.CHECK_FAILED if any(problem for _, _, problem in rows) else ExitCode.OK
 
 
 # -- compact -----------------------------------------------------------------------------------------------
@@ -212,7 +242,7 @@ def helmdeck_commands() -> Sequence[Command]:
         Command(
             name="catalog show",
             summary="list all packs and pipelines that plans can use",
-            group_summary="show, trim and rank the catalog",
+            group_summary="show, trim, rank and refresh the catalog",
             configure=configure_show,
             run=show_catalog,
             order=60,
@@ -230,5 +260,12 @@ def helmdeck_commands() -> Sequence[Command]:
             configure=configure_rank,
             run=rank_catalog,
             order=62,
+        ),
+        Command(
+            name="catalog refresh",
+            summary="start every MCP server, and keep its list of tools for later commands",
+            configure=add_catalog,
+            run=refresh_catalog,
+            order=64,
         ),
     )

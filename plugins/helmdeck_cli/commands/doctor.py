@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmdeck_cli.execution import wait_for
+from helmdeck_cli.inputs import whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
+    UsageError,
     error_message,
     labelled,
     read_config,
@@ -26,12 +29,39 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the option."""
+    """Add the options."""
     parser.add_argument("--offline", action="store_true", help="call no provider, and start no server of the catalog")
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="send a few requests to this model, an alias or PROVIDER/MODEL, and show what it can do and the "
+        "configuration rows that follow",
+    )
+    parser.add_argument(
+        "--seconds",
+        metavar="N",
+        type=whole_number,
+        default=60,
+        help="with --model: seconds after which no further request is sent; default: 60",
+    )
+    parser.add_argument(
+        "--write",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        const=Path(),
+        help="with --model: add the rows to this file, or to the helmdeck.toml in use; settings that it has stay",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one row per finding."""
+    if arguments.model is not None:
+        from helmdeck_cli.model_checks.command import run_examination
+
+        return run_examination(arguments)
+    if arguments.write is not None:
+        raise UsageError("--write needs --model; without it, doctor proposes no rows")
     from helmdeck_cli.checks.findings import State
 
     findings = list(_findings(arguments))
@@ -89,6 +119,7 @@ def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
         return
     providers = configured_providers(deck)
     yield from checked("key", lambda: local.check_keys(providers))
+    yield from local.check_default_model(loaded.config.model)
     if arguments.offline:
         deck.close()
         return
@@ -124,5 +155,5 @@ def _usable_deck(loaded: LoadedConfig, inventory: PluginInventory) -> Helmdeck |
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The command ``doctor``."""
-    summary = "check configuration, keys, providers, servers, clock, stores and plugins"
+    summary = "check configuration, keys, providers and stores, or with --model what a model can do"
     return (Command(name="doctor", summary=summary, configure=configure, run=run, order=85),)

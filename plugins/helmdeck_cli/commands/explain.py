@@ -114,6 +114,8 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
     yield labelled("ranking", f"{explanation.rules.ranker}, {confidence}{unused}")
     if learned := _learned(explanation):
         yield labelled("learned", learned)
+    if explanation.chooser:
+        yield labelled("choice", f"by {explanation.chooser}; the model is sent the chosen entry alone, if at all")
     if explanation.filter_model is None:
         yield labelled("filter", f"no filter call: {explanation.filter_reason}")
     else:
@@ -149,7 +151,7 @@ def _learned(explanation: Explanation) -> str:
 
 def _constraint(explanation: Explanation) -> str:
     constraint = explanation.constraint
-    if not explanation.lookup.asks_for_json or (constraint is not None and not constraint.kind):
+    if not explanation.lookup.budget.wants_strict_json or (constraint is not None and not constraint.kind):
         text = "JSON, requested in the prompt"
     elif constraint is None:
         text = "JSON, requested through the provider"

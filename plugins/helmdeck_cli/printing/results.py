@@ -9,7 +9,7 @@ from helmdeck_cli.printing.wording import counted
 from helmdeck_core.cli import CURRENCY, attempt_lines, cost_text, labelled
 
 if TYPE_CHECKING:
-    from helmdeck_core import BudgetLookup, Contribution, Plan, Route, TrimRecord
+    from helmdeck_core import BudgetLookup, Choice, Contribution, Plan, Route, TrimRecord
 
 
 def trim_text(record: TrimRecord) -> str:
@@ -43,6 +43,14 @@ def replacement_lines(contributions: Iterable[Contribution[Any]]) -> Iterator[st
             yield labelled("replaced", text)
 
 
+def choice_text(choice: Choice) -> str:
+    """Who chose the tool, how probable the choice is, and the probabilities of the others."""
+    listed = list(choice.probabilities.items())[:3]
+    shares = ", ".join(f"{entry_id} {share:.0%}" for entry_id, share in listed)
+    sure = "" if choice.is_sure else "unsure, "
+    return f"{sure}by {choice.chooser}: {choice.reason}" + (f"; {shares}" if shares else "")
+
+
 def footer(result: Plan | Route) -> Iterable[str]:
     """The selection, usage, cost and attempts of a result, one labelled paragraph each."""
     record = result.compaction
@@ -51,6 +59,8 @@ def footer(result: Plan | Route) -> Iterable[str]:
     else:
         yield labelled("catalog", trim_text(record))
         yield labelled("trimmed", ", ".join(record.dropped) or "nothing")
+    if (choice := result.choice) is not None:
+        yield labelled("choice", choice_text(choice))
     if (call := result.filter) is not None:
         outcome = (
             f"selected {counted(len(call.picks), 'entry', 'entries')}" if call.picks else f"failed: {call.failure}"

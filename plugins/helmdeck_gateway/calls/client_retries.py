@@ -44,6 +44,7 @@ class _FinalErrors:
             is_final = message["status"] >= 500 and (b"x-should-retry", b"false") in message["headers"]
             if is_final:
                 message["status"] = FINAL_STATUS
+                message["headers"] = [each for each in message["headers"] if not each[0].startswith(b"retry-after")]
                 if self._is_short:
                     self._start = message  # its length depends on the body
                     return

@@ -26,6 +26,7 @@ from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.accounts.request_costs import input_tokens
 from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.calls.call_record import CallRecord
+from helmdeck_gateway.calls.client_deadlines import lowest
 from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
 from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
 from helmdeck_gateway.calls.targets import Targets, extra_fields, listed
@@ -160,6 +161,15 @@ class Service:
         if work.enforced_schema is not None:
             work.dropped = (*work.dropped, *_not_in_questions(work.request))
         return work
+
+    def keep_deadline(self, work: Work, deadline_s: float | None) -> None:
+        """End a call before its client stops waiting.
+
+        :param deadline_s: of the client; ``None`` for no deadline.
+        """
+        if deadline_s is not None:
+            own_s = work.limits.deadline_s or self.deck.runtime.config.recovery.deadline_s
+            work.limits = attrs.evolve(work.limits, deadline_s=lowest(own_s, deadline_s))
 
     async def narrow_tools(self, work: Work) -> None:
         """Leave out what exceeds the budget of the model, unless the settings or the sender's say otherwise."""

@@ -14,6 +14,7 @@ from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Authoriser, Principal
 from helmdeck_gateway.calls import call_record
 from helmdeck_gateway.calls.aside import aside
+from helmdeck_gateway.calls.client_deadlines import client_deadline_s
 from helmdeck_gateway.calls.client_retries import ends_retries
 from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
 from helmdeck_gateway.calls.service import Service, Work
@@ -123,6 +124,8 @@ class CallEndpoint:
                 parsed = messages_dialect.with_betas(parsed, headers.get(b"anthropic-beta"))
             narrows = headers.get(b"x-helmdeck-narrow-tools") != b"off"
             work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, body.size)
+            if not parsed.is_stream:
+                self.door.service.keep_deadline(work, client_deadline_s(headers))
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
             await self.door.service.admit(work, self.door.ledger)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import attrs
 
+from helmdeck_cli import Session, rank_config, ranked_by, right_tools
 from helmdeck_core import (
     Attempt,
     CallFailed,
@@ -17,6 +18,7 @@ from helmdeck_core import (
     ChatRequest,
     ChatResponse,
     Helmdeck,
+    LoadedConfig,
     Message,
     ResponseFormat,
     Role,
@@ -30,6 +32,9 @@ Result = tuple[dict[str, Any], Sequence[float]]
 
 OUTPUT_LINES = (200, 800, 2_400)
 """Lines of a number each that the probe of the output length requests; a line has about three tokens."""
+
+CHOICE_S: Final = 180.0
+"""Seconds of the probe of the choice of a tool."""
 
 WORDS: Final = "harbour lantern meadow copper violet granite ember willow falcon saffron".split()
 
@@ -197,11 +202,23 @@ async def prefill(deck: Helmdeck, model: str, limits: CallLimits) -> Result:
     return {"passed": passed, "trials": 2}, costs
 
 
+async def choice(deck: Helmdeck, model: str, limits: CallLimits) -> Result:
+    """Right tools of the model and of the ranker on the same requests, and whether the server computes likelihoods."""
+    ranking = Helmdeck(LoadedConfig(rank_config(deck.runtime.config), {}))
+    try:
+        session = Session(deck, model, ranked_by(ranking), limit_s=limits.deadline_s or CHOICE_S)
+        session.facts["schema"] = "kept"
+        return dict((await right_tools(session)).facts), ()
+    finally:
+        await ranking.aclose()
+
+
 PROBES: tuple[Probe, ...] = (
     Probe(name="first_token", calls=5, run=first_token),
     Probe(name="output_length", calls=3, run=output_length),
     Probe(name="strict_json", calls=6, run=strict_json),
     Probe(name="tools", calls=3, run=native_tools),
     Probe(name="prefill", calls=2, run=prefill),
+    Probe(name="choice", calls=21, run=choice),
 )
 PROBE_CALLS = sum(probe.calls for probe in PROBES)

@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from helmdeck_cli import proposed_chooser
+from helmdeck_core import CHOSEN_BY_MODEL
 from helmdeck_history.calibration.session import Outcome
 
 TIER_A_BYTES, TIER_B_BYTES = 50_000, 15_000
@@ -20,17 +22,36 @@ def budget_row(outcome: Outcome, route: str, day: datetime.date) -> dict[str, An
     """Return the fields of the model's budget that were measured."""
     claimed = outcome.claimed
     row: dict[str, Any] = {
-        "tier": "C" if claimed is None or claimed < TIER_B_BYTES else "B" if claimed < TIER_A_BYTES else "A",
-        "max_catalog_bytes": claimed or outcome.counts[0].size // 2 if outcome.counts else None,
+        "tier": "C" if claimed is None or claimed < TIER_B_BYTES else "B" if claimed < TIER_A_BYTES else "A"
     }
-    row = {key: value for key, value in row.items() if value is not None}
+    if claimed or has_successes(outcome):
+        row["max_catalog_bytes"] = claimed or outcome.counts[0].size // 2
     probes = outcome.probes
-    if json_probe := probes.get("strict_json"):
+    json_probe = probes.get("strict_json", {})
+    # Two rows without a right answer compare nothing.
+    if json_probe and (json_probe["constrained"] or json_probe["plain"]):
         row["wants_strict_json"] = json_probe["constrained"] >= json_probe["plain"] and not json_probe["is_downgraded"]
+    if (chosen := chooser(outcome)) != CHOSEN_BY_MODEL:
+        row["chooser"] = chosen
     if (first := probes.get("first_token", {}).get("max_s")) is not None:
         row["first_token_timeout_s"] = max(5.0, round(3 * first + 1, 1))
     row["evidence"] = evidence(outcome, route, day)
     return row
+
+
+def has_successes(outcome: Outcome) -> bool:
+    """Whether any plan was right. Without one, no size of a catalog is a budget: the model is unusable for structured work."""
+    return any(each.successes for each in outcome.counts)
+
+
+def chooser(outcome: Outcome) -> str:
+    """Return what should choose the tools for the model; ``model`` where that was not measured."""
+    facts = outcome.probes.get("choice", {})
+    if not facts.get("tool_requests"):
+        return CHOSEN_BY_MODEL
+    return proposed_chooser(
+        ranker_only=facts["ranker_only"], model_only=facts["model_only"], has_likelihoods=facts["has_likelihoods"]
+    )
 
 
 def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
@@ -39,10 +60,19 @@ def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
     what = (
         f"{at.successes} of {at.trials} plans right at {at.size:,} bytes (at least {at.bound:.0%}, one-sided 95 %)"
         if at is not None
+        else f"unusable for structured work: none of {sum(each.trials for each in outcome.counts)} plans was right"
+        if outcome.counts and not has_successes(outcome)
         else f"no size passed, the smallest was {outcome.counts[0].size:,} bytes"
         if outcome.counts
         else "no trial"
     )
+    facts = outcome.probes.get("choice", {})
+    if facts.get("tool_requests"):
+        what += (
+            f"; {facts['right_tools']} of {facts['tool_requests']} tools right, the ranker {facts['right_by_ranker']}"
+        )
+    if chooser(outcome) != CHOSEN_BY_MODEL:
+        what += ": worth its time for text, not for choosing"
     end = f", stopped by {outcome.stopped}" if outcome.stopped else ""
     return f"calibrated {day.isoformat()} by {route}: {what}; {outcome.calls} calls{end}"
 
@@ -113,6 +143,10 @@ def _probe_text(name: str, result: Mapping[str, Any] | None) -> str:
             return (
                 f"{result['constrained']} of {result['trials']} {form}, {result['plain']} of {result['trials']} plain"
             )
+        case "choice" if not result.get("tool_requests"):
+            return "not run"
+        case "choice":
+            return f"{result['right_tools']} of {result['tool_requests']} right, the ranker {result['right_by_ranker']}"
         case _ if {"passed", "trials"} <= result.keys():
             return f"{result['passed']} of {result['trials']}"
         case _:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import add_catalog, wait_for, whole_number
+from helmdeck_cli import add_catalog, single_attempts, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, labelled, note, read_config, show, show_json, table
 
@@ -95,23 +95,9 @@ def _deck(loaded: LoadedConfig, model: str) -> Helmdeck:
 
     from helmdeck_core import BudgetConfig, Helmdeck, LoadedConfig
 
-    config = loaded.config
-    budget = attrs.evolve(
-        config.budgets.get(model, BudgetConfig()), input_tokens=10_000_000, output_tokens=2_000, max_catalog_bytes=0
-    )
-    return Helmdeck(
-        LoadedConfig(
-            attrs.evolve(
-                config,
-                budgets={**config.budgets, model: budget},
-                fallback={},
-                recovery=attrs.evolve(config.recovery, max_attempts=1, cool_down_after=0, deadline_s=0.0),
-                agent=attrs.evolve(config.agent, continuation_max_attempts=0),
-                history=attrs.evolve(config.history, url=None),
-            ),
-            loaded.origins,
-        )
-    )
+    own = loaded.config.budgets.get(model, BudgetConfig())
+    budget = attrs.evolve(own, input_tokens=10_000_000, output_tokens=2_000, max_catalog_bytes=0)
+    return Helmdeck(LoadedConfig(single_attempts(loaded.config, model, budget), loaded.origins))
 
 
 def _confirmed(arguments: argparse.Namespace, decks: dict[str, Helmdeck], limits: Limits) -> bool:

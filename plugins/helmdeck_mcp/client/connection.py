@@ -22,6 +22,7 @@ from helmdeck_mcp.client.messages import RAW_KEY, TOO_LARGE
 from helmdeck_mcp.client.options import MissingSecretError, ServerOptions, resolved, secrets_of
 from helmdeck_mcp.client.results import failure_of, output_of
 from helmdeck_mcp.client.stdio_transport import process_streams
+from helmdeck_mcp.client.tools_cache import KnownTools, ToolsCache
 
 CONNECT_TIMEOUT_S = 120.0
 """Seconds until an attempt to connect ends and another one starts; a program that is installed at its first start is slow."""
@@ -34,6 +35,9 @@ STEADY_S = 10.0
 
 RELIST_PAUSE_S = 0.5
 """Seconds between two lists of tools, for a server that reports changes all the time."""
+
+KEEP_PAUSE_S = 60.0
+"""Seconds between two lists that are written to the cache."""
 
 MAX_PAGES = 100
 MAX_SHOWN_CHARS = 500
@@ -49,15 +53,26 @@ class ServerConnection:
     :ivar is_settled: set when the first attempt to connect has ended.
     """
 
-    def __init__(self, name: str, options: ServerOptions, publish: Callable[[], None], warn: Callable[[str], None]):
+    def __init__(
+        self,
+        name: str,
+        options: ServerOptions,
+        publish: Callable[[], None],
+        warn: Callable[[str], None],
+        cache: ToolsCache,
+        known: KnownTools | None = None,
+    ):
+        known = known or KnownTools()
         self.name = name
-        self.catalog = Catalog()
-        self.problem = ""
+        self.catalog = known.catalog
+        self.problem = known.problem
         self.is_settled = asyncio.Event()
         self._options = options
         self._publish = publish
         self._warn = warn
-        self._names: dict[str, str] = {}
+        self._names = dict(known.names)
+        self._cache = cache
+        self._write_at_s = 0.0
         self._client: Client | None = None
         self._is_connected = asyncio.Event()
         self._event = asyncio.Event()
@@ -167,6 +182,15 @@ class ServerConnection:
             cursor = page.next_cursor
         catalog, self._names, problems = catalog_of(self.name, tools, self._options.max_tools)
         self._set(catalog, "; ".join(problems))
+        await self._keep_list()
+
+    async def _keep_list(self) -> None:
+        """Keep the list for other processes; not each one of a server that changes it all the time."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._write_at_s:
+            self._write_at_s = now_s + KEEP_PAUSE_S
+            known = KnownTools(catalog=self.catalog, names=dict(self._names), problem=self.problem)
+            await asyncio.to_thread(self._cache.write, known)
 
     def _set(self, catalog: Catalog, problem: str) -> None:
         has_changed = catalog.version != self.catalog.version
@@ -178,10 +202,12 @@ class ServerConnection:
 
     def _failed(self, exc: Exception) -> None:
         """Keep the entries of a server that worked for the first restart; without it, they are gone."""
-        problem = self.describe(exc)
-        if last_words := self.quote(self._last_words.strip()[-MAX_SHOWN_CHARS:]):
-            problem = f"{problem}; its last output: {last_words}"
+        problem = self._with_last_words(self.describe(exc))
         self._set(self.catalog if self._was_connected else Catalog(), problem)
+
+    def _with_last_words(self, problem: str) -> str:
+        last_words = self.quote(self._last_words.strip()[-MAX_SHOWN_CHARS:])
+        return f"{problem}; its last output: {last_words}" if last_words else problem
 
     def describe(self, exc: BaseException) -> str:
         """Return a cleaned and redacted description of an exception."""
@@ -210,9 +236,10 @@ class ServerConnection:
         self, entry_id: str, arguments: Mapping[str, Any], progress: Callable[[str], None]
     ) -> dict[str, Any] | ToolError:
         """Call a tool; return its output, or its failure."""
-        if self._client is None:  # it may be on its way
+        if self._client is None:  # it may be on its way; a first attempt that failed is not waited for again
+            ready = self._is_connected if self.is_settled.is_set() else self.is_settled
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._is_connected.wait(), self._options.start_timeout_s)
+                await asyncio.wait_for(ready.wait(), self._options.start_timeout_s)
         client, tool = self._client, self._names.get(entry_id)
         if client is None or tool is None:
             return tool_error(entry_id, "server_down", self.problem or "the server does not have this tool any more")
@@ -243,7 +270,7 @@ class ServerConnection:
             return tool_error(entry_id, "timeout", detail)
         if exc.code == types.CONNECTION_CLOSED or "Session terminated" in detail:
             self._lose()
-            return tool_error(entry_id, "connection_lost", detail)
+            return tool_error(entry_id, "connection_lost", self._with_last_words(detail))
         if any(word in detail.casefold() for word in ("sampling not supported", "elicitation not supported")):
             return tool_error(entry_id, "needs_input", detail)
         return tool_error(entry_id, "protocol_error", f"{detail} (code {exc.code})")

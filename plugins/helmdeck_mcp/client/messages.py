@@ -41,28 +41,35 @@ class LongLine:
     """A line that exceeds the limit and was skipped.
 
     :ivar request_id: the id of the message, if it is near an end of the line.
+    :ivar size: bytes of the line.
     """
 
     request_id: int | None
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
 
 
 async def read_lines(stream: ByteStream, limit: int) -> AsyncIterator[bytes | LongLine]:
     """Yield the lines of a stream; of a line of more than ``limit`` bytes nothing is kept."""
-    line, head = bytearray(), b""
+    line, head, size = bytearray(), b"", 0
     while chunk := await stream.read(65_536):
         *complete, rest = chunk.split(b"\n")
         for part in complete:
             line += part
-            yield _long_line(head or line, line) if head or len(line) > limit else bytes(line)
-            line, head = bytearray(), b""
+            size += len(part)
+            yield _long_line(head or line, line, size) if head or len(line) > limit else bytes(line)
+            line, head, size = bytearray(), b"", 0
         line += rest
+        size += len(rest)
         if len(line) > limit:
             head = head or bytes(line[:_KEPT_BYTES])
             del line[:-_KEPT_BYTES]
 
 
-def _long_line(head: bytes | bytearray, tail: bytes | bytearray) -> LongLine:
-    return LongLine(request_id_of(bytes(head[:_KEPT_BYTES] + tail[-_KEPT_BYTES:])))
+def _long_line(head: bytes | bytearray, tail: bytes | bytearray, size: int) -> LongLine:
+    return LongLine(request_id_of(bytes(head[:_KEPT_BYTES] + tail[-_KEPT_BYTES:])), size)
 
 
 def request_id_of(line: bytes) -> int | None:

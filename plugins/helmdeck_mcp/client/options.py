@@ -15,6 +15,9 @@ from helmdeck_core import EMPTY, ConfigError, Mistake, SecretRef, above_zero, re
 NAME = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*", re.ASCII)
 """Names of servers. They have no double underscore, which separates them from the names of tools."""
 
+RESERVED_NAME = "helmdeck"
+"""Tools of a server of this name would have the names of built-in tools, such as ``helmdeck__pipeline-run``."""
+
 MAX_NAME_CHARS = 24
 
 _REFERENCE = re.compile(r"(?P<scheme>[A-Za-z]+ )?(?P<kind>env|file):(?P<target>.+)", re.DOTALL)
@@ -35,6 +38,7 @@ class ServerOptions:
     :ivar call_timeout_s: seconds until a call of a tool is cancelled.
     :ivar max_tools: tools after the first ones are left out.
     :ivar max_result_bytes: size of an answer of the server on the wire.
+    :ivar tools_cache_s: seconds that other processes use the list of tools without starting the server; 0 for never.
     """
 
     command: str | None = None
@@ -48,6 +52,7 @@ class ServerOptions:
     call_timeout_s: float = attrs.field(default=60.0, validator=above_zero)
     max_tools: int = attrs.field(default=256, validator=above_zero)
     max_result_bytes: int = attrs.field(default=4_000_000, validator=above_zero)
+    tools_cache_s: float = attrs.field(default=86_400.0, validator=attrs.validators.ge(0))
 
 
 def read_servers(options: Mapping[str, Any], folder: Path | None) -> dict[str, ServerOptions]:
@@ -65,6 +70,8 @@ def read_servers(options: Mapping[str, Any], folder: Path | None) -> dict[str, S
         if not NAME.fullmatch(name) or len(name) > MAX_NAME_CHARS:
             allowed = f"at most {MAX_NAME_CHARS} letters, digits, and single - or _ between them"
             mistakes.append(Mistake(where, "not a name of a server", repr(name)[:80], allowed))
+        if name.casefold() == RESERVED_NAME:
+            mistakes.append(Mistake(where, "the name of the built-in tools", repr(name), "another name"))
         try:
             server = read_options(table, ServerOptions, "catalog", "mcp", name)
         except ConfigError as exc:

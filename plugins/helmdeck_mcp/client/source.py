@@ -1,18 +1,19 @@
-"""The opened catalog source ``mcp``: all configured servers in one event loop, started in parallel."""
+"""The opened catalog source ``mcp``: all configured servers in one event loop, started in parallel, or when a tool is run."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_core import Catalog, PackContext, SourceSettings
+from helmdeck_core import Catalog, PackContext, SourceSettings, data_directory
 from helmdeck_mcp.client.entries import SEPARATOR
 from helmdeck_mcp.client.failures import ToolError, tool_error
 from helmdeck_mcp.client.loop_thread import LoopThread
 from helmdeck_mcp.client.options import missing_secrets, read_servers
+from helmdeck_mcp.client.tools_cache import KnownTools, ToolsCache
 
 if TYPE_CHECKING:
     from helmdeck_mcp.client.connection import ServerConnection
@@ -24,34 +25,68 @@ class McpSource:
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._options = read_servers(settings.options, settings.folder)
-        self._servers: dict[str, ServerConnection] = {}
+        self._known: dict[str, KnownTools] = {}  # of servers that are not started
+        self._servers: dict[str, ServerConnection] = {}  # those that are
+        self._tasks: list[asyncio.Task[None]] = []
         self._thread: LoopThread | None = None
         self._lock = threading.Lock()
         self._is_loaded = False
         self._problem = ""
 
     def load(self) -> Catalog:
-        """Start all servers, and return the entries of those that answer within their time.
+        """Return the entries of all servers: those whose tools are known are not started, others are, within their time.
+
+        :raises ImportError: the extra is not installed, and a server has to be started.
+        """
+        for name in self._options:
+            if (known := self._cache(name).read()) is not None:
+                self._known[name] = known
+        self._start(set(self._options) - set(self._known))
+        with self._lock:
+            self._is_loaded = True
+            return self._catalog()
+
+    def refresh(self) -> None:
+        """Start all servers that are not, and wait for their lists of tools, each as long as its options allow.
 
         :raises ImportError: the extra is not installed.
         """
+        self._start(self._options)
+
+    def connect(self) -> None:
+        """Start all servers that are not, without waiting for them: a process that runs for long follows their changes."""
+        with contextlib.suppress(ImportError):
+            self._start(self._options, waits=False)
+
+    def _cache(self, name: str) -> ToolsCache:
+        return ToolsCache(data_directory() / "mcp-tools", name, self._options[name])
+
+    def _start(self, names: Collection[str], *, waits: bool = True) -> None:
+        """Start servers; nothing happens with those that are started already."""
+        if not set(names) - set(self._servers):
+            return
         try:
             from helmdeck_mcp.client.connection import ServerConnection
         except ModuleNotFoundError as exc:
             self._problem = f'the extra is not installed ({exc}): pip install "helmdeck[mcp]"'
             raise ImportError(self._problem) from exc
-        self._thread = LoopThread("helmdeck mcp")
-        self._thread.start(self._start(ServerConnection)).result()
         with self._lock:
-            self._is_loaded = True
-            return self._catalog()
+            self._thread = self._thread or LoopThread("helmdeck mcp")
+        started = self._thread.start(self._start_servers(ServerConnection, names))
+        if waits:
+            started.result()
 
-    async def _start(self, make: type[ServerConnection]) -> None:
+    async def _start_servers(self, make: type[ServerConnection], names: Iterable[str]) -> None:
         """Start the servers, and wait for each one as long as its options allow."""
-        for name, options in self._options.items():
-            self._servers[name] = make(name, options, self._publish, self._settings.warn)
-        self._tasks = [asyncio.create_task(server.keep_connected()) for server in self._servers.values()]
-        await asyncio.gather(*map(self._settled, self._servers.values()))
+        started: list[ServerConnection] = []
+        for name in self._options:
+            if name in names and name not in self._servers:
+                options, cache, known = self._options[name], self._cache(name), self._known.get(name)
+                server = make(name, options, self._publish, self._settings.warn, cache, known)
+                self._servers[name] = server
+                self._tasks.append(asyncio.create_task(server.keep_connected()))
+                started.append(server)
+        await asyncio.gather(*map(self._settled, started))
 
     async def _settled(self, server: ServerConnection) -> None:
         timeout_s = self._options[server.name].start_timeout_s
@@ -62,8 +97,12 @@ class McpSource:
         server.problem = f"not ready after {timeout_s:g} s; its tools are added when they arrive"
         self._settings.warn(f"{server.name}: {server.problem}")
 
+    def _tools(self, name: str) -> ServerConnection | KnownTools:
+        """The server, or what is known of it."""
+        return self._servers.get(name) or self._known.get(name) or KnownTools()
+
     def _catalog(self) -> Catalog:
-        return Catalog(entry for server in self._servers.values() for entry in server.catalog.entries)
+        return Catalog(entry for name in self._options for entry in self._tools(name).catalog.entries)
 
     def _publish(self) -> None:
         with self._lock:
@@ -74,7 +113,8 @@ class McpSource:
         """Return the name, the number of tools and the problem of every server; no problem is an empty string."""
         if self._problem:
             return tuple((name, 0, self._problem) for name in self._options)
-        return tuple((each.name, len(each.catalog), each.problem) for each in self._servers.values())
+        found = ((name, self._tools(name)) for name in self._options)
+        return tuple((name, len(each.catalog), each.problem) for name, each in found)
 
     def notices(self) -> list[str]:
         """Return what prevents servers from starting and can be seen now, such as variables that are not set."""
@@ -88,9 +128,14 @@ class McpSource:
         :returns: ``text``, ``structured`` and ``attachments``; see ``output_of``.
         :raises ToolError: with the cause.
         """
-        server = self._servers.get(entry_id.partition(SEPARATOR)[0])
-        if server is None or self._thread is None:
+        name = entry_id.partition(SEPARATOR)[0]
+        if name not in self._options:
             raise tool_error(entry_id, "server_down", "there is no server of this name")
+        if name not in self._servers:
+            try:
+                await asyncio.to_thread(self._start, [name], waits=False)  # the first use of the library takes a second
+            except ImportError as exc:
+                raise tool_error(entry_id, "server_down", str(exc)) from None
         loop = asyncio.get_running_loop()
         is_running = True
 
@@ -103,12 +148,22 @@ class McpSource:
                 loop.call_soon_threadsafe(report, message)
 
         try:
-            outcome = await asyncio.wrap_future(self._thread.start(server.call(entry_id, arguments, progress)))
+            outcome = await asyncio.wrap_future(self._started().start(self._call(name, entry_id, arguments, progress)))
         finally:
             is_running = False
         if isinstance(outcome, ToolError):
             raise outcome
         return outcome
+
+    async def _call(
+        self, name: str, entry_id: str, arguments: Mapping[str, Any], progress: Callable[[str], None]
+    ) -> Mapping[str, Any] | ToolError:
+        # In the loop of the servers, where the start that was requested before has happened.
+        return await self._servers[name].call(entry_id, arguments, progress)
+
+    def _started(self) -> LoopThread:
+        assert self._thread is not None
+        return self._thread
 
     def close(self) -> None:
         """End the connections and the processes of all servers."""

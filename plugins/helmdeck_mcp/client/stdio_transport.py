@@ -20,6 +20,9 @@ from helmdeck_mcp.client.messages import TOO_LARGE, LongLine, Thinner, read_line
 EXIT_GRACE_S = 1.0
 """Seconds until a process must have ended after its input is closed, and again after SIGTERM."""
 
+MAX_SKIPPED_BYTES = 10_000_000
+"""Output without a message in between, such as log lines, after which a server is ended; a line counts as at least 100 bytes."""
+
 MAX_STDERR_BYTES = 2_000
 """The last bytes of the error output, for the message when a process ends."""
 
@@ -56,7 +59,7 @@ async def process_streams(
     errors = bytearray()
     tasks = [
         asyncio.create_task(_read_errors(process, errors)),
-        asyncio.create_task(_read(process, received, limit, lambda: at_end(errors.decode("utf-8", "replace")))),
+        asyncio.create_task(_read(process, received, limit, errors, lambda: at_end(errors.decode("utf-8", "replace")))),
         asyncio.create_task(_write(process, sent)),
     ]
     try:
@@ -116,26 +119,34 @@ async def _read_errors(process: asyncio.subprocess.Process, buffer: bytearray) -
         del buffer[:-MAX_STDERR_BYTES]
 
 
-async def _read(process: asyncio.subprocess.Process, received: Any, limit: int, at_end: Callable[[], None]) -> None:
+async def _read(
+    process: asyncio.subprocess.Process, received: Any, limit: int, errors: bytearray, at_end: Callable[[], None]
+) -> None:
     assert process.stdout is not None
-    thinner = Thinner()
+    thinner, skipped = Thinner(), 0
     try:
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for line in read_lines(process.stdout, limit):
                 message = _message(line, limit)
+                skipped = 0 if message is not None else skipped + max(len(line), 100)
+                if skipped > MAX_SKIPPED_BYTES:
+                    errors[:] = b"it floods its standard output with lines that are no messages"
+                    return
                 if message is not None and thinner.keeps(message):
                     await received.send(message)
         while await process.stdout.read(65_536):  # the rest, so that the process can end
             pass
     finally:
+        at_end()  # first, so that calls that fail with the stream know the last words
         await received.aclose()
-        at_end()
 
 
 def _message(line: bytes | LongLine, limit: int) -> SessionMessage | None:
     """The message of a line; ``None`` for a line that is none, such as a log line of the server."""
     if isinstance(line, LongLine):
         return _error(line.request_id, TOO_LARGE, f"the answer has more than {limit:,} bytes")
+    if not line.lstrip().startswith((b"{", b"[")):
+        return None  # a library takes a hundred times as long to find out
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:

@@ -89,6 +89,8 @@ class Tools:
         :raises CatalogError: a source of the catalog cannot be read.
         """
         catalog = self.deck.catalog
+        if self._current is None:
+            connect_sources(self.deck)
         if self._current is None or self._current.catalog is not catalog:
             self._current = self._read(catalog)
         return self._current
@@ -158,6 +160,13 @@ class Tools:
                     checks_input=False,
                 ),
             )
+
+
+def connect_sources(deck: Helmdeck) -> None:
+    """Let sources follow their servers from now on, also those whose entries they know from an earlier process."""
+    sources: Mapping[str, object] = getattr(deck, "open_sources", {})
+    for source in list(sources.values()):
+        getattr(source, "connect", lambda: None)()
 
 
 def is_runnable(deck: Helmdeck, entry: Entry) -> bool:

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Complexity, Entry, RouteKind, SchemaForm, Task
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Complexity, Entry, EntryKind, RouteKind, SchemaForm, Task
+from helmdeck_language import Kind, scan
 from helmdeck_planner.packs.arguments import inputs_of
 
 SENTENCE: Final = 300
@@ -39,6 +40,11 @@ ones take seconds to build."""
 
 DEEPEST: Final = 3
 """Objects and lists within an input; what lies deeper has to be a single value."""
+
+MOST_SCANNED: Final = 10_000
+"""Characters of a request that are searched for literal values."""
+
+_NO_VALUES: Final = frozenset((Kind.WORD, Kind.MARK, Kind.BREAK))
 
 _TEXT: Final[Mapping[str, Any]] = {"$ref": "#/$defs/text"}
 _VALUE: Final[Mapping[str, Any]] = {"$ref": "#/$defs/value"}
@@ -94,7 +100,38 @@ def plan_forms(task: Task, *, single_pick: str) -> Sequence[SchemaForm]:
 
     :param single_pick: the variant that asks for one step.
     """
+    if task.chosen:
+        return (
+            SchemaForm(
+                "chosen", functools.partial(_chosen, task.catalog, literal_values(task.request)), is_read_freely=True
+            ),
+        )
     return _plan_forms(task.catalog, task.variant == single_pick, 0 if task.done else 1)
+
+
+def _chosen(catalog: Catalog, values: Sequence[str]) -> Schema | None:
+    """The smallest schema of a step whose tool is chosen: the name, and the arguments that the tool takes."""
+    (entry,) = catalog.entries
+    inputs = _with_values(_inputs(entry), values)
+    is_run = entry.kind is EntryKind.PIPELINE
+    name, args = (PIPELINE_RUN, _run([entry.id], inputs)) if is_run else (entry.id, inputs)
+    steps = {"type": "array", "items": _closed({"tool": _one_of([name]), "args": args}), "minItems": 1, "maxItems": 1}
+    return _whole({"steps": steps})
+
+
+def literal_values(request: str) -> tuple[str, ...]:
+    """Return the values that a request contains literally, such as URLs, dates and quoted strings, in order."""
+    found = (token.value.strip() for token in scan(request[:MOST_SCANNED]) if token.kind not in _NO_VALUES)
+    return tuple(dict.fromkeys(text for text in found if 0 < len(text) <= SENTENCE))[:MOST_ITEMS]
+
+
+def _with_values(inputs: Schema, values: Sequence[str]) -> Schema:
+    """The inputs with the literal values of the request before the free text."""
+    if not values:
+        return inputs
+    offered = {"anyOf": [_one_of(values), _TEXT]}
+    properties = {name: offered if schema is _TEXT else schema for name, schema in inputs["properties"].items()}
+    return {**inputs, "properties": properties}
 
 
 def _forms(arguments: Callable[[], Schema | None], ids: Callable[[], Schema | None]) -> Sequence[SchemaForm]:

@@ -13,6 +13,7 @@ from helmdeck_core import (
     PIPELINE_RUN,
     UNKNOWN_TOOL,
     Answer,
+    Choice,
     Complexity,
     Pack,
     PackContext,
@@ -22,16 +23,20 @@ from helmdeck_core import (
     Question,
     RecordedStep,
     Step,
+    Task,
     args_sha,
     hookimpl,
 )
 from helmdeck_planner.packs.arguments import check_nesting
+from helmdeck_planner.packs.chosen import arguments_of, chosen_step, settled_steps
 from helmdeck_planner.packs.constraints import plan_forms
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
 
 NAME = "helmdeck.plan"
 SINGLE_PICK = "single_pick"
+ARGUMENTS = "arguments"
+"""The prompt variant that asks for the arguments of a chosen entry."""
 
 
 CONSTRAINT = functools.partial(plan_forms, single_pick=SINGLE_PICK)
@@ -91,7 +96,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 def helmdeck_packs() -> Sequence[Pack]:
     """Contribute the pack."""
     description = "Turns a request into an ordered, validated plan of packs and pipelines."
-    return (planning_pack(NAME, description, make_plan, CONSTRAINT),)
+    return (planning_pack(NAME, description, make_plan, CONSTRAINT, (SINGLE_PICK,)),)
 
 
 async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
@@ -101,7 +106,16 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
     :raises CallFailed: the model gave nothing usable.
     """
     inquiry = await Inquiry.begin(
-        context, request, caller=NAME, kind="plan", type=PlanAnswer, schema=ANSWER_SCHEMA, constraint=CONSTRAINT
+        context,
+        request,
+        caller=NAME,
+        kind="plan",
+        type=PlanAnswer,
+        schema=ANSWER_SCHEMA,
+        constraint=CONSTRAINT,
+        chosen_in=(SINGLE_PICK,),
+        chosen_variant=ARGUMENTS,
+        settle=settle,
     )
     plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
     inquiry.remember(
@@ -125,12 +139,28 @@ def _inputs(step: Step) -> Mapping[str, Any]:
     return inputs if isinstance(inputs, Mapping) else {}
 
 
+def settle(task: Task, choice: Choice) -> PlanAnswer | None:
+    """Return the answer for a choice that needs no model; ``None`` where arguments are missing."""
+    steps = settled_steps(task, choice)
+    return None if steps is None else PlanAnswer([StepAnswer(**step) for step in steps])
+
+
+def _of_choice(choice: Choice, written: Sequence[StepAnswer], checker: StepChecker) -> list[StepAnswer]:
+    """The step of the chosen entry with the arguments that were read or written for it; a gap stays as it is."""
+    entry = checker.catalog.get(choice.entry_id)
+    if entry is None:
+        return list(written)
+    return [StepAnswer(**chosen_step(entry, arguments_of(entry, written), choice))]
+
+
 def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[Any]) -> Plan:
     """Make a plan of a model's answer: check every step, and derive all that can be derived."""
-    wanted = answer.value.steps
-    is_single = answer.variant == SINGLE_PICK
+    wanted, choice = answer.value.steps, answer.choice
+    is_single = answer.variant == SINGLE_PICK or choice is not None
     # A model that returns several steps where one was requested has more to do, whatever it claims.
     more = is_single and (bool(answer.value.more_steps_likely) or len(wanted) > 1)
+    if choice is not None:
+        wanted, more = _of_choice(choice, wanted, checker), choice.has_more
     checked = [checker.check(step.tool, step.args, step.rationale) for step in (wanted[:1] if is_single else wanted)]
     steps = tuple(_numbered(each, order) for order, each in enumerate(checked, 1))
     shown = answer.selection

@@ -60,9 +60,16 @@ Constrain = Callable[[Task], Sequence[SchemaForm]]
 
 
 def planning_pack(
-    name: str, description: str, run: Callable[[PackContext, PlanRequest], Awaitable[Any]], constraint: Constrain
+    name: str,
+    description: str,
+    run: Callable[[PackContext, PlanRequest], Awaitable[Any]],
+    constraint: Constrain,
+    chosen_in: tuple[str, ...] = (),
 ) -> Pack:
-    """Declare a planning pack; it is not listed, because a plan must never name it."""
+    """Declare a planning pack; it is not listed, because a plan must never name it.
+
+    :param chosen_in: prompt variants in which a chooser may choose the entry.
+    """
     return Pack(
         name=name,
         version="1",
@@ -71,6 +78,7 @@ def planning_pack(
         input_schema=INPUT_SCHEMA,
         input_type=PlanRequest,
         constraint=constraint,
+        chosen_in=chosen_in,
         is_listed=False,
     )
 

@@ -58,9 +58,13 @@ def resolver_of(catalog: Catalog) -> EntryResolver:
 
 
 class StepChecker:
-    """Checks steps of plans against the whole catalog, not only the entries that the model saw."""
+    """Checks steps of plans against the whole catalog, not only the entries that the model saw.
+
+    :ivar catalog: the whole catalog.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
         self._names = resolver_of(catalog)
 
     def check(self, tool: str | None, args: Mapping[str, Any] | str | None, rationale: str | None) -> Checked:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import attrs
 
@@ -238,7 +238,7 @@ class HttpConnection:
     ) -> HttpResponse:
         """Send a JSON body and return the response, whatever its status.
 
-        :param path: is appended to the base URL.
+        :param path: is appended to the base URL; ``/../`` at its start leads to the folder above.
         :param headers: the configured headers override them.
         :param secrets: what must not be quoted.
         :raises CallFailed: no response, or one that is incomplete, too large or too late.
@@ -270,7 +270,7 @@ class HttpConnection:
 
         :raises CallFailed: no response arrived.
         """
-        settings, url = self._settings, self._url + path
+        settings, url = self._settings, self._url_of(path)
         deadline = asyncio.get_running_loop().time() + settings.timeout_s
         try:
             with Deadline(deadline):
@@ -283,10 +283,14 @@ class HttpConnection:
             return HttpStream(response, settings, url, deadline=deadline, secrets=secrets)
         raise failure  # outside the except block: the library's exception holds the request with its key
 
+    def _url_of(self, path: str) -> str:
+        """The URL of a path, which may lead out of the base URL: ``/../`` is the folder above it."""
+        return urljoin(f"{self._url}/", path[1:]) if path.startswith("/../") else self._url + path
+
     async def _whole(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], secrets: Iterable[str]
     ) -> HttpResponse:
-        settings, url = self._settings, self._url + path
+        settings, url = self._settings, self._url_of(path)
         response: TransportResponse | None = None
         failure: CallFailed | None = None
         chunks: list[bytes] = []

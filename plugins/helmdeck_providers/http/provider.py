@@ -78,7 +78,8 @@ class HttpProvider:
 
         :raises CallFailed: the subclass describes the cause.
         """
-        prepared = self._prepare(attrs.evolve(request, stream=False) if request.stream else request)
+        request = await self._with_preliminary(attrs.evolve(request, stream=False) if request.stream else request)
+        prepared = self._prepare(request)
         response = await self._connection.post(prepared.path, prepared.body, prepared.headers, prepared.secrets)
         response, body = await self._decode_whole(prepared, response)
         reader = self._reader(prepared, response)
@@ -194,6 +195,17 @@ class HttpProvider:
         return await poll_until_done(
             self._connection, background, path, prepared.headers, prepared.secrets, rules, self._timeout_s
         )
+
+    async def _with_preliminary(self, request: ChatRequest) -> ChatRequest:
+        """Return the request with what the server has to be asked for first."""
+        preliminary = self._wire_format.preliminary
+        body = preliminary.body(request) if preliminary is not None else None
+        if preliminary is None or body is None:
+            return request
+        headers, secrets = self._authorised(preliminary.path, body)
+        secrets = self._with_secret_pattern(secrets)
+        response = await self._connection.post(preliminary.path, body, headers, secrets)
+        return preliminary.apply(request, self._wire_format.decode_body(response, secrets))
 
     def _prepare(self, request: ChatRequest) -> _PreparedRequest:
         rendered, path = self._wire_format.render(request), self._wire_format.path(request)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-_MAX_DELAY_S = 1e9
-"""Longer delays are ignored as invalid."""
+_MAX_DELAY_S = 31 * 86_400.0
+"""The longest period of a quota is a month; longer delays are mistakes, and ignored."""
 
 _DURATION = (
     r"(?:(?P<d>[0-9]{1,9}) ?d)?(?:(?P<h>[0-9]{1,9}) ?h)?(?:(?P<m>[0-9]{1,9}) ?m(?!s|on|illi))?"
@@ -29,12 +29,21 @@ def delay_in_headers_s(headers: Mapping[str, str], milliseconds_header: str, now
 
     :param headers: names in lower case.
     :param milliseconds_header: overrides ``Retry-After``.
+    A date is by the clock of the server, which the header ``Date`` shows.
+
     :param now_s: Unix timestamp in seconds.
     """
     milliseconds = _number(headers.get(milliseconds_header))
     if milliseconds is not None and (seconds := _valid(milliseconds / 1000)) is not None:
         return seconds
-    return delay_s(headers.get("retry-after", ""), now_s)
+    value = headers.get("retry-after", "")
+    return delay_s(value, now_s if _number(value) is not None else server_time_s(headers, now_s))
+
+
+def server_time_s(headers: Mapping[str, str], now_s: float) -> float:
+    """Return the time of the server that sent the headers; where it does not send it, this machine's."""
+    date = _date_s(headers.get("date", ""))
+    return now_s if date is None else date
 
 
 def delay_s(value: str, now_s: float) -> float | None:
@@ -61,12 +70,13 @@ def delay_in_text_s(message: str) -> float | None:
 def until_reset_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """Return the time until the exhausted rate limit resets.
 
-    Rate limits are pairs of headers, such as ``x-ratelimit-remaining-tokens`` and ``x-ratelimit-reset-tokens``.
+    Rate limits are pairs of headers, such as ``x-ratelimit-remaining-tokens`` and ``x-ratelimit-reset-tokens``. A limit without
+    the first one may be the exhausted one.
     """
     waits = [
         delay_s(value, now_s)
         for name, value in headers.items()
-        if "ratelimit" in name and "reset" in name and _number(headers.get(name.replace("reset", "remaining"))) == 0
+        if "ratelimit" in name and "reset" in name and _number(headers.get(name.replace("reset", "remaining"), 0)) == 0
     ]
     return max((wait for wait in waits if wait is not None), default=None)
 
@@ -91,13 +101,18 @@ def _seconds_of(match: re.Match[str] | None) -> float | None:
 
 
 def _until_date(value: str, now_s: float) -> float | None:
+    date = _date_s(value)
+    return None if date is None else max(0.0, date - now_s)
+
+
+def _date_s(value: str) -> float | None:
+    """Return a date as a Unix timestamp; without a time zone it is UTC."""
     from email.utils import parsedate_to_datetime
 
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             date = read(value)
-            # Without a time zone it is UTC.
-            return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now_s)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             continue
     return None

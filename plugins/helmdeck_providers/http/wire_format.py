@@ -21,6 +21,19 @@ from helmdeck_providers.http.sse import MAX_LINES, EventDecoder, LineDecoder, Se
 
 
 @attrs.frozen(kw_only=True)
+class Preliminary:
+    """A request whose response another one needs, such as the tokens of a text.
+
+    :ivar body: returns the body; ``None`` if a request needs none.
+    :ivar apply: returns the request with what the decoded response contains.
+    """
+
+    path: str
+    body: Callable[[ChatRequest], bytes | None]
+    apply: Callable[[ChatRequest, Any], ChatRequest]
+
+
+@attrs.frozen(kw_only=True)
 class WireFormat:
     """Everything specific to one API; a subclass may override how error bodies or streamed bytes are read.
 
@@ -34,6 +47,7 @@ class WireFormat:
     :ivar has_lines: streams consist of JSON lines, not of server-sent events.
     :ivar end_mark: data of the event that ends a stream; empty for none.
     :ivar background: how to poll background responses; ``None`` if the API has none.
+    :ivar preliminary: what a request that is not streamed needs before it is written; ``None`` for nothing.
     :ivar models_path: path of the model list, relative to the base URL.
     :ivar models: reads a page of the model list and returns its models and the path of the next page, empty for none.
     """
@@ -48,6 +62,7 @@ class WireFormat:
     has_lines: bool = False
     end_mark: bytes = END_MARK
     background: Background | None = None
+    preliminary: Preliminary | None = None
     models_path: str
     models: Callable[[Mapping[str, Any]], tuple[Sequence[ModelInfo], str]]
 

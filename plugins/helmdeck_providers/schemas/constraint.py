@@ -21,13 +21,45 @@ def adapted_form(form: SchemaForm, dialect: SchemaDialect) -> AdaptedSchema | st
 def _adapt(form: SchemaForm, dialect: SchemaDialect) -> AdaptedSchema | str:
     if form.schema is None:
         return "too many entries, or too large"
-    if form.schema.get("additionalProperties") is not False:
+    schema = closed_objects(form.schema)
+    if schema.get("additionalProperties") is not False:
         return "it allows additional properties, so that the output may never end"
     try:
-        adapted = adapt_schema(form.schema, dialect, is_read_freely=form.is_read_freely)
+        adapted = adapt_schema(schema, dialect, is_read_freely=form.is_read_freely)
     except UnsupportedSchema as exc:
         return str(exc)
     return "; ".join(adapted.excess) or adapted
+
+
+_COMBINED = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "patternProperties", "dependentSchemas")
+"""Keywords beside ``properties`` that may describe further properties."""
+
+
+def closed_objects(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema whose objects forbid properties that they do not list, where it says nothing about these.
+
+    A type has no use for them, and a weak model writes them without end. Objects whose properties several schemas
+    describe together stay as they are.
+    """
+    closed = dict(schema)
+    is_combined = any(key in schema for key in _COMBINED)
+    if isinstance(schema.get("properties"), Mapping):
+        closed["properties"] = _each_closed(schema["properties"])
+        if not is_combined:
+            closed.setdefault("additionalProperties", False)
+    for key in ("$defs", "definitions"):
+        if isinstance(schema.get(key), Mapping):
+            closed[key] = _each_closed(schema[key])
+    if isinstance(schema.get("items"), Mapping):
+        closed["items"] = closed_objects(schema["items"])
+    for key in ("anyOf", "oneOf", "prefixItems"):
+        if isinstance(schema.get(key), (list, tuple)) and "properties" not in schema:
+            closed[key] = [closed_objects(each) if isinstance(each, Mapping) else each for each in schema[key]]
+    return closed
+
+
+def _each_closed(schemas: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: closed_objects(each) if isinstance(each, Mapping) else each for name, each in schemas.items()}
 
 
 def pick_form(offer: SchemaOffer, dialect: SchemaDialect) -> tuple[SchemaForm | None, tuple[str, ...]]:

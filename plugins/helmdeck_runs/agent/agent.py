@@ -10,9 +10,9 @@ from typing import Any, Literal
 import attrs
 
 from helmdeck_core import EMPTY, Helmdeck, PackError, PackErrorCode
+from helmdeck_runs.agent.actions import Approval
 from helmdeck_runs.agent.driver import resumable
-from helmdeck_runs.agent.loop import Approval
-from helmdeck_runs.agent.program import CONFIRMATIONS, KIND, AgentInputs
+from helmdeck_runs.agent.program import CALLBACKS, KIND, AgentInputs
 from helmdeck_runs.agent.run_data import AgentLimits, AgentRun, AgentStep
 from helmdeck_runs.agent.tool_turns import Toolbox
 from helmdeck_runs.deck_runs import runs_of
@@ -22,6 +22,10 @@ from helmdeck_runs.runs import Run, RunRecord, RunState
 
 ConfirmCallback = Callable[[AgentStep], bool | Awaitable[bool]]
 """Takes a step with its resolved arguments; only ``True`` confirms it."""
+
+_Inputs = Mapping[str, Any] | None
+InputsCallback = Callable[[AgentStep, Mapping[str, Mapping[str, Any]]], _Inputs | Awaitable[_Inputs]]
+"""Takes a step and the schemas of its missing arguments by name; returns their values, or ``None`` to end the run."""
 
 
 class Agent:
@@ -37,6 +41,7 @@ class Agent:
 
     :param model: the model for plans, and for calls of packs; the default model when left out.
     :param confirm: a function or coroutine function that confirms a step.
+    :param ask: a function or coroutine function that gives required arguments which a plan leaves out.
     :param approve_all: confirm every step, except what the policy denies.
     :param limits: left out: those of ``[agent]``.
     :param policy: rules that precede those of ``[agent.policy]``.
@@ -52,6 +57,7 @@ class Agent:
         model: str | None = None,
         caller: str = "local",
         confirm: ConfirmCallback | None = None,
+        ask: InputsCallback | None = None,
         approve_all: bool = False,
         limits: AgentLimits | None = None,
         policy: Mapping[str, str] = EMPTY,
@@ -62,6 +68,7 @@ class Agent:
         self._model = model
         self._caller = caller
         self._confirm = confirm
+        self._ask = ask
         self._approval = Approval.ALL if approve_all else Approval.ASK if confirm is not None else Approval.NONE
         self._limits = limits or configured_limits(deck)
         self._mode = mode
@@ -78,6 +85,7 @@ class Agent:
         dry_run: bool = False,
         resume: AgentRun | str | None = None,
         progress: Callable[[str], None] | None = None,
+        started: Callable[[str], None] | None = None,
     ) -> AgentRun:
         """Run a request until it is done, or until a limit, a failure or a missing confirmation ends it.
 
@@ -87,6 +95,7 @@ class Agent:
         :param dry_run: plan once, and execute nothing.
         :param resume: an earlier run of the same request, or its id: what succeeded is not executed again.
         :param progress: called with a short text before every plan and step.
+        :param started: called with the id of the run before its first step.
         :raises PackError: the request is empty, or differs from that of the run to resume.
         :raises CatalogError: the catalog cannot be loaded.
         """
@@ -122,24 +131,31 @@ class Agent:
             done=done,
             resumes=resumed.run.id if resumed is not None else "",
         )
-        if self._confirm is not None:
-            CONFIRMATIONS[run.id] = self._as_coroutine
+        if self._confirm is not None or self._ask is not None:
+            confirm = None if self._confirm is None else self._as_coroutine
+            CALLBACKS[run.id] = confirm, None if self._ask is None else self._inputs
         try:
-            record = await engine.execute(run, progress)
+            record = await engine.execute(run, progress, started)
         finally:
-            CONFIRMATIONS.pop(run.id, None)
+            CALLBACKS.pop(run.id, None)
         if record.state is not RunState.SUCCEEDED:
             raise failure_error("agent", record.failure or {"message": record.state.value})
         return AgentRun.from_dict(record.output)
 
-    async def aresume(self, run_id: str, *, progress: Callable[[str], None] | None = None) -> AgentRun:
+    async def aresume(
+        self,
+        run_id: str,
+        *,
+        progress: Callable[[str], None] | None = None,
+        started: Callable[[str], None] | None = None,
+    ) -> AgentRun:
         """Resume a recorded run with its own request, as a new run: what succeeded is not executed again.
 
         :raises PackError: there is no such run.
         """
         inputs = AgentInputs(**(await self._record(run_id)).run.inputs)
         options: Any = {"context": inputs.context, "defaults": inputs.defaults}
-        return await self.arun(inputs.intent, resume=run_id, progress=progress, **options)
+        return await self.arun(inputs.intent, resume=run_id, progress=progress, started=started, **options)
 
     async def _tools(self, intent: str) -> Mapping[str, Any]:
         selection = await asyncio.to_thread(lambda: self._deck.select(intent, model=self._model, caller=self._caller))
@@ -156,6 +172,11 @@ class Agent:
         assert self._confirm is not None
         answer = self._confirm(step)
         return (await answer if inspect.isawaitable(answer) else answer) is True
+
+    async def _inputs(self, step: AgentStep, missing: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        assert self._ask is not None
+        answer = self._ask(step, missing)
+        return await answer if inspect.isawaitable(answer) else answer
 
 
 def configured_limits(deck: Helmdeck) -> AgentLimits:

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import attrs
 
 from helmdeck_core import CallFailed, CallLimits, PackError
-from helmdeck_runs.agent.loop import AgentLoop, Confirm, Finish, MakePlan, RunStep
+from helmdeck_runs.agent.actions import AskInputs, Confirm, Finish, MakePlan, RunStep
+from helmdeck_runs.agent.loop import AgentLoop
 from helmdeck_runs.agent.run_data import AgentLimits, AgentRun, AgentStep, Spent
 from helmdeck_runs.runs import PackOutcome, RunContext, RunSteps
 
@@ -23,6 +24,8 @@ GUIDE = (
 """Added to the context of planning calls."""
 
 ConfirmStep = Callable[[AgentStep], Awaitable[bool]]
+AskStep = Callable[[AgentStep, Mapping[str, Mapping[str, Any]]], Awaitable[Mapping[str, Any] | None]]
+"""Takes a step and the schemas of its missing arguments by name; returns their values, or ``None``."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,6 +37,7 @@ class AgentTask:
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
     limits: AgentLimits = AgentLimits()
     confirm: ConfirmStep | None = attrs.field(default=None, repr=False)
+    ask: AskStep | None = attrs.field(default=None, repr=False)
 
 
 class Planner(Protocol):
@@ -70,6 +74,8 @@ async def drive(loop: AgentLoop, task: AgentTask, planner: Planner, steps: RunSt
             # A confirmation counts for this entry with these arguments alone.
             key = f"confirm-{action.step.number}-{action.key}"
             loop.confirmed(await steps.run(key, _confirmed, task, action.step) is True)
+        elif isinstance(action, AskInputs):
+            loop.answered(await steps.run(f"ask-{action.step.number}", _answer, task, action))
         else:
             context.progress(f"step {action.step.number}: {action.step.entry_id}")
             step_id = f"step-{action.step.number}"
@@ -79,10 +85,10 @@ async def drive(loop: AgentLoop, task: AgentTask, planner: Planner, steps: RunSt
 
 
 def resumable(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of a run up to its first failure or declined confirmation, which a resumed run tries again."""
+    """Return the record of a run up to its first failure or declined question, which a resumed run tries again."""
     selected: dict[str, Any] = {}
     for step_id, result in record.items():
-        if result is False or (isinstance(result, Mapping) and result.get("failure") is not None):
+        if result is False or result is None or (isinstance(result, Mapping) and result.get("failure") is not None):
             break
         selected[step_id] = result
     return selected
@@ -137,6 +143,11 @@ def model_result(outcome: PackOutcome) -> dict[str, Any]:
 async def _run(task: AgentTask, action: RunStep, spent: Spent, context: RunContext) -> dict[str, Any]:
     step = action.step
     return _result(await context.run_pack(step.entry_id, step.arguments, limits_left(task.limits, spent)), 0)
+
+
+async def _answer(task: AgentTask, action: AskInputs) -> dict[str, Any] | None:
+    answer = None if task.ask is None else await task.ask(action.step, action.missing)
+    return None if answer is None else dict(answer)
 
 
 async def _confirmed(task: AgentTask, step: AgentStep) -> bool:

@@ -5,7 +5,6 @@ A driver executes the action that ``next`` returns and reports the result with t
 
 from __future__ import annotations
 
-import enum
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +13,9 @@ import attrs
 import msgspec
 
 from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, PlanOutcome
+from helmdeck_runs.agent.actions import Action, Approval, AskInputs, AtMissing, Confirm, Finish, MakePlan, RunStep
 from helmdeck_runs.agent.detector import LoopDetector, Severity, digest
+from helmdeck_runs.agent.inputs import argument_problems, missing_inputs, missing_text
 from helmdeck_runs.agent.outputs import failure_text, output_text
 from helmdeck_runs.agent.policy import Decision, Policy, Ruling
 from helmdeck_runs.agent.references import MissingReferenceError, has_references, resolve
@@ -26,56 +27,11 @@ NO_CONFIRMATION = (
 )
 
 
-class Approval(enum.Enum):
-    """Who confirms steps."""
-
-    ALL = "all"
-    ASK = "ask"
-    NONE = "none"
-
-
-@attrs.frozen
-class MakePlan:
-    """Ask the planner.
-
-    :ivar number: of the planning call, from 1.
-    :ivar done: executed steps in the wire form of ``PlanRequest``.
-    """
-
-    number: int
-    done: Sequence[Mapping[str, str]]
-
-
-@attrs.frozen
-class Confirm:
-    """Ask for a confirmation of a step; ``key`` identifies the entry and its arguments."""
-
-    step: AgentStep
-    key: str
-
-
-@attrs.frozen
-class RunStep:
-    """Execute a step."""
-
-    step: AgentStep
-
-
-@attrs.frozen
-class Finish:
-    """The run is over."""
-
-    outcome: AgentOutcome
-    reason: str
-
-
-Action = MakePlan | Confirm | RunStep | Finish
-
-
 class AgentLoop:
     """The state of one run.
 
     :param intent: the request; references that occur in it are not expanded.
+    :param at_missing: what happens before a step whose required arguments are missing.
     :param stops_at_repetition: the run ends when a step is planned again right after it succeeded.
     :ivar steps: the steps so far; ``plans``: facts of the planning calls.
     """
@@ -88,6 +44,7 @@ class AgentLoop:
         *,
         approval: Approval = Approval.NONE,
         is_dry_run: bool = False,
+        at_missing: AtMissing = AtMissing.PLAN_AGAIN,
         stops_at_repetition: bool = True,
     ) -> None:
         self.steps: list[AgentStep] = []
@@ -99,6 +56,7 @@ class AgentLoop:
         self._limits = limits
         self._approval = approval
         self._is_dry_run = is_dry_run
+        self._at_missing = at_missing
         self._stops_at_repetition = stops_at_repetition
         self._queue: deque[Mapping[str, Any]] = deque()
         self._current: AgentStep | None = None
@@ -108,6 +66,10 @@ class AgentLoop:
         self._returned: set[int] = set()  # failures that the planner has received
         self._seen_texts = [*filter(_has_braces, [intent])]
         self._is_new_plan = False
+        self._lacking: Finish | None = (
+            None  # how the run ends if the next plan leaves out the step that lacks arguments
+        )
+        self._others: set[str] = set()  # the other entries of its plan
 
     # -- driver ----------------------------------------------------------------------------------------------
 
@@ -143,16 +105,19 @@ class AgentLoop:
         self._is_new_plan = True
         wanted = [step for step in plan["steps"] if step["tool"] != UNKNOWN_TOOL]
         self.gaps += [str(step.get("rationale", "")) for step in plan["steps"] if step["tool"] == UNKNOWN_TOOL]
-        if outcome is PlanOutcome.NO_STEPS:
+        lacking, self._lacking = self._lacking, None
+        if lacking is not None and {_entry_of(step) for step in wanted} <= self._others:
+            self.end = lacking
+        elif outcome is PlanOutcome.NO_STEPS:
             self.end = Finish(AgentOutcome.NO_STEPS, "the planner returned no step; try another model or more detail")
         elif not wanted:
             self._needs_plan = False
         elif self._is_dry_run:
-            self.steps += [self._described(step, number) for number, step in enumerate(wanted, len(self.steps) + 1)]
-            more = "; more steps are planned after these" if self._needs_plan else ""
-            self.end = Finish(AgentOutcome.DRY_RUN, f"{_steps(len(wanted))} planned, none executed{more}")
+            self._end_dry_run(wanted)
         elif (refusal := self._refusal(wanted)) is not None:
             self.end = refusal
+        elif self._at_missing is AtMissing.PLAN_AGAIN and (step := self._first_lacking(wanted)) is not None:
+            self._lacks_inputs(step, wanted)
         else:
             self._queue.extend(wanted)
 
@@ -172,6 +137,17 @@ class AgentLoop:
         step = self._current
         self._record(attrs.evolve(step, decision=f"{step.decision}, declined"))
         self.end = Finish(AgentOutcome.DECLINED, f"step {step.number} ({step.entry_id}) was declined; it did not run")
+
+    def answered(self, inputs: Mapping[str, Any] | None) -> None:
+        """Take the answer to ``AskInputs``: the missing arguments; ``None`` if they are not given."""
+        assert self._current is not None
+        step = self._current
+        if inputs is None:
+            missing = missing_inputs(self._policy.catalog, step.entry_id, step.arguments)
+            self._record(step)
+            self.end = Finish(AgentOutcome.NEEDS_INPUT, missing_text(step.entry_id, missing))
+        else:
+            self._current = attrs.evolve(step, arguments={**step.arguments, **inputs})
 
     def ran(self, output: Any, failure: Mapping[str, Any] | None, spent: Spent) -> None:
         """Take the output of the step, or its failure."""
@@ -212,12 +188,16 @@ class AgentLoop:
             self._failed(attrs.evolve(step, warning=verdict.reason), _failure("no_progress", verdict.reason))
         elif ruling.decision is Decision.DENY:
             self._failed(step, _failure("denied", f"{entry_id} is denied by {ruling.reason}; use another way"))
-        elif (problems := planned.get("problems")) and not has_references(planned.get("args") or {}):
+        elif self._is_lacking(entry_id, arguments):
+            self._current = attrs.evolve(step, warning=verdict.reason)
+        elif (problems := planned.get("problems")) and not has_references(_args(planned)):
             self._failed(step, _failure("invalid_input", "; ".join(map(str, problems))))
         else:
             self._current = attrs.evolve(step, warning=verdict.reason)
 
     def _before_running(self, step: AgentStep) -> Action:
+        if self._is_lacking(step.entry_id, step.arguments):
+            return AskInputs(step, missing_inputs(self._policy.catalog, step.entry_id, step.arguments))
         ruling = self._policy.ruling(step.entry_id)
         if ruling.decision is Decision.ALLOW or self._is_confirmed:
             return RunStep(step)
@@ -239,6 +219,41 @@ class AgentLoop:
         if self._limits.max_failures and failures >= self._limits.max_failures:
             reason = f"{step.entry_id} failed again: {failure_text(failure)}"
             self.end = Finish(AgentOutcome.FAILED, reason)
+
+    def _is_lacking(self, entry_id: str, arguments: Mapping[str, Any]) -> bool:
+        return self._at_missing is AtMissing.ASK and bool(missing_inputs(self._policy.catalog, entry_id, arguments))
+
+    def _first_lacking(self, wanted: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """The first step of a plan whose required arguments are missing."""
+        catalog = self._policy.catalog
+        return next((step for step in wanted if missing_inputs(catalog, *_entry(step["tool"], _args(step)))), None)
+
+    def _lacks_inputs(self, planned: Mapping[str, Any], wanted: Sequence[Mapping[str, Any]]) -> None:
+        """Return a step without its arguments to the planner; the second time, or if the planner drops it, the run ends."""
+        step = self._described(planned, len(self.steps) + 1)
+        missing = missing_inputs(self._policy.catalog, *_entry(step.tool, step.arguments))
+        self._lacking = Finish(AgentOutcome.NEEDS_INPUT, missing_text(step.entry_id, missing))
+        self._others = {_entry_of(each) for each in wanted} - {step.entry_id}
+        is_second = any(each.entry_id == step.entry_id and each.failure is not None for each in self.steps)
+        problems = "; ".join(f"$.{name}: required property is missing" for name in missing)
+        self._failed(step, _failure("invalid_input", problems))
+        if is_second:
+            self.end = self._lacking
+
+    def _end_dry_run(self, wanted: Sequence[Mapping[str, Any]]) -> None:
+        catalog = self._policy.catalog
+        for planned in wanted:
+            step = self._described(planned, len(self.steps) + 1)
+            problems = argument_problems(catalog, step.entry_id, step.arguments)
+            self.steps.append(
+                attrs.evolve(step, warning=f"invalid arguments: {'; '.join(problems)}" if problems else "")
+            )
+        more = "; more steps are planned after these" if self._needs_plan else ""
+        self.end = Finish(AgentOutcome.DRY_RUN, f"{_steps(len(wanted))} planned, none executed{more}")
+        if (lacking := self._first_lacking(wanted)) is not None:
+            entry_id, arguments = _entry(lacking["tool"], _args(lacking))
+            reason = missing_text(entry_id, missing_inputs(catalog, entry_id, arguments))
+            self.end = Finish(AgentOutcome.NEEDS_INPUT, f"{self.end.reason}; {reason}")
 
     def _record(self, step: AgentStep) -> None:
         self.steps.append(step)
@@ -270,7 +285,7 @@ class AgentLoop:
         if self._approval is not Approval.NONE:
             return None
         for step in steps:
-            entry_id, _ = _entry(step["tool"], step.get("args") or {})
+            entry_id, _ = _entry(step["tool"], _args(step))
             if (ruling := self._policy.ruling(entry_id)).decision is Decision.CONFIRM:
                 return _unconfirmed(entry_id, ruling)
         return None
@@ -325,6 +340,14 @@ def _entry(tool: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, A
         return tool, arguments
     inputs = arguments.get("inputs")
     return str(arguments.get("id", "")), inputs if isinstance(inputs, Mapping) else {}
+
+
+def _args(step: Mapping[str, Any]) -> Mapping[str, Any]:
+    return step.get("args") or {}
+
+
+def _entry_of(step: Mapping[str, Any]) -> str:
+    return _entry(step["tool"], _args(step))[0]
 
 
 def _steps(count: int) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from helmdeck_runs.agent.driver import AgentTask, ConfirmStep, PackPlanner, drive, result_of
-from helmdeck_runs.agent.loop import AgentLoop, Approval, Finish
+from helmdeck_runs.agent.actions import Approval, AtMissing, Finish
+from helmdeck_runs.agent.driver import AgentTask, AskStep, ConfirmStep, PackPlanner, drive, result_of
+from helmdeck_runs.agent.loop import AgentLoop
 from helmdeck_runs.agent.policy import Policy
 from helmdeck_runs.agent.run_data import AgentLimits, AgentOutcome, Spent
 from helmdeck_runs.agent.tool_turns import Toolbox, ToolPlanner, forget
@@ -16,8 +17,9 @@ from helmdeck_runs.runs import Run, RunContext, RunSteps
 
 KIND = "agent"
 
-CONFIRMATIONS: dict[str, ConfirmStep] = {}
-"""The confirmation callbacks of runs that this process started. In another process, a step that needs one ends the run."""
+CALLBACKS: dict[str, tuple[ConfirmStep | None, AskStep | None]] = {}
+"""The callbacks of runs that this process started: for confirmations, and for missing arguments. In another process, a step that
+needs one ends the run."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,16 +42,20 @@ class AgentInputs:
 async def run_agent(run: Run, steps: RunSteps, context: RunContext) -> dict[str, Any]:
     """Execute a run; return it as plain data."""
     inputs = AgentInputs(**run.inputs)
-    confirm = CONFIRMATIONS.get(run.id)
+    confirm, ask = CALLBACKS.get(run.id, (None, None))
     approval = Approval(inputs.approval)
     if approval is Approval.ASK and confirm is None:
         approval = Approval.NONE
     limits = AgentLimits(**inputs.limits)
     task = AgentTask(
-        intent=inputs.intent, context=inputs.context, defaults=inputs.defaults, limits=limits, confirm=confirm
+        intent=inputs.intent, context=inputs.context, defaults=inputs.defaults, limits=limits, confirm=confirm, ask=ask
     )
     policy = Policy(context.catalog, inputs.policy)
     options: Any = {"is_dry_run": inputs.is_dry_run, "stops_at_repetition": inputs.tools is None}
+    if inputs.tools is not None:
+        options["at_missing"] = AtMissing.RUN
+    elif ask is not None:
+        options["at_missing"] = AtMissing.ASK
     loop = AgentLoop(inputs.intent, policy, limits, approval=approval, **options)
     if inputs.tools is None:
         end = await drive(loop, task, PackPlanner(task), steps, context)

@@ -28,6 +28,8 @@ class AgentOutcome(enum.StrEnum):
     DRY_RUN = "dry_run"
     NEEDS_CONFIRMATION = "needs_confirmation"
     """A step needs a confirmation, and nothing can give it: not ``--yes``, not a callback, not a terminal."""
+    NEEDS_INPUT = "needs_input"
+    """A step lacks a required argument that neither the planner nor the caller gives; it was not executed."""
     DECLINED = "declined"
     """The confirmation of a step was declined; nothing after it was executed."""
     FAILED = "failed"

@@ -27,8 +27,8 @@ from helmdeck_core import (
     ToolDefinition,
     ToolTurn,
 )
+from helmdeck_runs.agent.actions import MakePlan
 from helmdeck_runs.agent.driver import AgentTask, limits_left, model_result
-from helmdeck_runs.agent.loop import MakePlan
 from helmdeck_runs.agent.outputs import failure_text
 from helmdeck_runs.agent.run_data import TURN_PACK, AgentStep, Spent
 from helmdeck_runs.runs import RunContext

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli import add_catalog, add_request, pairs, request_text, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, hanging, inline_json, make_deck, note, show, show_json
+from helmdeck_core.cli import ExitCode, UsageError, clean, hanging, inline_json, make_deck, note, show, show_json
+from helmdeck_runs.commands.run_records import configure_runs, found_record, show_runs
 
 if TYPE_CHECKING:
-    from helmdeck_runs.agent.agent import ConfirmCallback
+    from helmdeck_runs.agent.agent import ConfirmCallback, InputsCallback
     from helmdeck_runs.agent.run_data import AgentRun, AgentStep
+
+PLURAL = "runs of agents"
 
 MAX_SHOWN_CHARS = 2_000
 """Characters of the arguments that are shown before a confirmation."""
@@ -41,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="plan: the model returns plans, which works with every model; tools: the model calls tools natively; default: plan",
     )
     parser.add_argument(
-        "--resume", metavar="RUN", help="continue the run with this id, which ended early, with its request"
+        "--resume",
+        metavar="RUN",
+        help="continue a run that ended early, with its request: its id, or last for the newest one",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show the plan and the steps that need a confirmation; execute nothing"
@@ -65,6 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the request and print what happened."""
     from helmdeck_runs.agent.agent import Agent
+    from helmdeck_runs.agent.program import KIND
 
     if arguments.resume is not None and (arguments.request or arguments.document):
         raise UsageError("--resume takes the request from the record; leave the request out")
@@ -78,14 +84,22 @@ def run(arguments: argparse.Namespace) -> int:
             deck,
             model=arguments.model,
             confirm=None if arguments.yes else _terminal_confirmation(progress),
+            ask=_terminal_inputs(progress),
             approve_all=arguments.yes,
             limits=_limits(arguments, deck),
             mode=arguments.mode,
         )
         if arguments.resume is not None:
-            return await agent.aresume(arguments.resume, progress=progress)
+            record = await found_record(deck, arguments.resume, KIND, PLURAL)
+            started = lambda run_id: note(f"resuming run {record.run.id} as run {run_id}")  # noqa: E731
+            return await agent.aresume(record.run.id, progress=progress, started=started)
         return await agent.arun(
-            request, context=arguments.context, defaults=defaults, dry_run=arguments.dry_run, progress=progress
+            request,
+            context=arguments.context,
+            defaults=defaults,
+            dry_run=arguments.dry_run,
+            progress=progress,
+            started=None if arguments.dry_run else _note_start,
         )
 
     result = wait_for(deck, "planning", work)
@@ -94,6 +108,17 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         show("\n".join(run_lines(result)))
     return exit_code_of_run(result)
+
+
+def _note_start(run_id: str) -> None:
+    note(f"run {run_id} started; to continue it after an interruption: helmdeck agent --resume {run_id}")
+
+
+def run_runs(arguments: argparse.Namespace) -> int:
+    """Show recorded runs, or the steps of one."""
+    from helmdeck_runs.agent.program import KIND
+
+    return show_runs(arguments, KIND, PLURAL, "request")
 
 
 def exit_code_of_run(result: AgentRun) -> int:
@@ -139,24 +164,49 @@ def _amount(text: str) -> float:
     return amount
 
 
+def _has_terminal() -> bool:
+    """Whether questions can be asked; not where standard input was the request."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def _terminal_confirmation(progress: Callable[[str], None]) -> ConfirmCallback | None:
-    """Ask on the terminal; ``None`` where there is none, or where standard input was the request."""
-    streams = (sys.stdin, sys.stderr)
-    if not all(stream is not None and stream.isatty() for stream in streams):
+    """Ask on the terminal; ``None`` where there is none."""
+    if not _has_terminal():
         return None
 
-    def confirm(step: AgentStep) -> Awaitable[bool]:
+    async def confirm(step: AgentStep) -> bool:
         text = inline_json(dict(step.arguments))
         shown = text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}… ({len(text):,} characters)"
         note(f"step {step.number}: {step.entry_id} ({step.decision})\n{hanging('arguments  ', shown)}")
         question = f"execute step {step.number}, {step.entry_id}? y or n, then Enter: "
         progress(question)
-        return _is_yes(question)
+        return (await _answer(question)).lower() in ("y", "yes")
 
     return confirm
 
 
-async def _is_yes(question: str) -> bool:
+def _terminal_inputs(progress: Callable[[str], None]) -> InputsCallback | None:
+    """Ask for missing arguments on the terminal; ``None`` where there is none."""
+    if not _has_terminal():
+        return None
+
+    async def ask(step: AgentStep, missing: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        found: dict[str, Any] = {}
+        for name, schema in missing.items():
+            described = str(schema.get("description") or schema.get("type") or "")
+            note(f"step {step.number}: {step.entry_id} needs {hanging(f'{name}  ', clean(described))}")
+            question = f"{name} (nothing ends the run), then Enter: "
+            progress(question)
+            if not (answer := await _answer(question)):
+                return None
+            found[name] = answer if schema.get("type") == "string" else pairs([f"{name}={answer}"], name)[name]
+        return found
+
+    return ask
+
+
+async def _answer(question: str) -> str:
+    """Return the line that is typed, without whitespace around it."""
     import asyncio
     import threading
 
@@ -175,12 +225,16 @@ async def _is_yes(question: str) -> bool:
     sys.stderr.write(question)
     sys.stderr.flush()
     # A daemon, so that Ctrl-C does not wait for the line.
-    threading.Thread(target=read, name="confirmation", daemon=True).start()
-    return (await answer).strip().lower() in ("y", "yes")
+    threading.Thread(target=read, name="answer", daemon=True).start()
+    return (await answer).strip()
 
 
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
-    """The command ``agent``."""
+    """The commands ``agent`` and ``agent runs``."""
     summary = "plan a request and execute the steps, with confirmations and limits"
-    return (Command(name="agent", summary=summary, configure=configure, run=run, order=15),)
+    runs = "show recorded runs of agents, or the steps of one"
+    return (
+        Command(name="agent", summary=summary, configure=configure, run=run, order=15),
+        Command(name="agent runs", summary=runs, configure=configure_runs, run=run_runs, order=15),
+    )

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli import (
     add_catalog,
     add_inputs,
     counted,
     input_values,
-    run_data,
-    show_run,
-    started_text,
     wait_for,
-    whole_number,
 )
 from helmdeck_core import Command, ConfigError, hookimpl
 from helmdeck_core.cli import (
@@ -30,25 +26,26 @@ from helmdeck_core.cli import (
     show_json,
     table,
 )
+from helmdeck_runs.commands.run_records import configure_runs, found_record, read_records, show_runs
 
 if TYPE_CHECKING:
-    from helmdeck_core import Entry, Helmdeck, Mistake, Runtime
-    from helmdeck_runs.runs import RunRecord
+    from helmdeck_core import Helmdeck, Mistake, Runtime
+    from helmdeck_runs.pipelines.needs import PipelineNeeds
 
-T = TypeVar("T")
-
-LAST = "last"
-"""Stands for the id of the newest run."""
+PLURAL = "runs of pipelines"
 
 
 def run_list(arguments: argparse.Namespace) -> int:
     """List the pipelines, and whether they can run."""
     from helmdeck_runs.pipelines.definition import parts_of_entry
+    from helmdeck_runs.pipelines.needs import needs_of
 
     with make_deck(arguments) as deck:
         rows: list[dict[str, Any]] = []
-        for entry in deck.catalog.pipelines:
-            problems = _problems(entry, deck)
+        needs = {entry.id: needs_of(entry, deck) for entry in deck.catalog.pipelines}
+        # Those that run come first: they are what a user can try.
+        for entry in sorted(deck.catalog.pipelines, key=lambda entry: bool(needs[entry.id].lines())):
+            problems = list(needs[entry.id].lines())
             steps = parts_of_entry(entry).get("steps")
             rows.append({"id": entry.id, "steps": len(steps) if isinstance(steps, (list, tuple)) else 0})
             rows[-1] |= {"description": entry.description, "runnable": not problems, "problems": problems}
@@ -57,31 +54,35 @@ def run_list(arguments: argparse.Namespace) -> int:
     elif not rows:
         note("the catalog has no pipelines; [pipelines] files adds some")
     else:
-        cells = [(clean(each["id"]), str(each["steps"]), _state(each), clean(each["description"])) for each in rows]
+        cells = [
+            (clean(row["id"]), str(row["steps"]), clean(_state(needs[row["id"]])), clean(row["description"]))
+            for row in rows
+        ]
         show(table(cells, ("pipeline", "steps", "runs", "description"), right={1}))
+        advice = list(_advice(needs.values()))
+        show("\n".join(["", *(labelled(label, clean(text)) for label, text in advice)]) if advice else "")
     return ExitCode.OK
 
 
-def _state(row: Mapping[str, Any]) -> str:
-    return "yes" if row["runnable"] else f"no: {counted(len(row['problems']), 'problem')}"
+def _state(needs: PipelineNeeds) -> str:
+    if needs.mistakes:
+        return f"no: {counted(len(needs.mistakes), 'mistake')}"
+    lacking = [*(pack for pack, _ in needs.options), *needs.packs]
+    return f"no: needs {', '.join(lacking)}" if lacking else "yes"
 
 
-def _problems(entry: Entry, deck: Helmdeck) -> list[str]:
-    """The mistakes of a pipeline, and its packs that cannot run here."""
-    from helmdeck_core import EntryKind, Pack
-    from helmdeck_runs.pipelines.validation import checked_definition
-
-    definition, mistakes = checked_definition(entry, deck.catalog)
-    problems = [str(mistake).removeprefix(f"pipeline {entry.id}: ") for mistake in mistakes]
-    installed = deck.runtime.contributed(Pack)
-    for step in definition.steps:
-        found = deck.catalog.get(step.pack)
-        is_pipeline = found is not None and found.kind is EntryKind.PIPELINE
-        if step.pack in installed or found is None or is_pipeline:
-            continue
-        if not any(name == found.source and hasattr(each, "run") for name, each in deck.open_sources.items()):
-            problems.append(f"step {step.id}: no installed pack or server runs {step.pack}")
-    return problems
+def _advice(found: Collection[PipelineNeeds]) -> Iterator[tuple[str, str]]:
+    """What to do so that more pipelines run."""
+    if any(needs.packs for needs in found):
+        text = "install a plugin or write a pack (helmdeck plugins new), or add an MCP server ([catalog.mcp.NAME])"
+        yield "needs", f"{text} that runs these packs"
+    packs: dict[str, set[str]] = {}
+    for pack, how in (each for needs in found for each in needs.options):
+        packs.setdefault(how, set()).add(pack)
+    for how, names in packs.items():
+        yield "configure", f"{', '.join(sorted(names))}: {how}"
+    if any(needs.mistakes for needs in found):
+        yield "correct", "helmdeck pipeline check lists the mistakes"
 
 
 def configure_show(parser: argparse.ArgumentParser) -> None:
@@ -100,16 +101,26 @@ def run_show(arguments: argparse.Namespace) -> int:
     """Show what a pipeline declares, as text or as a diagram."""
     from helmdeck_runs.pipelines import diagram
     from helmdeck_runs.pipelines.definition import parts_of_entry
+    from helmdeck_runs.pipelines.needs import needs_of
     from helmdeck_runs.pipelines.start import is_optional, pipeline_entry
-    from helmdeck_runs.pipelines.validation import checked_definition
+    from helmdeck_runs.pipelines.validation import checked_definition, dependencies, stages
 
     with make_deck(arguments) as deck:
         entry = pipeline_entry(deck.catalog, arguments.pipeline)
         definition, _ = checked_definition(entry, deck.catalog)
-        problems = _problems(entry, deck)
+        problems = needs_of(entry, deck).lines()
     if arguments.json:
         diagrams = {"mermaid": diagram.mermaid(definition)} if definition.steps else {}
-        show_json({"id": entry.id, **parts_of_entry(entry), "runnable": not problems, "problems": problems, **diagrams})
+        show_json(
+            {
+                "id": entry.id,
+                **parts_of_entry(entry),
+                "stages": stages(definition),
+                "runnable": not problems,
+                "problems": list(problems),
+                **diagrams,
+            }
+        )
         return ExitCode.OK
     if arguments.format != "text":
         if not definition.steps:
@@ -125,9 +136,22 @@ def run_show(arguments: argparse.Namespace) -> int:
         show(labelled("input", clean(f"{name}: {kind}{default}{need} {declared.get('description', '')}".rstrip())))
     for name, value in definition.outputs.items():
         show(labelled("output", clean(f"{name}: {value if isinstance(value, str) else inline_json(value)}")))
-    rows = [(clean(step.id), clean(step.pack), clean(inline_json(dict(step.arguments)))) for step in definition.steps]
+    waits = dependencies(definition)
+    rows = [
+        (
+            clean(step.id),
+            clean(step.pack),
+            clean(", ".join(waits[step.id]) or "the start"),
+            clean(inline_json(dict(step.arguments))),
+        )
+        for step in definition.steps
+    ]
     show("")
-    show(table(rows, ("step", "pack", "with")))
+    show(table(rows, ("step", "pack", "starts after", "with")))
+    if together := [stage for stage in stages(definition) if len(stage) > 1]:
+        show("")
+        for stage in together:
+            show(labelled("at once", clean(f"{', '.join(stage)} (at most {definition.max_parallel} side by side)")))
     if problems:
         show("")
     for problem in problems:
@@ -143,12 +167,13 @@ def configure_check(parser: argparse.ArgumentParser) -> None:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Report every mistake. Packs that cannot run here are mistakes, too."""
+    from helmdeck_runs.pipelines.needs import needs_of
     from helmdeck_runs.pipelines.start import pipeline_entry
 
     with make_deck(arguments) as deck:
         catalog = deck.catalog
         entries = [pipeline_entry(catalog, each) for each in arguments.pipeline] or list(catalog.pipelines)
-        found = {entry.id: _problems(entry, deck) for entry in entries}
+        found = {entry.id: list(needs_of(entry, deck).lines()) for entry in entries}
     code = ExitCode.USAGE if any(found.values()) else ExitCode.OK
     if arguments.json:
         show_json({"ok": code == ExitCode.OK, "pipelines": found})
@@ -173,12 +198,15 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
 
 def run_run(arguments: argparse.Namespace) -> int:
     """Run a pipeline, and print its id and outputs as JSON."""
+    import asyncio
+
+    from helmdeck_runs.deck_runs import runs_of
+    from helmdeck_runs.pipelines.start import make_run, result_of
+
     inputs = input_values(arguments)
     deck = make_deck(arguments)
     name = arguments.pipeline
     if arguments.detach:
-        from helmdeck_runs.deck_runs import runs_of
-        from helmdeck_runs.pipelines.start import make_run
 
         async def submit(_: Callable[[str], None]) -> dict[str, Any]:
             run = make_run(deck.catalog, name, inputs, caller="local", model=arguments.model)
@@ -186,70 +214,25 @@ def run_run(arguments: argparse.Namespace) -> int:
 
         show_json(wait_for(deck, f"queueing {name}", submit))
         return ExitCode.OK
-    call = {"id": name, "inputs": inputs}
-    output = wait_for(
-        deck,
-        f"running {name}",
-        lambda progress: deck.arun("helmdeck__pipeline-run", call, model=arguments.model, progress=progress),
-    )
-    show_json(dict(output))
+
+    async def execute(progress: Callable[[str], None]) -> dict[str, Any]:
+        catalog = await asyncio.to_thread(lambda: deck.catalog)  # its first use may start servers
+        run = make_run(catalog, name, inputs, caller="local", model=arguments.model)
+        return result_of(run, await runs_of(deck).execute(run, progress, _note_start))
+
+    show_json(wait_for(deck, f"running {name}", execute))
     return ExitCode.OK
-
-
-def configure_runs(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument(
-        "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps, or last for the newest one"
-    )
-    parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="runs to show; default: 20")
 
 
 def run_runs(arguments: argparse.Namespace) -> int:
     """Show recorded runs, or the steps of one."""
-    from helmdeck_runs.deck_runs import runs_of
     from helmdeck_runs.pipelines.start import KIND
 
-    if arguments.run:
-        record = _waited(arguments, lambda deck: _record(deck, arguments.run))
-        show_run(record, as_json=arguments.json)
-        return ExitCode.OK
-    records = _waited(arguments, lambda deck: runs_of(deck).records(kind=KIND, limit=arguments.limit))
-    if arguments.json:
-        show_json({"runs": [run_data(record) for record in records]})
-    elif not records:
-        note("no runs of pipelines are recorded")
-    else:
-        rows = [
-            (
-                record.run.id,
-                clean(record.run.name),
-                record.state.value,
-                started_text(record),
-                f"{record.duration_s:.1f} s",
-            )
-            for record in records
-        ]
-        show(table(rows, ("run", "pipeline", "state", "started", "time"), right={4}))
-    return ExitCode.OK
+    return show_runs(arguments, KIND, PLURAL, "pipeline")
 
 
-def _waited(arguments: argparse.Namespace, work: Callable[[Helmdeck], Awaitable[T]]) -> T:
-    deck = make_deck(arguments)
-    return wait_for(deck, "reading the records", lambda _: work(deck), notes_problems=False)
-
-
-async def _record(deck: Helmdeck, run_id: str) -> RunRecord:
-    from helmdeck_runs.deck_runs import runs_of
-    from helmdeck_runs.pipelines.start import KIND
-
-    newest = await runs_of(deck).records(kind=KIND, limit=1) if run_id == LAST else ()
-    if run_id == LAST and not newest:
-        raise UsageError("no runs of pipelines are recorded")
-    record = await runs_of(deck).record(newest[0].run.id if newest else run_id)
-    if record is None:
-        recent = ", ".join(each.run.id for each in await runs_of(deck).records(limit=5))
-        raise UsageError(f"no run {run_id!r} is recorded; most recent: {recent or 'none'}")
-    return record
+def _note_start(run_id: str) -> None:
+    note(f"run {run_id} started; to continue it after an interruption: helmdeck pipeline resume {run_id}")
 
 
 def configure_one(parser: argparse.ArgumentParser) -> None:
@@ -260,15 +243,20 @@ def configure_one(parser: argparse.ArgumentParser) -> None:
 def run_resume(arguments: argparse.Namespace) -> int:
     """Continue a run at its failed step, as a new run; finished steps keep their results."""
     from helmdeck_runs.deck_runs import runs_of
-    from helmdeck_runs.pipelines.start import result_of, resumed
+    from helmdeck_runs.pipelines.start import KIND, result_of, resumed
     from helmdeck_runs.runs import RunState
 
     async def resume(deck: Helmdeck, progress: Callable[[str], None]) -> dict[str, Any]:
-        record = await _record(deck, arguments.run)
+        record = await found_record(deck, arguments.run, KIND, PLURAL)
         if record.state is RunState.SUCCEEDED or record.state.is_active:
             raise UsageError(f"the run {record.run.id} is {record.state.value}; only a run that ended early is resumed")
         run = resumed(record)
-        return result_of(run, await runs_of(deck).execute(run, progress))
+
+        def note_id(run_id: str) -> None:
+            kept = f"resuming run {record.run.id} after {counted(len(run.done), 'finished step')}"
+            note(kept if run_id == record.run.id else f"{kept}, as run {run_id}")
+
+        return result_of(run, await runs_of(deck).execute(run, progress, note_id))
 
     deck = make_deck(arguments)
     show_json(wait_for(deck, f"resuming {arguments.run}", lambda progress: resume(deck, progress)))
@@ -278,12 +266,13 @@ def run_resume(arguments: argparse.Namespace) -> int:
 def run_cancel(arguments: argparse.Namespace) -> int:
     """Cancel a run."""
     from helmdeck_runs.deck_runs import runs_of
+    from helmdeck_runs.pipelines.start import KIND
 
     async def cancel(deck: Helmdeck) -> bool:
-        record = await _record(deck, arguments.run)
+        record = await found_record(deck, arguments.run, KIND, PLURAL)
         return await runs_of(deck).cancel(record.run.id)
 
-    was_active = _waited(arguments, cancel)
+    was_active = read_records(arguments, cancel)
     if arguments.json:
         show_json({"run_id": arguments.run, "cancelled": was_active})
     else:

@@ -14,8 +14,8 @@ import dbos
 import msgspec
 
 from helmdeck_runs.engines.database import checked_url
-from helmdeck_runs.engines.durable_host import BEAT_S, QUEUE, WORKFLOW, Host, release_host, shared_host
-from helmdeck_runs.engines.records import is_dead
+from helmdeck_runs.engines.durable_host import BEAT_S, QUEUE, SILENT_AFTER_S, WORKFLOW, Host, release_host, shared_host
+from helmdeck_runs.engines.records import executor_id, is_dead
 from helmdeck_runs.execution import RunSetup, execute, new_run_id, no_progress
 from helmdeck_runs.failures import StepFailedError, failure_data
 from helmdeck_runs.runs import Run, RunRecord, RunState, StepRecord
@@ -116,20 +116,23 @@ class DbosEngine:
         future: concurrent.futures.Future[Any] = contextvars.Context().run(lambda: self._host.start(work(self._host)))
         return await asyncio.wrap_future(future)
 
-    async def execute(self, run: Run, progress: Callable[[str], None] | None = None) -> RunRecord:
+    async def execute(
+        self,
+        run: Run,
+        progress: Callable[[str], None] | None = None,
+        started: Callable[[str], None] | None = None,
+    ) -> RunRecord:
         """Start a run, or join one with the same key, and wait for its end."""
         run_id, is_joined = await self._in_host(lambda _: self._identify(run))
-        loop = asyncio.get_running_loop()
-
-        def report(message: str) -> None:
-            if progress is not None and not loop.is_closed():
-                loop.call_soon_threadsafe(progress, message)
+        report, report_start = _in_this_loop(progress), _in_this_loop(started)
 
         with self._lock:
             self._callers[run_id] = self._callers.get(run_id, 0) + 1
             self.waiting.setdefault(run_id, report)
         try:
-            await self._in_host(lambda _: self._await_end(run, run_id, is_joined=is_joined))
+            handle = await self._in_host(lambda _: self._start(run, run_id))
+            report_start(run_id)
+            await self._in_host(lambda _: self._await_end(handle, report if is_joined else None))
             record = await self.record(run_id, steps=False)
             assert record is not None
             return attrs.evolve(record, is_joined=is_joined)
@@ -160,22 +163,37 @@ class DbosEngine:
             return last[0].workflow_id, True
         return f"{run.key}-{int(last[0].workflow_id.rpartition('-')[2]) + 1}", False
 
-    async def _await_end(self, run: Run, run_id: str, *, is_joined: bool) -> None:
+    async def _start(self, run: Run, run_id: str) -> dbos.WorkflowHandleAsync[Any]:
         with dbos.SetWorkflowID(run_id):
-            handle = await dbos.DBOS.start_workflow_async(_workflow, run.to_dict())
+            return await dbos.DBOS.start_workflow_async(_workflow, run.to_dict())
+
+    async def _await_end(self, handle: dbos.WorkflowHandleAsync[Any], report: Callable[[str], None] | None) -> None:
+        """Wait for the end of a run.
+
+        :param report: for a run that was joined: its process may have ended, and nothing is reported until it is continued.
+        """
         # Cancelling the caller does not cancel the workflow in the middle of a record.
         ended = asyncio.ensure_future(handle.get_result())
         ended.add_done_callback(lambda each: each.cancelled() or each.exception())  # the record has the failure
         while not (await asyncio.wait([ended], timeout=BEAT_S))[0]:
-            if is_joined:
-                await self._recover(run_id)
+            if report is not None:
+                await self._recover(handle.workflow_id, report)
 
-    async def _recover(self, run_id: str) -> None:
+    async def _recover(self, run_id: str, report: Callable[[str], None]) -> None:
         """Continue a run whose process ended; no worker may be there to do it."""
         found = await dbos.DBOS.list_workflows_async(workflow_ids=[run_id], load_input=False, load_output=False)
         executor = (found[0].executor_id or "") if found and found[0].status == "PENDING" else ""
-        if executor and executor in await self._host.ended():
+        if not executor or executor == executor_id():
+            return
+        if executor in await self._host.ended():
+            report(f"continuing the run of the process {executor}, which ended")
             await self._host.recover(executor)
+        elif is_dead(executor):
+            report(
+                f"the process {executor} is gone; its run is continued {SILENT_AFTER_S:g} s after its last heartbeat"
+            )
+        else:
+            report(f"waiting for the process {executor}, which executes the run")
 
     async def submit(self, run: Run) -> str:
         """Queue a run for a worker; return its id."""
@@ -242,6 +260,17 @@ class DbosEngine:
         release_host(self)  # a run that starts meanwhile still has an engine
         if self in _engines:
             _engines.remove(self)
+
+
+def _in_this_loop(callback: Callable[[str], None] | None) -> Callable[[str], None]:
+    """Return a callback for other threads, which calls one in the running event loop."""
+    loop = asyncio.get_running_loop()
+
+    def call(text: str) -> None:
+        if callback is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(callback, text)
+
+    return call
 
 
 def _is_wanted(run: Run, kind: str, caller: str) -> bool:

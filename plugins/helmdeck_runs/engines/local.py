@@ -46,9 +46,16 @@ class LocalEngine:
         self._active: dict[str, _Active] = {}  # by id
         self._by_key: dict[str, _Active] = {}
 
-    async def execute(self, run: Run, progress: Callable[[str], None] | None = None) -> RunRecord:
+    async def execute(
+        self,
+        run: Run,
+        progress: Callable[[str], None] | None = None,
+        started: Callable[[str], None] | None = None,
+    ) -> RunRecord:
         """Start a run, or join one with the same key, and wait for its end."""
-        active, is_joined = self._joined(run, progress or no_progress)
+        active, is_joined = self._joined(run, progress or no_progress, started or no_progress)
+        if is_joined and started is not None:
+            started(active.run.id)
         try:
             record = await asyncio.shield(asyncio.wrap_future(active.ended))
             return attrs.evolve(record, is_joined=True) if is_joined else record
@@ -63,7 +70,9 @@ class LocalEngine:
             with self._lock:
                 active.waiting -= 1
 
-    def _joined(self, run: Run, progress: Callable[[str], None]) -> tuple[_Active, bool]:
+    def _joined(
+        self, run: Run, progress: Callable[[str], None], started: Callable[[str], None]
+    ) -> tuple[_Active, bool]:
         with self._lock:
             active = self._by_key.get(run.key) if run.key else None
             is_joined = active is not None
@@ -73,17 +82,18 @@ class LocalEngine:
                 if run.key:
                     self._by_key[run.key] = active
                 # A run does not belong to the caller: another one may join it.
-                work = self._run(active, progress)
+                work = self._run(active, progress, started)
                 active.task = active.loop.create_task(work, context=contextvars.copy_context())
             active.waiting += 1
         return active, is_joined
 
-    async def _run(self, active: _Active, progress: Callable[[str], None]) -> None:
+    async def _run(self, active: _Active, progress: Callable[[str], None], started: Callable[[str], None]) -> None:
         run, start, start_s = active.run, time.time(), time.monotonic()
         state, output, failure = RunState.SUCCEEDED, None, None
         try:
             try:
                 await self._records.add(run)
+                started(run.id)
                 steps = _Steps(run, self._records)
                 output = _as_json(await execute(self._setup, run, steps, progress))
             except asyncio.CancelledError as exc:

@@ -13,8 +13,9 @@ import httpcore2
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_HOST_SERVICES = frozenset(("168.63.129.16",))
-"""Public addresses that reach a service of the machine's own cloud host."""
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+_NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24")))
+"""Services of the machine's own cloud host or network, which the standard library counts as global in some releases."""
 
 
 class RefusedAddress(Exception):
@@ -24,13 +25,14 @@ class RefusedAddress(Exception):
 def is_public(text: str) -> bool:
     """Whether an IP address belongs to the public internet; embedded IPv4 addresses are checked too."""
     address = ipaddress.ip_address(text.partition("%")[0])
-    embedded = _embedded(address)
-    if any(not is_public(str(each)) for each in embedded):
+    if any(not is_public(str(each)) for each in _embedded(address)):
         return False
-    is_odd = address.is_multicast or address.is_reserved or address.is_unspecified
-    if isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address in _NAT64):
-        return True  # the embedded address is what counts
-    is_odd = is_odd or getattr(address, "is_site_local", False) or str(address) in _HOST_SERVICES
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped or address in _NAT64:
+            return True  # the embedded address is what counts
+        if address not in _GLOBAL_UNICAST:
+            return False
+    is_odd = address.is_multicast or address.is_reserved or any(address in each for each in _NOT_PUBLIC)
     return address.is_global and not is_odd
 
 

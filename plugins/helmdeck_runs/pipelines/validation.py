@@ -31,6 +31,17 @@ def checked_definition(entry: Entry, catalog: Catalog) -> tuple[Definition, tupl
     return definition, tuple(mistakes)
 
 
+def stages(definition: Definition) -> list[list[str]]:
+    """Return the ids of the steps that start at once, in the order of their start: each waits for one of the stage before."""
+    places: dict[str, int] = {}
+    found: list[list[str]] = []
+    for step_id, needed in dependencies(definition).items():  # every step comes after those that it waits for
+        places[step_id] = 1 + max((places[name] for name in needed if name in places), default=-1)
+        found += [[] for _ in range(places[step_id] + 1 - len(found))]
+        found[places[step_id]].append(step_id)
+    return found
+
+
 def dependencies(definition: Definition) -> dict[str, tuple[str, ...]]:
     """Return the steps that each step waits for."""
     return {

@@ -16,6 +16,7 @@ MIN_QUOTE_CHARS: Final = 8
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"\w{2,}")
+_SPACED_WORD = re.compile(r"\S+")
 _OUTER = " \t\n\"'“”„‘’«»…"
 
 
@@ -42,13 +43,23 @@ class Passage:
     text: str
 
 
-def find_span(text: str, quote: str, start: int = 0) -> tuple[int, int] | None:
+def find_span(text: str, quote: str) -> tuple[int, int] | None:
     """Return where ``quote`` occurs literally in ``text``; only whitespace may differ. ``None`` if it does not."""
-    words = quote.strip(_OUTER).split()
-    if not words:
+    wanted = " ".join(quote.strip(_OUTER).split())
+    # A regular expression of the words would take quadratic time where they repeat, in a page and in a quote from it.
+    position = " ".join(text.split()).find(wanted) if wanted else -1
+    if position < 0:
         return None
-    match = re.compile(r"\s+".join(map(re.escape, words))).search(text, start)
-    return match.span() if match else None
+    return _position(text, position), _position(text, position + len(wanted) - 1) + 1
+
+
+def _position(text: str, position: int) -> int:
+    """Return the position of a character, given that in the text with single spaces."""
+    for word in _SPACED_WORD.finditer(text):
+        if position < len(word[0]):
+            return word.start() + position
+        position -= len(word[0]) + 1
+    raise IndexError(position)
 
 
 def passages(sources: Sequence[Source]) -> list[Passage]:

@@ -6,6 +6,7 @@ that is not in a source is no evidence, and a rewrite replaces the words of a cl
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
@@ -170,7 +171,8 @@ async def ground(context: PackContext, arguments: Mapping[str, Any]) -> Mapping[
     context.progress("listing the claims")
     answer = await _ask(context, prompts.CLAIMS, ClaimList, text)
     claims = _located(text, answer.value.claims, findings)
-    every = passages(usable)
+    # Sources have up to 50 MB together; the event loop goes on meanwhile.
+    every = await asyncio.to_thread(passages, usable)
     judged: list[Claim] = []
     for start in range(0, len(claims), BATCH):
         context.progress(f"checking claims {start + 1} to {min(start + BATCH, len(claims))} of {len(claims)}")
@@ -252,7 +254,7 @@ async def _judged(
     findings: list[str],
 ) -> list[Claim]:
     """Return the claims with their verdicts; without a literal quote, a claim stays ``not found``."""
-    shown = relevant([claim.text for claim in claims], every)
+    shown = await asyncio.to_thread(relevant, [claim.text for claim in claims], every)
     if not shown:
         return list(claims)
     parts = [f"SOURCE {passage.source}\n{passage.text}" for passage in shown]

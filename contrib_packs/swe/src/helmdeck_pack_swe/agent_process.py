@@ -21,7 +21,7 @@ import subprocess
 import threading
 from typing import Any
 
-ACTION = re.compile(r"```(?:mswea_bash_command|bash|sh)\s*\n(.*?)\n?```", re.DOTALL)
+ACTION = re.compile(r"```(?:mswea_bash_command|bash|sh)[^\S\n]*+\n(.*?)\n?```", re.DOTALL)
 MAX_OBSERVATION = 10_000
 """Characters of a command's output that the model receives."""
 MAX_OUTPUT_BYTES = 1_000_000

@@ -226,7 +226,7 @@ PRESETS = (
         "llama.cpp's server on this machine",
         "http://127.0.0.1:8080/v1",
         # The server of the Python bindings accepts a schema in no other field.
-        options=Options(schema_dialects={"": LLAMA_CPP_PYTHON.name}, has_json_mode_schemas=True),
+        options=Options(schema_dialects={"": LLAMA_CPP_PYTHON.name}, has_json_mode_schemas=True, likelihoods="grammar"),
     ),
     _preset(
         "lmstudio",
@@ -239,7 +239,7 @@ PRESETS = (
         "vllm",
         "vLLM on this machine",
         "http://127.0.0.1:8000/v1",
-        options=Options(prefill="continue_final_message"),
+        options=Options(prefill="continue_final_message", likelihoods="echo"),
     ),
     _preset(
         "sglang",

@@ -35,6 +35,7 @@ from helmdeck_providers.http.rendering import (
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import BY_MODEL, check_dialects, dialect_of
+from helmdeck_providers.wire_formats.openai_chat.likelihoods import PATH, render_likelihood
 
 TOOL_CHOICES = ("auto", "none", "required", "named")
 
@@ -64,6 +65,9 @@ class Options:
     :ivar returned_fields: response fields to send back with the turn: ``reasoning_details``, ``reasoning_content``.
     :ivar is_final_without_reason: the server sends no stop reason; usage and the end mark of the stream make a response
         complete.
+    :ivar has_logprobs: the server returns log-probabilities of tokens on request.
+    :ivar likelihoods: how the server computes the likelihood of a text: ``grammar``, by a grammar that allows nothing else,
+        as llama.cpp; ``echo``, by the log-probabilities of the prompt, as vLLM; ``none``, not supported.
     :ivar key_header: header of the key, if it is not ``authorization``.
     :ivar path: path of a request, relative to the base URL; ``{model}`` is replaced by the model.
     :ivar models_path: path of the model list.
@@ -87,6 +91,8 @@ class Options:
     prefill_path: str = ""
     returned_fields: tuple[str, ...] = ()
     is_final_without_reason: bool = False
+    has_logprobs: bool = True
+    likelihoods: Literal["none", "grammar", "echo"] = "none"
     key_header: str = attrs.field(default="authorization", validator=non_empty)
     path: str = attrs.field(default="/chat/completions", validator=non_empty)
     models_path: str = attrs.field(default="/models", validator=non_empty)
@@ -108,6 +114,8 @@ class Options:
         :raises InvalidRequest: the model name would change the path.
         """
         path = self.prefill_path if request.continues and self.prefill_path else self.path
+        if request.likelihood is not None and self.likelihoods != "none":
+            path = PATH
         return self.versioned(path.replace("{model}", path_segment(request)) if "{model}" in path else path)
 
     def versioned(self, path: str) -> str:
@@ -120,6 +128,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
     :raises InvalidRequest: the request contains something that cannot be sent.
     """
+    if request.likelihood is not None and options.likelihoods != "none":
+        return render_likelihood(request, request.likelihood, options.likelihoods)
     model = ModelId.parse(request.model).name
     marks = model.startswith(options.cache_marker_models)
     downgrades: list[str] = []
@@ -134,6 +144,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
             downgrades.append(f"temperature {request.temperature:g} left out")
         else:
             payload["temperature"] = request.temperature
+    if request.logprobs and options.has_logprobs:
+        payload |= {"logprobs": True, "top_logprobs": request.logprobs}
     if request.tools:
         payload |= _tools(request.tools, request.tool_choice, _choices(model, options), downgrades)
     held = constraint(request, options)

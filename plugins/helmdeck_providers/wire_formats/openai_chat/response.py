@@ -7,6 +7,7 @@ truncated JSON are all failures. An unknown stop reason is neither a failure nor
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -99,6 +100,7 @@ class ChatAnswer(ResponseReader):
         self._choice_index: int | None = None
         self._is_unfiltered = False
         self._details: list[dict[str, Any]] = []
+        self._token_logprobs: list[dict[str, float]] = []
         self._open: dict[object, PartialToolCall] = {}
         self._ids: dict[object, str] = {}
         self._last: object = 0
@@ -180,6 +182,7 @@ class ChatAnswer(ResponseReader):
         message = choice.get(first)
         message = message if isinstance(message, dict) else table(choice.get(second))
         self._usage = choice.get("usage") or self._usage  # Moonshot
+        self._token_logprobs += _likely_tokens(choice.get("logprobs"))
         # Azure reports here that its filter failed; the response was not filtered.
         self._is_unfiltered |= bool(table(choice.get("content_filter_results")).get("error"))
         for key in ("finish_reason", "native_finish_reason"):
@@ -324,6 +327,8 @@ class ChatAnswer(ResponseReader):
     def finish(self) -> ChatResponse:
         """Return the complete response; without a stop reason it is ``UNKNOWN``."""
         response, dispose = super().finish(), self._context.dispose
+        if self._token_logprobs:
+            response = attrs.evolve(response, token_logprobs=tuple(self._token_logprobs))
         if self._is_unfiltered:
             downgrade = "content filter left out: the provider's filter failed, and the response was not filtered"
             response = attrs.evolve(response, downgrades=(*response.downgrades, downgrade))
@@ -376,6 +381,18 @@ def _shown(body: object, secrets: Iterable[str]) -> str:
 def _index(choice: Mapping[str, Any]) -> int | None:
     index = choice.get("index")
     return index if isinstance(index, int) else None
+
+
+def _likely_tokens(logprobs: object) -> list[dict[str, float]]:
+    """The likely tokens at each place of the text, with their log-probabilities; invalid values are left out."""
+    return [
+        {
+            string(each.get("token")): float(each["logprob"])
+            for each in rows(place.get("top_logprobs"))
+            if isinstance(each.get("logprob"), (int, float)) and math.isfinite(each["logprob"])
+        }
+        for place in rows(table(logprobs).get("content"))
+    ]
 
 
 def _holds_anything(value: object) -> bool:

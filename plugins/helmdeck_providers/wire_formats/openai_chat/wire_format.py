@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from helmdeck_core import ChatRequest
 from helmdeck_providers.http.rendering import key_headers
+from helmdeck_providers.http.response_reader import ReaderContext
 from helmdeck_providers.http.wire_format import WireFormat
 from helmdeck_providers.wire_formats.error_codes import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_providers.wire_formats.openai_chat.likelihoods import TOKENS, LikelihoodAnswer
 from helmdeck_providers.wire_formats.openai_chat.request import Options, render
 from helmdeck_providers.wire_formats.openai_chat.response import ChatAnswer
 from helmdeck_providers.wire_formats.openai_models import read_models
@@ -13,6 +16,14 @@ NAME = "openai"
 """Name of the stop-reason table."""
 
 _DEFAULTS = Options()
+
+
+def _reader(request: ChatRequest, context: ReaderContext, options: Options) -> ChatAnswer:
+    if request.likelihood is not None and options.likelihoods != "none":
+        return LikelihoodAnswer(context, request.likelihood, options.likelihoods)
+    return ChatAnswer(
+        context, returned_fields=options.returned_fields, is_final_without_reason=options.is_final_without_reason
+    )
 
 
 def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
@@ -24,11 +35,8 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
         headers=lambda key: key_headers(key, options.key_header),
         path=options.request_path,
         render=lambda request: render(request, options),
-        answer=lambda _, context: ChatAnswer(
-            context,
-            returned_fields=options.returned_fields,
-            is_final_without_reason=options.is_final_without_reason,
-        ),
+        answer=lambda request, context: _reader(request, context, options),
+        preliminary=TOKENS if options.likelihoods == "grammar" else None,
         models_path=options.versioned(options.models_path),
         models=read_models,
     )

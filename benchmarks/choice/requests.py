@@ -1,0 +1,57 @@
+"""The requests of the experiment: the ranker's best candidates of each, and which one is right."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import attrs
+
+from benchmarks.selection.data import data_folder
+from helmdeck_core import Catalog
+from helmdeck_selection import LexicalIndex, load_catalog_file
+
+SEED = 11
+CANDIDATES = 8
+
+
+@attrs.frozen
+class Choice:
+    """One request.
+
+    :ivar names: the ranker's first candidates, best first.
+    :ivar texts: name and description of each.
+    :ivar scores: the ranker's score of each.
+    :ivar right: the place of the right tool among the candidates; ``None`` if it is not one of them.
+    """
+
+    id: str
+    request: str
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    scores: tuple[float, ...]
+    right: int | None
+
+
+def catalog_of(name: str) -> Catalog:
+    """The catalog of a data set."""
+    return load_catalog_file(Path(data_folder()) / name / "catalog.json")
+
+
+def choices(count: int, data_set: str = "metatool-dev") -> list[Choice]:
+    """Return ``count`` requests that need one tool, the same ones in every run."""
+    catalog = catalog_of(data_set)
+    index = LexicalIndex(catalog)
+    lines = (data_folder() / data_set / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    single = [each for each in map(json.loads, lines) if each["n_gold"] == 1]
+    chosen = random.Random(SEED).sample(single, min(count, len(single)))
+    found = []
+    for each in chosen:
+        leading = index.rank(each["intent"]).leading(CANDIDATES)
+        entries = [catalog.entries[place] for place, _ in leading]
+        names = tuple(entry.id for entry in entries)
+        texts = tuple(f"{entry.id}: {' '.join(entry.description.split())[:160]}" for entry in entries)
+        right = names.index(each["gold"][0]) if each["gold"][0] in names else None
+        found.append(Choice(each["id"], each["intent"], names, texts, tuple(score for _, score in leading), right))
+    return found

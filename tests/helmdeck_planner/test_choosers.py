@@ -1,0 +1,305 @@
+"""Choosers: who chooses the tool of a single step, when a model is called for it, and for what."""
+
+import json
+
+import pytest
+
+from helmdeck_core import (
+    Catalog,
+    ChatResponse,
+    Choice,
+    Chooser,
+    CompletedStep,
+    ConfigError,
+    Entry,
+    EntryKind,
+    InvalidRequest,
+    PluginError,
+    ProviderSpec,
+    ProviderUnavailable,
+    StopReason,
+    Task,
+    Usage,
+)
+from helmdeck_planner.packs.plan import CONSTRAINT
+from helmdeck_testing import StubProvider, make_deck, plugin_with
+
+TOOLS = [
+    {"name": "weather.forecast", "description": "Tells the weather forecast of a city"},
+    {"name": "weather.history", "description": "Tells the weather of a city in the past", "metadata": {}},
+    {
+        "name": "mail.send",
+        "description": "Sends a mail to a person",
+        "input_schema": {
+            "type": "object",
+            "properties": {"recipient": {"type": "string"}, "mood": {"type": "string"}},
+            "required": ["mood"],
+        },
+    },
+    {"name": "stock.price", "description": "Tells the price of a share"},
+]
+FORECAST = "what is the weather forecast for the city of Oslo"
+MAIL = "send a mail to Anna"
+FILLED = {"steps": [{"tool": "stock.price", "args": {"mood": "merry"}}]}
+
+
+class Weighing(StubProvider):
+    """A model whose server computes likelihoods: of every tool by a number."""
+
+    def __init__(self, likely, *replies):
+        super().__init__(*(replies or (FILLED,)))
+        self.likely = likely
+
+    async def complete(self, request):
+        if request.likelihood is None:
+            return await super().complete(request)
+        self.requests.append(request)
+        values = [next(v for name, v in self.likely.items() if name in prompt) for prompt in request.likelihood.prompts]
+        return ChatResponse(
+            text="",
+            stop_reason=StopReason.END_TURN,
+            likelihoods=tuple(values),
+            usage=Usage(input_tokens=90, output_tokens=9),
+        )
+
+
+class Labelling(StubProvider):
+    """A model that gives labels probabilities, by position."""
+
+    def __init__(self, *by_position):
+        super().__init__(FILLED)
+        self.by_position = by_position
+
+    async def complete(self, request):
+        if not request.logprobs:
+            return await super().complete(request)
+        self.requests.append(request)
+        listed = dict(zip("ABCD", self.by_position, strict=False))
+        return ChatResponse(text="A", stop_reason=StopReason.MAX_TOKENS, token_logprobs=(listed,))
+
+
+@pytest.fixture
+def choosing(tmp_path):
+    """Plans with a provider ``weak`` whose models use a chooser, and with a fallback model that can do everything."""
+    catalog = tmp_path / "tools.json"
+    catalog.write_text(json.dumps({"packs": TOOLS}), encoding="utf-8")
+    decks = []
+
+    def make(provider, chooser="ranker", *plugins, fallback=(), **budget):
+        strong = StubProvider({"steps": [{"tool": "stock.price", "args": {}}]})
+        providers = [
+            ProviderSpec(name="weak", open=lambda *_: provider),
+            ProviderSpec(name="strong", open=lambda *_: strong),
+        ]
+        config = {
+            "catalog": {"sources": [str(catalog)]},
+            "budgets": {"weak/": {"chooser": chooser, **budget}},
+            "fallback": {"weak/": list(fallback)},
+        }
+        deck = make_deck(plugin_with(helmdeck_providers=providers), *plugins, config=config)
+        decks.append(deck)
+        return deck
+
+    yield make
+    for deck in decks:
+        deck.close()
+
+
+def plan(deck, request, **options):
+    return deck.plan(request, model="weak/one", **options)
+
+
+def tools_of(plan):
+    return [step.tool for step in plan.steps]
+
+
+# -- the ranker ----------------------------------------------------------------------------------------------
+
+
+def test_no_model_is_called_for_a_tool_whose_arguments_are_stated(choosing):
+    model = StubProvider(FILLED)
+    found = plan(choosing(model), FORECAST)
+    assert tools_of(found) == ["weather.forecast"]
+    assert not model.requests
+    assert [attempt.is_sent for attempt in found.attempts] == [False]
+
+
+def test_model_is_called_for_arguments_alone_and_sees_the_chosen_tool_alone(choosing):
+    model = StubProvider(FILLED)
+    found = plan(choosing(model), MAIL)
+    (request,) = model.requests
+    prompt = "".join(message.text for message in request.messages)
+    assert "mail.send" in prompt
+    assert not any(tool["name"] in prompt for tool in TOOLS if tool["name"] != "mail.send")
+    assert tools_of(found) == ["mail.send"], "the tool that the model names does not count"
+    assert found.steps[0].args["mood"] == "merry"
+
+
+def test_plan_shows_who_chose_and_how_probable_the_choice_is(choosing):
+    wire = plan(choosing(StubProvider(FILLED)), FORECAST).to_dict()
+    assert wire["choice"]["chooser"] == "ranker"
+    assert wire["choice"]["id"] == "weather.forecast"
+    assert 0 < wire["choice"]["probabilities"]["weather.forecast"] <= 1
+    assert "choice" not in choosing(StubProvider(FILLED), "model").plan(FORECAST, model="weak/one").to_dict()
+
+
+def test_request_that_matches_nothing_is_a_gap(choosing):
+    found = plan(choosing(StubProvider(FILLED)), "xyzzy")
+    assert [step.is_gap for step in found.steps] == [True]
+
+
+def test_request_whose_step_was_executed_is_complete(choosing):
+    found = plan(choosing(StubProvider(FILLED)), FORECAST, done=[CompletedStep("weather.forecast", "rain")])
+    assert not found.steps
+    assert not found.more_steps_likely
+
+
+def test_step_that_failed_is_planned_again(choosing):
+    done = [CompletedStep("weather.forecast", failure="no connection")]
+    assert tools_of(plan(choosing(StubProvider(FILLED)), FORECAST, done=done)) == ["weather.forecast"]
+
+
+def test_clear_parts_of_a_request_are_planned_one_after_the_other(choosing):
+    deck, request = choosing(StubProvider(FILLED)), "tell me the price of a share, then send a mail"
+    first = plan(deck, request)
+    assert (tools_of(first), first.more_steps_likely) == (["stock.price"], True)
+    second = plan(deck, request, done=[CompletedStep("stock.price", "7")])
+    assert (tools_of(second), second.more_steps_likely) == (["mail.send"], False)
+    done = [CompletedStep("stock.price", "7"), CompletedStep("mail.send", "sent")]
+    assert not plan(deck, request, done=done).steps
+
+
+# -- probabilities -------------------------------------------------------------------------------------------
+
+AGAINST_THE_RANKER = {"weather.history": -20.0, "weather.forecast": -60.0, "mail.send": -70.0, "stock.price": -70.0}
+
+
+def test_likelihood_of_the_request_outweighs_the_ranker(choosing):
+    model = Weighing(AGAINST_THE_RANKER)
+    found = plan(choosing(model, "logprobs"), FORECAST)
+    assert tools_of(found) == ["weather.history"]
+    assert found.choice.probability > 0.9
+    (request,) = model.requests
+    assert request.likelihood.text == f'{FORECAST}"'
+    assert all(request.likelihood.text not in prompt for prompt in request.likelihood.prompts)
+
+
+def test_request_of_a_chooser_is_an_attempt_of_the_call_with_its_tokens(choosing):
+    found = plan(choosing(Weighing(AGAINST_THE_RANKER), "logprobs"), FORECAST)
+    choice, answer = found.attempts
+    assert (choice.purpose, choice.usage, choice.is_sent) == ("choice", Usage(input_tokens=90, output_tokens=9), True)
+    assert not answer.is_sent
+
+
+def test_model_that_prefers_a_position_does_not_change_the_choice(choosing):
+    for by_position in [(0.0, -9.0, -9.0), (-9.0, -9.0, 0.0)]:
+        model = Labelling(*by_position)
+        assert tools_of(plan(choosing(model, "logprobs"), FORECAST)) == ["weather.forecast"]
+        first, second = model.requests
+        lines = [[line for line in each.messages[0].text.splitlines() if line[1:3] == ". "] for each in (first, second)]
+        assert [line[3:] for line in lines[0]] == [line[3:] for line in lines[1]][::-1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [("A", "returned no log-probabilities"), (InvalidRequest("no", detail="unknown field"), "unknown field")],
+    ids=["ignored", "rejected"],
+)
+def test_ranker_chooses_where_the_server_gives_no_probabilities_and_it_is_not_asked_again(choosing, reply, reason):
+    model = StubProvider(reply)
+    deck = choosing(model, "logprobs")
+    found = plan(deck, FORECAST)
+    assert tools_of(found) == ["weather.forecast"]
+    assert reason in found.choice.reason
+    sent = len(model.requests)
+    assert tools_of(plan(deck, FORECAST)) == ["weather.forecast"]
+    assert len(model.requests) == sent
+
+
+def test_server_known_to_give_no_probabilities_is_not_asked(choosing):
+    model = Weighing(AGAINST_THE_RANKER)
+    found = plan(choosing(model, "logprobs", supports_logprobs=False), FORECAST)
+    assert tools_of(found) == ["weather.forecast"]
+    assert not model.requests
+
+
+def test_failure_of_the_model_that_is_to_weigh_leads_to_the_next_model(choosing):
+    deck = choosing(StubProvider(ProviderUnavailable("down")), "logprobs", fallback=["strong/one"])
+    found = plan(deck, FORECAST)
+    assert (found.model, tools_of(found)) == ("strong/one", ["stock.price"])
+
+
+# -- unsure choices ------------------------------------------------------------------------------------------
+
+UNSURE = "tell me about the city"
+
+
+def test_unsure_choice_is_left_to_the_next_model(choosing):
+    found = plan(choosing(StubProvider(FILLED), fallback=["strong/one"]), UNSURE)
+    assert (found.model, tools_of(found)) == ("strong/one", ["stock.price"])
+    assert found.attempts[0].sub_cause == "unsure_choice"
+    assert not found.attempts[0].is_sent
+
+
+def test_unsure_choice_is_used_and_reported_where_no_other_model_is_left(choosing):
+    found = plan(choosing(StubProvider(FILLED)), UNSURE)
+    assert tools_of(found)[0].startswith("weather.")
+    assert not found.choice.is_sure
+
+
+# -- choosers of plugins -------------------------------------------------------------------------------------
+
+
+def chooser(name, choice):
+    async def choose(task):
+        if isinstance(choice, Exception):
+            raise choice
+        return choice
+
+    return plugin_with(helmdeck_choosers=[Chooser(name=name, choose=choose)])
+
+
+def test_chooser_of_a_plugin_is_used_by_name(choosing):
+    deck = choosing(StubProvider(FILLED), "acme", chooser("acme", Choice(entry_id="stock.price")))
+    found = plan(deck, FORECAST)
+    assert (tools_of(found), found.choice.chooser) == (["stock.price"], "acme")
+
+
+@pytest.mark.parametrize("choice", [Choice(entry_id="no.such"), "stock.price", ValueError("broken")], ids=str)
+def test_chooser_that_misbehaves_is_named(choosing, choice):
+    with pytest.raises(PluginError, match="acme"):
+        plan(choosing(StubProvider(FILLED), "acme", chooser("acme", choice)), FORECAST)
+
+
+def test_unknown_chooser_is_a_mistake_of_the_configuration():
+    with pytest.raises(ConfigError, match="unknown chooser"):
+        make_deck(config={"budgets": {"a/": {"chooser": "rankr"}}})
+
+
+# -- what is sent, and what is shown -------------------------------------------------------------------------
+
+
+def test_arguments_are_held_to_the_smallest_schema_with_literal_values_first():
+    entry = Entry(EntryKind.PACK, "mail.send", TOOLS[2])
+    task = Task(
+        name="plan",
+        variant="arguments",
+        model="weak/one",
+        request='write "see you" to anna@example.com, angry',
+        catalog=Catalog([entry]),
+        chosen="mail.send",
+    )
+    (form,) = CONSTRAINT(task)
+    step = form.schema["properties"]["steps"]["items"]
+    assert step["properties"]["tool"]["enum"] == ["mail.send"]
+    assert set(step["properties"]) == {"tool", "args"}
+    values, free = step["properties"]["args"]["properties"]["mood"]["anyOf"]
+    assert values["enum"] == ["see you", "anna@example.com"]
+    assert free == {"$ref": "#/$defs/text"}
+
+
+def test_dry_run_and_outline_name_the_chooser(choosing):
+    assert choosing(StubProvider(FILLED)).explain(FORECAST, model="weak/one").chooser == "ranker"
+    assert choosing(StubProvider(FILLED), "model").explain(FORECAST, model="weak/one").chooser == ""
+    full = choosing(StubProvider(FILLED), "ranker", prompt_variant="full_steps")
+    assert full.explain(FORECAST, model="weak/one").chooser == "", "a whole plan is not a single choice"
