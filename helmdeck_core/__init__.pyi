@@ -193,6 +193,9 @@ from helmdeck_core.domain.runs import COSTS as COSTS
 from helmdeck_core.domain.runs import Pipeline as Pipeline
 from helmdeck_core.domain.runs import RunEngineSpec as RunEngineSpec
 from helmdeck_core.domain.runs import RunProgram as RunProgram
+from helmdeck_core.domain.instruction_patterns import InstructionFinding as InstructionFinding
+from helmdeck_core.domain.instruction_patterns import InstructionPattern as InstructionPattern
+from helmdeck_core.domain.instruction_patterns import find_instructions as find_instructions
 from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.tasks import CompletedStep as CompletedStep
