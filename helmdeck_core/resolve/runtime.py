@@ -35,8 +35,8 @@ from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks.calls import Contribution, attributed
-from helmdeck_core.hooks.foreign_code import describe_error
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
+from helmdeck_core.hooks.foreign_code import describe_error
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.call_costs import Pricer

@@ -59,6 +59,7 @@ TEXTS: Mapping[str, str] = {
     ),
     "continuation.repair_error": "Error: {error}.",
     "continuation.repair_calls": "It contained these calls, which were not executed either; send them again as well: {calls}.",
+    "retry.call": "You called no tool, but the request requires it. Answer with a call of one of the offered tools, and no other text.",
     "notice.retry_limit": "the response is truncated: it was not complete after {attempts} continuations",
     "notice.budget_exhausted": "the response is truncated: its output budget is exhausted",
     "notice.cost_limit": "the response is truncated: the cost limit of the call is reached",
