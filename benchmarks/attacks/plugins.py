@@ -50,7 +50,7 @@ ROWS: dict[str, Row] = {
     "exits when it is imported": Row("import sys; sys.exit(0)"),
     "raises a BaseException": Row("class Odd(BaseException): pass\nraise Odd()"),
     "raises an exception that cannot be printed": Row("class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute()"),
-    "recurses without end": Row("def f(): f()\nf()"),
+    "recurses endlessly": Row("def f(): f()\nf()"),
     "hangs when it is imported": Row("import time; time.sleep(3600)"),
     "ends the process when it is imported": Row("import os; os._exit(0)"),
     "kills the process when it is imported": Row("import os; os.kill(os.getpid(), 9)"),
@@ -80,7 +80,7 @@ BY_DESIGN = {
     "ends the process when it is imported", "kills the process when it is imported", "hangs at exit", "leaves a thread that never ends",
     "patches the standard library", "patches Helmdeck", "closes standard output", "sets a limit of recursion of 60",
 }  # fmt: skip
-"""Plugins run in the process of the application: what they do there cannot be prevented, and SECURITY.md says so."""
+"""Plugins run in the process of the application: what they do there cannot be prevented, as SECURITY.md states."""
 
 
 def install(folder: Path, row: Row) -> list[Path]:
@@ -134,7 +134,7 @@ PACKS: dict[str, str] = {
     "prints": "print('noise'); return {}",
     "returns no mapping": "return 7",
     "returns 50 MB": "return {'text': 'x' * 50_000_000}",
-    "recurses without end": "return await run(context, value)",
+    "recurses endlessly": "return await run(context, value)",
 }
 
 

@@ -1,4 +1,4 @@
-"""Processes: signals under load, lost workers, no file descriptors, forks, and decks without end."""
+"""Processes: signals under load, lost workers, no file descriptors, forks, and a thousand decks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class Loaded:
 
 
 @contextlib.contextmanager
-def loaded(stage: Stage, *options: str, seconds: float = 60.0, lines: str = "", preexec: Any = None) -> Iterator[Loaded]:
+def loaded(
+    stage: Stage, *options: str, seconds: float = 60.0, lines: str = "", preexec: Any = None
+) -> Iterator[Loaded]:
     """A gateway whose provider streams for some seconds."""
 
     async def long(exchange: Exchange) -> None:
@@ -56,7 +58,9 @@ def loaded(stage: Stage, *options: str, seconds: float = 60.0, lines: str = "", 
 
     with hostile_upstream() as upstream:
         upstream.behaviours["long"] = long
-        text = configuration(upstream, gateway_lines=f"drain_s = {DRAIN_S}\n{lines}").replace("deadline_s = 3.0", "deadline_s = 100.0", 1)
+        text = configuration(upstream, gateway_lines=f"drain_s = {DRAIN_S}\n{lines}").replace(
+            "deadline_s = 3.0", "deadline_s = 100.0", 1
+        )
         with gateway(stage.new_folder(), text, *options, preexec=preexec) as victim:
             yield Loaded(victim, upstream)
 
@@ -113,13 +117,21 @@ def _drain(stage: Stage) -> Verdict:
         started, start_s = streams.count(b"word"), time.monotonic()
         at.victim.process.terminate()
         time.sleep(0.3)
-        late = at.victim.raw(b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").statuses if at.victim.is_alive() else [0]
+        late = (
+            at.victim.raw(b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").statuses
+            if at.victim.is_alive()
+            else [0]
+        )
         streams.join(DRAIN_S + 15)
         code = at.victim.process.wait(20)
         seconds = time.monotonic() - start_s
     reasons = streams.count(b'"draining"')
     text = f"{started} streams, {streams.ended} ended, {reasons} with the reason; exit code {code} after {seconds:.1f} s of a limit of {DRAIN_S:g} s; ready: {late}"
-    return held(text) if started == streams.ended == reasons == 64 and code == 0 and seconds < DRAIN_S + 5 and 200 not in late else broken(text)
+    return (
+        held(text)
+        if started == streams.ended == reasons == 64 and code == 0 and seconds < DRAIN_S + 5 and 200 not in late
+        else broken(text)
+    )
 
 
 @SUITE.case("SIGTERM under 64 streams that end in time", reference=OPERATION, deadline_s=60)
@@ -219,7 +231,10 @@ def _reload(stage: Stage) -> Verdict:
             at.victim.process.send_signal(signal.SIGHUP)
             time.sleep(0.1)
         end_s, ready = time.monotonic() + 10, {}
-        while "last_error" not in (ready := at.victim.send("/readyz", method="GET").json["config"]) and time.monotonic() < end_s:
+        while (
+            "last_error" not in (ready := at.victim.send("/readyz", method="GET").json["config"])
+            and time.monotonic() < end_s
+        ):
             time.sleep(0.1)
         is_serving = at.victim.is_serving()
     text = f"serves on the old configuration: {is_serving}; /readyz: {str(ready.get('last_error'))[:80]}"
@@ -272,10 +287,10 @@ def _growth(stage: Stage) -> Verdict:
     with loaded(stage) as at:
         count = stage.sized(5_000, 800)
         asyncio.run(_send(at.victim, count))
-        memory, files = at.victim.memory_mb(), len(os.listdir(f"/proc/{at.victim.pid}/fd"))
+        memory, files = at.victim.memory_mb(), len(list(Path(f"/proc/{at.victim.pid}/fd").iterdir()))
         with polled(at.victim) as stall:
             asyncio.run(_send(at.victim, count))
-        grown, more = at.victim.memory_mb() - memory, len(os.listdir(f"/proc/{at.victim.pid}/fd")) - files
+        grown, more = at.victim.memory_mb() - memory, len(list(Path(f"/proc/{at.victim.pid}/fd").iterdir())) - files
     text = f"{count:,} requests after {count:,}: memory +{grown:.1f} MB, {more} descriptors more, {stall}"
     return held(text) if grown < 30 and more < 20 else broken(text)
 
@@ -301,7 +316,11 @@ async def _send(victim: Victim, count: int) -> None:
 def _usage() -> tuple[float, int, int]:
     gc.collect()
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024, len(os.listdir("/proc/self/fd")), threading.active_count()
+    return (
+        int(status.partition("VmRSS:")[2].split()[0]) / 1024,
+        len(list(Path("/proc/self/fd").iterdir())),
+        threading.active_count(),
+    )
 
 
 @SUITE.case("1,000 decks made, used and closed", reference=EXHAUSTION, deadline_s=240)
@@ -319,7 +338,9 @@ def _decks(stage: Stage) -> Verdict:
     memory, files, threads = _usage()
     for _ in range(count):
         use()
-    grown, more_files, more_threads = (now - before for now, before in zip(_usage(), (memory, files, threads), strict=True))
+    grown, more_files, more_threads = (
+        now - before for now, before in zip(_usage(), (memory, files, threads), strict=True)
+    )
     text = f"{count:,} decks: memory +{grown:.1f} MB, {more_files} descriptors and {more_threads} threads more"
     return held(text) if grown < 20 and more_files < 5 and more_threads < 3 else broken(text)
 
@@ -328,7 +349,11 @@ def _decks(stage: Stage) -> Verdict:
 def _fork(stage: Stage) -> Verdict:
     with hostile_upstream() as upstream:
         os.environ["HELMDECK_DATA_DIR"] = str(stage.new_folder())
-        config = {"model": "up/ok", "providers": {"up": {"kind": "openai-compatible", "base_url": upstream.base_url}}, "events": {"sinks": ["traces"]}}
+        config = {
+            "model": "up/ok",
+            "providers": {"up": {"kind": "openai-compatible", "base_url": upstream.base_url}},
+            "events": {"sinks": ["traces"]},
+        }
         with make_deck(config=config) as deck:
             first = deck.ask("hi").value
             reading, writing = os.pipe()
@@ -365,7 +390,8 @@ def _pipe(stage: Stage) -> Verdict:
     command = [sys.executable, "-m", "helmdeck_core.cli", "catalog", "show"]
     pipe = subprocess.PIPE
     running = subprocess.Popen(command, cwd=folder, env=clean_environment(folder), stdout=pipe, stderr=pipe)
-    assert running.stdout is not None and running.stderr is not None
+    assert running.stdout is not None
+    assert running.stderr is not None
     running.stdout.close()
     errors = running.stderr.read()
     code = running.wait(30)
@@ -373,7 +399,11 @@ def _pipe(stage: Stage) -> Verdict:
     return held(text) if b"Traceback" not in errors and code != 1 else broken(f"{text}: {errors[-150:]!r}")
 
 
-@SUITE.each({f"{name} during a plan": sign for name, sign in (("SIGINT", signal.SIGINT), ("SIGTERM", signal.SIGTERM))}, reference=OPERATION, deadline_s=40)
+@SUITE.each(
+    {f"{name} during a plan": sign for name, sign in (("SIGINT", signal.SIGINT), ("SIGTERM", signal.SIGTERM))},
+    reference=OPERATION,
+    deadline_s=40,
+)
 def _interrupted(stage: Stage, sign: signal.Signals) -> Verdict:
     load_modules()
     with hostile_upstream() as upstream:
@@ -383,7 +413,10 @@ def _interrupted(stage: Stage, sign: signal.Signals) -> Verdict:
             await asyncio.sleep(30)
 
         upstream.behaviours["hang"] = hang
-        (folder / "helmdeck.toml").write_text(f'model = "up/hang"\n[providers.up]\nkind = "openai-compatible"\nbase_url = "{upstream.base_url}"\n', encoding="utf-8")
+        (folder / "helmdeck.toml").write_text(
+            f'model = "up/hang"\n[providers.up]\nkind = "openai-compatible"\nbase_url = "{upstream.base_url}"\n',
+            encoding="utf-8",
+        )
 
         def interrupt() -> None:
             pid = os.getpid()
@@ -398,4 +431,8 @@ def _interrupted(stage: Stage, sign: signal.Signals) -> Verdict:
         done = cli(folder, "ask", "hello", before=interrupt, timeout_s=15)
         seconds = time.monotonic() - start_s
     text = f"exit code {done.returncode} after {seconds:.1f} s: {' '.join(done.stderr.decode().split())[:80]}"
-    return held(text) if done.returncode in (130, 143, -2, -15) and seconds < 5 and b"Traceback" not in done.stderr else broken(text)
+    return (
+        held(text)
+        if done.returncode in (130, 143, -2, -15) and seconds < 5 and b"Traceback" not in done.stderr
+        else broken(text)
+    )

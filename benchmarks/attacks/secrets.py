@@ -90,7 +90,9 @@ def _answers(text: str) -> dict[str, Callable[[Exchange], Any]]:
     line = " ".join(text.split())
 
     async def unauthorised(exchange: Exchange) -> None:
-        await exchange.respond(json.dumps({"error": {"message": f"bad key {text}", "code": text}}).encode(), status="401 Unauthorized")
+        await exchange.respond(
+            json.dumps({"error": {"message": f"bad key {text}", "code": text}}).encode(), status="401 Unauthorized"
+        )
 
     async def page(exchange: Exchange) -> None:
         await exchange.respond(f"<html>{text}</html>".encode(), "text/html", status="502 Bad Gateway")
@@ -114,16 +116,24 @@ def _answers(text: str) -> dict[str, Callable[[Exchange], Any]]:
         await exchange.respond(json.dumps(answer).encode())
 
     async def headers(exchange: Exchange) -> None:
-        await exchange.respond(b"{}", headers=f"x-request-id: {line}\r\nretry-after: {line}\r\nset-cookie: {line}\r\n", status="429 Too Many Requests")
+        await exchange.respond(
+            b"{}",
+            headers=f"x-request-id: {line}\r\nretry-after: {line}\r\nset-cookie: {line}\r\n",
+            status="429 Too Many Requests",
+        )
 
     async def redirect(exchange: Exchange) -> None:
-        await exchange.respond(b"", headers=f"location: http://{quote(line, safe='')}.example/?key={line}\r\n", status="302 Found")
+        await exchange.respond(
+            b"", headers=f"location: http://{quote(line, safe='')}.example/?key={line}\r\n", status="302 Found"
+        )
 
     async def protocol(exchange: Exchange) -> None:
         await exchange.write(f"HTTP/1.1 {line}\r\n\r\n".encode())
         await exchange.close()
 
-    return {each.__name__: each for each in (unauthorised, page, inside, malformed, fields, headers, redirect, protocol)}
+    return {
+        each.__name__: each for each in (unauthorised, page, inside, malformed, fields, headers, redirect, protocol)
+    }
 
 
 def plant(upstream: HostileUpstream) -> list[str]:
@@ -158,7 +168,9 @@ def planted(stage: Stage) -> Iterator[Planted]:
     with hostile_upstream() as upstream:
         models = plant(upstream)
         lines = 'requires_keys = true\nmetrics_key = "env:PLANTED_TOKEN"'
-        text = configuration(upstream, provider=PROVIDER, gateway_lines=lines, more='[events]\nsinks = ["prometheus", "traces"]')
+        text = configuration(
+            upstream, provider=PROVIDER, gateway_lines=lines, more='[events]\nsinks = ["prometheus", "traces"]'
+        )
         folder = stage.new_folder()
         with gateway(folder, text, "--log-level", "TRACE", environ=ENVIRON) as victim:
             yield Planted(victim, upstream, models, create_key(folder, "ann"))
@@ -168,7 +180,11 @@ def _sent(at: Planted) -> bool:
     return any(KEY.lower().encode() in each.head.lower() for each in at.upstream.exchanges)
 
 
-@SUITE.each({f"a provider that repeats the key, gateway, {name}": s for name, s in (("whole", False), ("streamed", True))}, reference=LEAKS, deadline_s=120)
+@SUITE.each(
+    {f"a provider that repeats the key, gateway, {name}": s for name, s in (("whole", False), ("streamed", True))},
+    reference=LEAKS,
+    deadline_s=120,
+)
 def _gateway(stage: Stage, streams: bool) -> Verdict:
     at = stage.use(planted)
     leaks = []
@@ -178,7 +194,11 @@ def _gateway(stage: Stage, streams: bool) -> Verdict:
             leaks.append(f"{model}: {found}")
     if not _sent(at):
         return broken("the key was never sent")
-    return broken(f"{len(leaks)} of {len(at.models)} responses: {leaks[0]}") if leaks else held(f"none of {len(at.models)} responses has a part of it")
+    return (
+        broken(f"{len(leaks)} of {len(at.models)} responses: {leaks[0]}")
+        if leaks
+        else held(f"none of {len(at.models)} responses has a part of it")
+    )
 
 
 @SUITE.case("logs, traces, metrics and databases of the gateway", reference=LEAKS, deadline_s=120)
@@ -187,24 +207,41 @@ def _gateway_files(stage: Stage) -> Verdict:
     for model in at.models[::3]:
         at.victim.chat(f"up/{model}", key=at.key, stream=bool(len(model) % 2))
     at.victim.send("/v1/chat/completions", b'{"model": "' + KEY.encode(), key=at.key)
-    at.victim.send(f"/v1/chat/completions?api_key={at.key}&token={quote(KEY)}", b"{}", key=TOKEN, headers={"x-tenant": TENANT})
+    at.victim.send(
+        f"/v1/chat/completions?api_key={at.key}&token={quote(KEY)}", b"{}", key=TOKEN, headers={"x-tenant": TENANT}
+    )
     texts = {"log": at.victim.log_text()}
     for path in ("/metrics", "/readyz", "/healthz", "/openapi.json", "/v1/models"):
         texts[path] = at.victim.send(path, method="GET", key=TOKEN if path == "/metrics" else at.key).text
     for file in at.victim.folder.rglob("*"):
         if file.is_file() and file.name not in ("stderr.txt", "helmdeck.toml"):
             texts[file.name] = file.read_bytes().decode("latin-1")
-    for words in (("keys", "calls", "ann", "--json"), ("keys", "show", "ann"), ("explain", "--call", "last"), ("config", "show"), ("doctor", "--offline")):
+    for words in (
+        ("keys", "calls", "ann", "--json"),
+        ("keys", "show", "ann"),
+        ("explain", "--call", "last"),
+        ("config", "show"),
+        ("doctor", "--offline"),
+    ):
         done = cli(at.victim.folder, *words, environ=ENVIRON)
         texts[" ".join(words)] = (done.stdout + done.stderr).decode("utf-8", "replace")
     leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text, [at.key.split("-", 2)[2]]))]
-    return broken("; ".join(leaks)[:300]) if leaks else held(f"nothing in {len(texts)} places, {sum(map(len, texts.values())):,} characters")
+    return (
+        broken("; ".join(leaks)[:300])
+        if leaks
+        else held(f"nothing in {len(texts)} places, {sum(map(len, texts.values())):,} characters")
+    )
 
 
 @SUITE.case("a client's key in the wrong place", reference=LEAKS)
 def _client_key(stage: Stage) -> Verdict:
     at = stage.use(planted)
-    body = {"model": f"up/{at.key}", "user": at.key, "metadata": {"k": at.key}, "messages": [{"role": "user", "content": at.key}]}
+    body = {
+        "model": f"up/{at.key}",
+        "user": at.key,
+        "metadata": {"k": at.key},
+        "messages": [{"role": "user", "content": at.key}],
+    }
     at.victim.send(body=body, key=at.key)
     at.victim.send(f"/v1/models/{at.key}", method="GET", key=at.key)
     at.victim.send(f"/{at.key}", method="GET")
@@ -223,24 +260,40 @@ def _client_key(stage: Stage) -> Verdict:
 def everything_of(exc: BaseException) -> str:
     """All texts of an exception."""
     parts = [str(exc), repr(exc), "".join(traceback.format_exception(exc)), *getattr(exc, "__notes__", ())]
-    for show in (vars, pickle.dumps, attrs.asdict, lambda each: each.to_dict()):
+    shows: tuple[Callable[[Any], Any], ...] = (vars, pickle.dumps, attrs.asdict, lambda each: each.to_dict())
+    for show in shows:
         with contextlib.suppress(Exception):
             parts.append(repr(show(exc)))
     return "\n".join(parts)
 
 
 def _config(upstream: HostileUpstream, folder: Path) -> dict[str, Any]:
-    provider = {"kind": "openai-compatible", "base_url": upstream.base_url, "api_key": "env:PLANTED_KEY", "headers": {"x-tenant": TENANT}}
+    provider = {
+        "kind": "openai-compatible",
+        "base_url": upstream.base_url,
+        "api_key": "env:PLANTED_KEY",
+        "headers": {"x-tenant": TENANT},
+    }
     sinks = {"sinks": ["traces", "prometheus"], "options": {"traces": {"file": str(folder / "traces.db")}}}
-    return {"model": "up/ok", "providers": {"up": provider}, "events": sinks, "recovery": {"max_attempts": 1, "cool_down_after": 0}}
+    return {
+        "model": "up/ok",
+        "providers": {"up": provider},
+        "events": sinks,
+        "recovery": {"max_attempts": 1, "cool_down_after": 0},
+    }
 
 
-@SUITE.each({f"a provider that repeats the key, library, {name}": s for name, s in (("whole", False), ("streamed", True))}, reference=LEAKS, deadline_s=120)
+@SUITE.each(
+    {f"a provider that repeats the key, library, {name}": s for name, s in (("whole", False), ("streamed", True))},
+    reference=LEAKS,
+    deadline_s=120,
+)
 def _library(stage: Stage, streams: bool) -> Verdict:
     import os
 
-    from helmdeck_core import ChatRequest, Message, Role, TextPart
     from loguru import logger
+
+    from helmdeck_core import ChatRequest, Message, Role, TextPart
 
     os.environ |= ENVIRON
     folder, recorder, lines = stage.new_folder(), EventRecorder(), io.StringIO()
@@ -262,7 +315,9 @@ def _library(stage: Stage, streams: bool) -> Verdict:
             texts["events"] = repr(recorder.events)
             texts["metrics"] = deck.sink("prometheus").render().decode()
             texts["traces"] = repr([deck.call_trace(each.call_id) for each in deck.traces(1_000)])
-            texts["reprs"] = "\n".join(map(repr, (deck, deck.runtime, deck.runtime.config, deck.runtime.config.providers)))
+            texts["reprs"] = "\n".join(
+                map(repr, (deck, deck.runtime, deck.runtime.config, deck.runtime.config.providers))
+            )
             for show in (pickle.dumps, attrs.asdict, json.dumps):
                 with contextlib.suppress(Exception):
                     texts[f"config by {show.__name__}"] = repr(show(deck.runtime.config))
@@ -274,7 +329,11 @@ def _library(stage: Stage, streams: bool) -> Verdict:
     leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text))]
     if not is_sent or len(texts["logs"]) < 1_000:
         return broken(f"the key was sent: {is_sent}; {len(texts['logs'])} characters of log")
-    return broken(f"{len(leaks)} places: {'; '.join(leaks)[:250]}") if leaks else held(f"nothing in {len(texts)} places, {sum(map(len, texts.values())):,} characters")
+    return (
+        broken(f"{len(leaks)} places: {'; '.join(leaks)[:250]}")
+        if leaks
+        else held(f"nothing in {len(texts)} places, {sum(map(len, texts.values())):,} characters")
+    )
 
 
 @SUITE.case("a provider that repeats the key, command line", reference=LEAKS, deadline_s=120)
@@ -283,17 +342,27 @@ def _command_line(stage: Stage) -> Verdict:
     folder, texts = stage.new_folder(), {}
     with hostile_upstream() as upstream:
         models = plant(upstream)
-        (folder / "helmdeck.toml").write_text(configuration(upstream, provider=PROVIDER, more='[events]\nsinks = ["traces"]'), encoding="utf-8")
+        (folder / "helmdeck.toml").write_text(
+            configuration(upstream, provider=PROVIDER, more='[events]\nsinks = ["traces"]'), encoding="utf-8"
+        )
         for model in models[:: stage.sized(3, 12)]:
             for words in (("ask", "hi", "--json", "--log-level", "TRACE"), ("plan", "draft a post", "--traceback")):
                 done = cli(folder, *words, "--model", f"up/{model}", environ=ENVIRON, timeout_s=20)
                 texts[f"{words[0]} {model}"] = (done.stdout + done.stderr).decode("utf-8", "replace")
-    for words in (("config", "show"), ("config", "check"), ("explain", "--call", "last"), ("doctor", "--offline"), ("budgets", "up/ok")):
-        done = cli(folder, *words, environ=ENVIRON)
-        texts[" ".join(words)] = (done.stdout + done.stderr).decode("utf-8", "replace")
-    texts |= {path.name: path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file() and path.name != "helmdeck.toml"}
+    for line in ("config show", "config check", "explain --call last", "doctor --offline", "budgets up/ok"):
+        done = cli(folder, *line.split(), environ=ENVIRON)
+        texts[line] = (done.stdout + done.stderr).decode("utf-8", "replace")
+    texts |= {
+        path.name: path.read_bytes().decode("latin-1")
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "helmdeck.toml"
+    }
     leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text))]
-    return broken(f"{len(leaks)} places: {'; '.join(leaks)[:250]}") if leaks else held(f"nothing in {len(texts)} outputs and files")
+    return (
+        broken(f"{len(leaks)} places: {'; '.join(leaks)[:250]}")
+        if leaks
+        else held(f"nothing in {len(texts)} outputs and files")
+    )
 
 
 CONFIGS: dict[str, str] = {
@@ -328,13 +397,21 @@ def _configuration(stage: Stage, text: str) -> Verdict:
     for path in folder.rglob("*"):
         if path.is_file() and path.name != "helmdeck.toml" and (found := leak_in(path.read_bytes().decode("latin-1"))):
             leaks.append(f"{path.name}: {found}")
-    return broken("; ".join(leaks)[:300]) if leaks else held(f"not shown by eight commands, exit codes {sorted({*codes.values()})}")
+    return (
+        broken("; ".join(leaks)[:300])
+        if leaks
+        else held(f"not shown by eight commands, exit codes {sorted({*codes.values()})}")
+    )
 
 
 # -- MCP and runs ------------------------------------------------------------------------------------------------------
 
 
-@SUITE.each({f"an MCP server that repeats its token: {name}": form for name, form in FORMS.items()}, reference=LEAKS, deadline_s=40)
+@SUITE.each(
+    {f"an MCP server that repeats its token: {name}": form for name, form in FORMS.items()},
+    reference=LEAKS,
+    deadline_s=40,
+)
 def _mcp(stage: Stage, form: Callable[[str], str]) -> Verdict:
     import os
 
@@ -345,9 +422,19 @@ def _mcp(stage: Stage, form: Callable[[str], str]) -> Verdict:
     os.environ["HELMDECK_DATA_DIR"] = str(folder)
     script = folder / "server.py"
     script.write_text(MCP_SERVER.replace("FORM", json.dumps(form(TOKEN))), encoding="utf-8")
-    table = {"command": sys.executable, "args": ["-S", "-E", str(script)], "env": {"TOKEN": "env:PLANTED_TOKEN"}, "start_timeout_s": 4, "call_timeout_s": 4}
+    table = {
+        "command": sys.executable,
+        "args": ["-S", "-E", str(script)],
+        "env": {"TOKEN": "env:PLANTED_TOKEN"},
+        "start_timeout_s": 4,
+        "call_timeout_s": 4,
+    }
     texts = {}
-    config = {"model": "local/lexical", "catalog": {"mcp": {"evil": table}}, "events": {"sinks": ["traces"], "options": {"traces": {"file": str(folder / "t.db")}}}}
+    config = {
+        "model": "local/lexical",
+        "catalog": {"mcp": {"evil": table}},
+        "events": {"sinks": ["traces"], "options": {"traces": {"file": str(folder / "t.db")}}},
+    }
     with make_deck(recorder, config=config) as deck:
         texts["catalog"] = repr([dict(entry.data) for entry in deck.catalog.entries])
         for name in ("error", "fails", "crash"):
@@ -357,7 +444,11 @@ def _mcp(stage: Stage, form: Callable[[str], str]) -> Verdict:
                 texts[name] = everything_of(exc) + json.dumps(exc.to_dict())
         texts["events"] = repr(recorder.events)
         texts["reprs"] = repr(deck.runtime.config)
-    texts |= {path.name: path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file() and path != script}
+    texts |= {
+        path.name: path.read_bytes().decode("latin-1")
+        for path in folder.rglob("*")
+        if path.is_file() and path != script
+    }
     leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text))]
     return broken("; ".join(leaks)[:300]) if leaks else held(f"nothing in {len(texts)} places")
 
@@ -401,19 +492,22 @@ def _pack(stage: Stage, form: Callable[[str], str]) -> Verdict:
     os.environ["HELMDECK_DATA_DIR"] = str(folder)
     text = form(KEY)
 
-    async def run(context: Any, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def run(context: Any, _: Mapping[str, Any]) -> Mapping[str, Any]:
         context.progress(f"calling with {text}")
         raise RuntimeError(f"rejected {text}")
 
     pack = Pack(name="evil.pack", version="1", description="Raises.", run=run)
-    told: list[str] = []
-    with hostile_upstream() as upstream, make_deck(recorder, plugin_with(helmdeck_packs=[pack]), config=_config(upstream, folder)) as deck:
+    reported: list[str] = []
+    with (
+        hostile_upstream() as upstream,
+        make_deck(recorder, plugin_with(helmdeck_packs=[pack]), config=_config(upstream, folder)) as deck,
+    ):
         try:
-            deck.run("evil.pack", {}, progress=lambda each: told.append(str(each)))
+            deck.run("evil.pack", {}, progress=lambda each: reported.append(str(each)))
             found = ""
         except PackError as exc:
             found = everything_of(exc) + json.dumps(exc.to_dict())
-        texts = {"error": found, "events": repr(recorder.events), "progress": repr(told)}
+        texts = {"error": found, "events": repr(recorder.events), "progress": repr(reported)}
     texts |= {path.name: path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file()}
     leaks = [f"{name}: {found}" for name, text in texts.items() if (found := leak_in(text))]
     return broken("; ".join(leaks)[:300]) if leaks else held(f"nothing in {len(texts)} places")

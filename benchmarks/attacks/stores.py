@@ -75,7 +75,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def judged(text: str, steps: int) -> Verdict:
-    """A plan is made whatever happens to the stores."""
+    """A plan is made in every state of the stores."""
     if steps < 2:
         return broken(text)
     return degraded(text) if "Traceback" in text else held(text)
@@ -122,7 +122,9 @@ def _full_gateway(stage: Stage) -> Verdict:
 @contextlib.contextmanager
 def read_only(paths: list[Path]) -> Iterator[bool]:
     """Make files and folders read-only, also for root; yields whether that is possible."""
-    done = [subprocess.run(["chattr", "+i", str(path)], capture_output=True, check=False).returncode == 0 for path in paths]
+    done = [
+        subprocess.run(["chattr", "+i", str(path)], capture_output=True, check=False).returncode == 0 for path in paths
+    ]
     try:
         yield all(done)
     finally:
@@ -186,8 +188,10 @@ def _journal(path: Path) -> None:
 def _newer(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 999")
-        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE name LIKE '%\\_schema' ESCAPE '\\'").fetchall():
-            connection.execute(f"UPDATE {table} SET version = 999")  # noqa: S608 - a name of ours
+        for (table,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE name LIKE '%\\_schema' ESCAPE '\\'"
+        ).fetchall():
+            connection.execute(f"UPDATE {table} SET version = 999")
         connection.commit()
 
 
@@ -197,7 +201,11 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }  # fmt: skip
 
 
-@SUITE.each({f"{name} in place of history, traces and keys": damage for name, damage in DAMAGES.items()}, reference=FAULTS, deadline_s=90)
+@SUITE.each(
+    {f"{name} in place of history, traces and keys": damage for name, damage in DAMAGES.items()},
+    reference=FAULTS,
+    deadline_s=90,
+)
 def _damaged(stage: Stage, damage: Callable[[Path], None]) -> Verdict:
     folder = with_data(stage)
     names = [path.name for path in files_of(folder)]
@@ -230,7 +238,12 @@ def _older(stage: Stage, name: str) -> Verdict:
     (folder / "helmdeck.toml").write_text('model = "local/lexical"\n[events]\nsinks = ["traces"]\n', encoding="utf-8")
     rows = _rows(path)
     text, steps = planned(folder)
-    words = {"gateway": ("keys", "list"), "runs": ("pipeline", "runs"), "history": ("history", "show"), "traces": ("explain", "--call", "last")}[kind]
+    words = {
+        "gateway": ("keys", "list"),
+        "runs": ("pipeline", "runs"),
+        "history": ("history", "show"),
+        "traces": ("explain", "--call", "last"),
+    }[kind]
     run = cli(folder, *words)
     text = f"{text}; {' '.join(words)}: exit code {run.returncode}; {rows} rows before, {_rows(path)} after"
     if run.returncode not in (0, 2) or b"Traceback" in run.stderr or _rows(path) < rows:
@@ -240,9 +253,14 @@ def _older(stage: Stage, name: str) -> Verdict:
 
 def _rows(path: Path) -> int:
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
+        names = [
+            n
+            for (n,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            )
+        ]
         kept = [name for name in names if not name.endswith(("_schema", "_config")) and "_fts" not in name]
-        return sum(connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in kept)  # noqa: S608
+        return sum(connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in kept)
 
 
 # -- locks -------------------------------------------------------------------------------------------------------------
@@ -282,7 +300,11 @@ def _locked_keys(stage: Stage) -> Verdict:
             seconds = time.monotonic() - start_s
         after = [at.victim.chat("up/ok", key=key, timeout_s=30).status for _ in range(2)]
     text = f"answered {reply.status} in {seconds:.1f} s, {stall}; {after[-1]} afterwards"
-    return held(text) if reply.status in (200, 503) and seconds < 30 and stall.seconds < 1 and after[-1] == 200 else broken(text)
+    return (
+        held(text)
+        if reply.status in (200, 503) and seconds < 30 and stall.seconds < 1 and after[-1] == 200
+        else broken(text)
+    )
 
 
 # -- killed ------------------------------------------------------------------------------------------------------------
@@ -322,7 +344,11 @@ def _killed(stage: Stage) -> Verdict:
                 damaged.append(f"{path.name}: {found[:60]}")
     rows = {path.name: _rows(path) for path in sorted(folder.glob("*.db"))}
     text = f"{kills} kills, rows {rows}"
-    return broken(f"{text}: {damaged[:3]}") if damaged or min(rows.values(), default=0) == 0 else held(f"{text}; every database is intact and was opened again")
+    return (
+        broken(f"{text}: {damaged[:3]}")
+        if damaged or min(rows.values(), default=0) == 0
+        else held(f"{text}; every database is intact and was opened again")
+    )
 
 
 # -- clocks ------------------------------------------------------------------------------------------------------------
@@ -362,7 +388,9 @@ def _clock_spend(stage: Stage) -> Verdict:
     yesterday = usage_of(url, key, later_s=-86_400.0)
     back = usage_of(url, key)
     text = f"${now.day.spent_nusd / NANO:.6f} today, ${yesterday.day.spent_nusd / NANO:.6f} on the day before, ${back.day.spent_nusd / NANO:.6f} back"
-    return held(text) if now.day.spent_nusd == back.day.spent_nusd > 0 and yesterday.day.spent_nusd >= 0 else broken(text)
+    return (
+        held(text) if now.day.spent_nusd == back.day.spent_nusd > 0 and yesterday.day.spent_nusd >= 0 else broken(text)
+    )
 
 
 # -- networks ----------------------------------------------------------------------------------------------------------
@@ -459,12 +487,14 @@ def _network(stage: Stage, row: tuple[str, str]) -> Verdict:
         while (after := at.victim.chat("up/ok", key=key, timeout_s=30).status) != 200 and time.monotonic() < end_s:
             time.sleep(0.3)
     text = f"{first} before, {during} in {seconds:.1f} s during, {stall}, {after} afterwards"
-    return held(text) if (first, after) == (200, 200) and during in (200, 503) and seconds < 35 and stall.seconds < 1 else broken(text)
+    return (
+        held(text)
+        if (first, after) == (200, 200) and during in (200, 503) and seconds < 35 and stall.seconds < 1
+        else broken(text)
+    )
 
 
 @contextlib.contextmanager
 def _bank(stage: Stage) -> Iterator[Bank]:
     with running(stage.new_folder()) as at:
         yield at
-
-

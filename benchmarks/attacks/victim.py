@@ -326,12 +326,15 @@ def cli(
             os.environ.clear()
             os.environ.update(clean_environment(folder, **(environ or {})))
             os.chdir(folder)
-            with open(os.devnull, encoding="utf-8") as nothing:
+            with Path(os.devnull).open(encoding="utf-8") as nothing:
                 os.dup2(nothing.fileno(), 0)
             for number, file in enumerate(outputs, 1):
                 os.dup2(file.fileno(), number)
-            sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w")))  # noqa: PLW1514, SIM115
+            sys.stdin, sys.stdout, sys.stderr = (
+                open(number, mode, closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+            )  # noqa: SIM115
             sys.path[:0] = map(str, path)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for background processes
             sys.argv = ["helmdeck", *words]
             before()
             code = main(list(words))
@@ -359,7 +362,7 @@ def _end(code: int) -> None:
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
-        atexit._run_exitfuncs()
+        atexit._run_exitfuncs()  # noqa: SLF001
     with contextlib.suppress(BaseException):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -51,9 +51,7 @@ class InstructionFinding:
         return f"its description contains instructions ({self.reason}): {self.excerpt!r}"
 
 
-def find_instructions(
-    entries: Iterable[Entry], patterns: Iterable[InstructionPattern]
-) -> Iterator[InstructionFinding]:
+def find_instructions(entries: Iterable[Entry], patterns: Iterable[InstructionPattern]) -> Iterator[InstructionFinding]:
     """Yield what the texts of entries contain: descriptions, titles, and texts of their schemas. One finding per entry and pattern."""
     compiled = [(each.reason, re.compile(each.pattern, re.IGNORECASE)) for each in patterns]
     for entry in entries:

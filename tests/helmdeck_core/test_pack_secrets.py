@@ -37,10 +37,10 @@ def raise_other(text):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("fail", [raise_own, raise_other])
 def test_failure_and_progress_of_a_pack_show_no_secret_of_a_provider(fail, form, monkeypatch):
-    told = []
+    reported = []
     with deck_with_pack(fail, monkeypatch) as deck, pytest.raises(PackError) as caught:
-        deck.run("t.fail", {"text": form}, progress=told.append)
-    shown = [str(caught.value), repr(caught.value), *map(str, told), *traceback.format_exception(caught.value)]
+        deck.run("t.fail", {"text": form}, progress=reported.append)
+    shown = [str(caught.value), repr(caught.value), *map(str, reported), *traceback.format_exception(caught.value)]
     assert "rejected" in str(caught.value) or "[redacted]" in str(caught.value)
     assert not [text for text in shown if form in text]
     assert "in raise_o" in "".join(traceback.format_exception(caught.value)), "the traceback is kept as a note"
@@ -71,5 +71,5 @@ def test_key_in_an_option_of_another_type_is_not_repeated():
         ("", False),
     ],
 )
-def test_generated_keys_are_told_from_names(text, is_secret):
+def test_generated_keys_differ_from_names(text, is_secret):
     assert looks_like_a_secret(text) is is_secret

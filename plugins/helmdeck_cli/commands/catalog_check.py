@@ -22,11 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print every finding with its line number. Warnings alone are a success."""
     from helmdeck_cli.checks.catalog import check_catalog
-
     from helmdeck_core import InstructionPattern, list_plugins
 
     name: str = arguments.file
-    patterns = [each.value for each in list_plugins(read_config(arguments)).contributions["helmdeck_instruction_patterns"]]
+    patterns = [
+        each.value for each in list_plugins(read_config(arguments)).contributions["helmdeck_instruction_patterns"]
+    ]
     assert all(isinstance(each, InstructionPattern) for each in patterns)
     report = check_catalog(read_input(name), is_toml=name.lower().endswith(".toml"), instructions=patterns)
     code = ExitCode.USAGE if report.errors else ExitCode.OK
