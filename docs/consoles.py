@@ -53,6 +53,9 @@ BLOCK = re.compile(
 )
 _MARK = re.compile(r"<!-- (?P<word>example|install|file|output|shown|exits|not run)(?:: (?P<value>.*?))? -->")
 
+HISTORY_MARK = "<!-- history -->"
+"""In a page whose commands have the history of the command line, as they have for a reader who follows it in order."""
+
 # Times and call ids differ between runs.
 _TIMES = (
     (re.compile(r'("latency_s": )[\d.e-]+'), r"\g<1>0.02"),
@@ -71,8 +74,9 @@ _TIMES = (
 class Console:
     """Executes the blocks of one page in a temporary directory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, has_history: bool = False) -> None:
         self.folder = folder
+        self._history = "sqlite:" if has_history else None
         self._site = folder / "site-packages"
         self._work = folder / "work"
         self._work.mkdir()
@@ -209,8 +213,8 @@ class Console:
             mock.patch.object(sys, "path", path),
             mock.patch.object(sys, "executable", str(_python())),
             mock.patch.object(sys, "executable", str(_python())),
-            # What earlier commands of a page planned would change the scores of later ones.
-            mock.patch("helmdeck_core.cli.options.DEFAULT_HISTORY", None),
+            # What earlier commands of a page planned changes the scores of later ones.
+            mock.patch("helmdeck_core.cli.options.DEFAULT_HISTORY", self._history),
             mock.patch("importlib.metadata.entry_points", self._entry_points),
         ):
             os.chdir(self._work)
@@ -233,7 +237,7 @@ class Console:
 def render(text: str) -> str:
     """Return the page with the current output of every block."""
     with tempfile.TemporaryDirectory() as folder:
-        console = Console(Path(folder).resolve())
+        console = Console(Path(folder).resolve(), has_history=HISTORY_MARK in text)
         with console.open():
             return BLOCK.sub(console.block, text)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 MAX_CHARS = 200
 """Names of more characters have no suggestion: the comparison takes the square of their length."""
 
-MAX_LISTED = 8
+MAX_LISTED = 12
 """More names than these are not listed in a message, only the nearest ones."""
 
 NEAREST = 3

@@ -20,8 +20,8 @@ from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.completer import TurnSetup
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.new_text import NewText
-from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
-from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
+from helmdeck_core.calls.operation import SETTLED, CallOptions, CallResult, Operation, copy_response, fingerprint
+from helmdeck_core.calls.partial_answer import PartialAnswer, TruncatedText, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery_policy import (
     SENT_BEFORE,
@@ -30,7 +30,7 @@ from helmdeck_core.calls.recovery_policy import (
     NextAttempt,
     RecoveryPolicy,
 )
-from helmdeck_core.calls.response_failures import TRUNCATED_TEXT, interrupted_failure
+from helmdeck_core.calls.response_failures import interrupted_failure
 from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
@@ -48,9 +48,6 @@ from helmdeck_core.errors import (
 from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
-
-SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
-"""The response in place of one that was not needed."""
 
 
 class Call(Generic[T]):
@@ -82,8 +79,7 @@ class Call(Generic[T]):
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
         self._partial = PartialAnswer()
-        self._truncated: ChatResponse | None = None
-        self._truncated_by = ""
+        self._truncated = TruncatedText()
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
 
@@ -135,9 +131,8 @@ class Call(Generic[T]):
         this.sent_s = self.services.clock()
         self._events.request_sent(this.step, this.call, prepared)
         if self.services.client.can_stream(prepared.request.model):
-            this.silence_s = self.services.runtime.first_token_timeout_s(
-                prepared.budget, is_alone=self._policy.is_alone
-            )
+            budget, is_alone = prepared.budget, self._policy.is_alone
+            this.silence_s = self.services.runtime.first_token_timeout_s(budget, is_alone=is_alone)
 
     def _resumed(self, this: AttemptState) -> ChatRequest:
         """The request that continues what was delivered of the answer."""
@@ -149,7 +144,8 @@ class Call(Generic[T]):
 
         Reasoning models are streamed, so that a watchdog can stop them, and models with a limit for the first token.
         """
-        if this.ready.budget.is_hybrid_reasoning or this.silence_s is not None or self._partial.is_begun:
+        has_watchdog = this.ready.budget.is_hybrid_reasoning or this.silence_s is not None
+        if has_watchdog or self._partial.is_begun or self._options.streams:
             return self._complete_watched(this)
         return self.services.completer.complete(this.ready.request, self._turn_setup(this))
 
@@ -284,10 +280,7 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        if this.sent_s is not None:
-            self.services.health.record_success(this.step.model, self)
-        else:
-            self.services.health.leave(this.step.model, self, has_verdict=False)
+        self.services.health.record_success(this.step.model, self, is_sent=this.sent_s is not None)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -393,7 +386,7 @@ class Call(Generic[T]):
         assert error is not None
         self._log.report_retry(this.step)
         self._failure = services.client.pool.registry.redact(error, this.step.model)
-        self._keep_truncated(this, self._failure)
+        self._truncated.keep(this.step.model, this.response, self._failure)
         failed = self._attempt_failure(this, self._failure)
         now_s = services.clock()
         services.health.record_failure(failed, self, now_s, self._counted)
@@ -406,8 +399,8 @@ class Call(Generic[T]):
             this.estimate()
         attempt = self._log.record_failure(this, failure, self._elapsed_s(this))
         runtime, prepared = self.services.runtime, this.prepared
-        final_reason = "the caller takes an empty answer" if self._operation.is_final(failure) else ""
-        final_reason = final_reason or self._keep_delivered(this)
+        is_final = self._operation.is_final(failure)
+        final_reason = "the caller takes an empty answer" if is_final else self._keep_delivered(this)
         return AttemptFailure(
             failure=failure,
             attempt=attempt,
@@ -419,14 +412,6 @@ class Call(Generic[T]):
             final_reason=final_reason,
         )
 
-    def _keep_truncated(self, this: AttemptState, failure: CallFailed) -> None:
-        """Keep the longest truncated text; the failure of the call has it."""
-        is_text = isinstance(failure, LengthTruncated) and failure.sub_cause == TRUNCATED_TEXT
-        if (response := this.response) is None or not is_text:
-            return
-        if self._truncated is None or len(response.text) >= len(self._truncated.text):
-            self._truncated, self._truncated_by = response, this.ready.request.model
-
     def _keep_delivered(self, this: AttemptState) -> str:
         """Keep what an interrupted attempt delivered, if it is to be continued; return why nothing else may follow."""
         is_shown = self._streams and (this.has_output or self._partial.is_begun)
@@ -436,9 +421,8 @@ class Call(Generic[T]):
                 deltas = [delta for batch in this.chunks for delta in batch]
                 visible = self._visible_text(this, is_resumed=self._partial.is_begun)
                 self._partial.add(this.ready.request.model, visible.feed(deltas))
-        elif is_shown and self._truncated is not None and this.response is self._truncated:
-            rest = self._truncated.text[len(self._partial.text) :]
-            self._partial.add(this.ready.request.model, [ChatDelta(rest, self._truncated.reasoning_content)])
+        elif is_shown and self._is_text(this) and (rest := self._truncated.after(self._partial.text, this.response)):
+            self._partial.add(this.ready.request.model, rest)
         elif this.response is not None or not self._partial.is_begun:
             self._partial.clear()
             return "the answer was delivered, and cannot be replaced" if is_shown else ""
@@ -454,7 +438,4 @@ class Call(Generic[T]):
         left_s = None if deadline_s is None else deadline_s - services.clock()
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
         failure = self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
-        if self._truncated is not None:
-            partial = copy_response(self._truncated, attempts=failure.attempts)
-            failure = attrs.evolve(failure, partial=partial, partial_model=self._truncated_by)
-        raise failure
+        raise self._truncated.attach(failure)

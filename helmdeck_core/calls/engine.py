@@ -108,15 +108,21 @@ class Engine:
         return self._response(await self.dispatcher.run(*call))
 
     async def ask_text(
-        self, request: ChatRequest, *, caller: str = LOCAL_CALLER, limits: CallLimits = NO_LIMITS
+        self,
+        request: ChatRequest,
+        *,
+        caller: str = LOCAL_CALLER,
+        limits: CallLimits = NO_LIMITS,
+        streams: bool = False,
     ) -> Answer[str]:
         """Send a request like ``complete``; return the text with the facts of the call.
 
         A text that stays truncated is a failure; ``partial_answer`` returns it.
+
+        :param streams: see ``CallOptions``.
         """
-        result = await self.dispatcher.run(
-            *self._chat_call(request, "ask", caller, limits, allows_truncated=False, within_budget=True)
-        )
+        operation, call = self._chat_call(request, "ask", caller, limits, allows_truncated=False, within_budget=True)
+        result = await self.dispatcher.run(operation, attrs.evolve(call, streams=streams))
         return self._answer(result, Decoded(self._response(result).text, "text"))
 
     def partial_answer(self, request: ChatRequest, failure: CallFailed) -> Answer[str]:

@@ -8,8 +8,10 @@ import attrs
 
 from helmdeck_core.calls.new_text import NewText
 from helmdeck_core.calls.operation import copy_response
+from helmdeck_core.calls.response_failures import TRUNCATED_TEXT
 from helmdeck_core.domain.chat import ChatDelta, ChatResponse
 from helmdeck_core.domain.continuation import Continuation, TerminalReason
+from helmdeck_core.errors import CallFailed, LengthTruncated
 
 
 class PartialAnswer:
@@ -56,6 +58,37 @@ class PartialAnswer:
         # A model that starts again may repeat its reasoning.
         reasoning = dict.fromkeys(filter(None, (*self._reasoning, response.reasoning_content)))
         return copy_response(response, continuation=record, reasoning_content="\n\n".join(reasoning))
+
+
+class TruncatedText:
+    """The longest text of the attempts of one call that stays truncated; the failure of the call has it.
+
+    :ivar response: the response of the last such attempt that is the longest; ``None`` without any.
+    """
+
+    def __init__(self) -> None:
+        self.response: ChatResponse | None = None
+        self._model = ""
+
+    def keep(self, model: str, response: ChatResponse | None, failure: CallFailed) -> None:
+        """Keep the response of a failed attempt if it is a longer truncated text."""
+        if response is None or not isinstance(failure, LengthTruncated) or failure.sub_cause != TRUNCATED_TEXT:
+            return
+        if self.response is None or len(response.text) >= len(self.response.text):
+            self.response, self._model = response, model
+
+    def after(self, so_far: str, response: ChatResponse | None) -> Sequence[ChatDelta]:
+        """Return what the kept response adds to a text; nothing for any other response."""
+        if response is None or response is not self.response:
+            return ()
+        return (ChatDelta(response.text[len(so_far) :], response.reasoning_content),)
+
+    def attach(self, failure: CallFailed) -> CallFailed:
+        """Return the failure of the call with the text."""
+        if self.response is None:
+            return failure
+        partial = copy_response(self.response, attempts=failure.attempts)
+        return attrs.evolve(failure, partial=partial, partial_model=self._model)
 
 
 def without_repetition(deltas: Sequence[ChatDelta], reasoning: NewText) -> Sequence[ChatDelta]:

@@ -21,7 +21,7 @@ def project_root(file: Path | None, start: Path) -> Path:
 
 
 def project_name(root: Path) -> str:
-    """Return a name for a project: that of its folder, with a hash of its path, which tells folders of one name apart."""
+    """Return a name for a project: that of its folder, with a hash of its path, since folders may have one name."""
     path = root.resolve()
     digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{path.name or 'root'}-{digest}"

@@ -213,7 +213,8 @@ class Helmdeck(Inspection):
             raise ValueError(f"the last message must have the role user, found {role.value}")
         if type is str:
             try:
-                return await self._engine.ask_text(chat, caller=caller, limits=limits)
+                streams = options.get("streams", False)
+                return await self._engine.ask_text(chat, caller=caller, limits=limits, streams=streams)
             except CallFailed as exc:
                 if not options.get("partial"):
                     raise

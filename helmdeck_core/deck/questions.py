@@ -33,6 +33,7 @@ class AskOptions(TypedDict, total=False):
     :ivar model: ``provider/model``; the deck's model when left out.
     :ivar caller: the caller, for events and traces.
     :ivar limits: attempts, seconds and cost of the call; the configuration's limits apply to the rest.
+    :ivar streams: receive a text in chunks, so that the timeouts are those of streams; for models that write slowly.
     :ivar partial: return a text that stays truncated as an answer with ``incomplete`` set, instead of raising its failure.
     """
 
@@ -42,6 +43,7 @@ class AskOptions(TypedDict, total=False):
     temperature: float | None
     caller: str
     limits: CallLimits
+    streams: bool
     partial: bool
 
 

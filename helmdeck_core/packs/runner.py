@@ -106,6 +106,7 @@ class Runner:
         context = _Context(self, name, model, caller, report, limits, start_s, library, options, stack, artifacts)
         timeout_s = None if limits.deadline_s is None else max(0.0, limits.deadline_s) + GRACE_S
         hidden: PackError | None = None
+        output: Any = None
         try:
             async with asyncio.timeout(timeout_s):
                 output = await pack.run(context, checked)

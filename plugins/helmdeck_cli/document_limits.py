@@ -12,7 +12,7 @@ MIN_KEPT = 0.8
 
 
 def shorten(texts: Sequence[str], max_bytes: int) -> list[str]:
-    """Return the beginnings of texts that together have at most a number of bytes in UTF-8.
+    """Return prefixes of texts that together have at most a number of bytes in UTF-8.
 
     A text that needs less than its share is kept whole, and the others share the rest.
     """

@@ -80,7 +80,8 @@ class LearningHistory(DeckHistory):
         else:
             weights = projections.weights(store.plans(caller), sha, sketch, now)
         # One use gives half of the gain, and more uses approach all of it; with time, the weight of a use decreases.
-        planned = {tool: round(weight / (weight + 1), 4) for tool, weight in weights.items()}
+        # Hundredths, so that the score of an entry, and a prompt with it, is the same for hours.
+        planned = {tool: round(weight / (weight + 1), 2) for tool, weight in weights.items()}
         return Learned(planned, self._applied(store, caller))
 
     def _applied(self, store: HistoryStore, caller: str) -> Mapping[str, Any]:

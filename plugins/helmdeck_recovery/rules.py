@@ -84,7 +84,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "partial_answer": (Retry(), NextModel(), _RETRY),
     "partial_answer/rate_limited": (NextModel(), _AFTER_LIMIT),
     "partial_answer/quota_exhausted": (NextModel(),),
-    # The model was asked to continue its text already.
+    # Its continuations by the same model failed already.
     "partial_answer/length_truncated": (NextModel(),),
     # By the disposition of a native stop reason that has no normalised reason.
     "unknown_stop/retry": (Retry(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),

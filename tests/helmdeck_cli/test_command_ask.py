@@ -49,6 +49,12 @@ def test_text_is_printed(ask):
     assert [message["content"] for message in body["messages"]] == ["Be brief.", "What is the capital of France?"]
 
 
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_text_is_received_in_chunks_so_that_a_slow_model_has_the_timeouts_of_streams(ask, words):
+    _, (body,) = ask("hello", *words)
+    assert body["stream"] is True
+
+
 def test_fields_and_schema_give_json(ask, tmp_path):
     done, (body,) = ask("read it", "--fields", FIELDS, text=INVOICE)
     assert done.code == ExitCode.OK and json.loads(done.out) == json.loads(INVOICE)
@@ -93,7 +99,7 @@ def test_document_larger_than_the_budget_is_refused_before_a_request(ask, tmp_pa
 
 
 @pytest.mark.parametrize("words", [(), ("--partial",), ("--fields", FIELDS)], ids=["text", "streamed", "typed"])
-def test_truncate_shortens_documents_to_the_budget_and_says_so(ask, tmp_path, words):
+def test_truncate_shortens_documents_to_the_budget_and_reports_it(ask, tmp_path, words):
     (tmp_path / "large.txt").write_text(LARGE)
     (tmp_path / "small.txt").write_text("Only a note.")
     done, (body,) = ask(

@@ -1,5 +1,6 @@
 """``helmdeck init``, and a first question without a configured model: what is found on the machine, and the file."""
 
+import asyncio
 import io
 import sys
 import tomllib
@@ -7,6 +8,7 @@ import tomllib
 import pytest
 
 from helmdeck_cli.setup import available_models
+from helmdeck_core import Helmdeck
 from helmdeck_core.cli import ExitCode
 from helmdeck_testing import OPENAI_CHAT, FailingServer
 from tests.cli_support import Cli, leave_the_machine
@@ -51,6 +53,11 @@ def written(tmp_path):
     return tomllib.loads((tmp_path / "helmdeck.toml").read_text())
 
 
+def found(server):
+    """The configuration for the server, whose URL only a variable has."""
+    return {"model": MODEL, "providers": {"vllm": {"base_url": server.base_url}}}
+
+
 def chats(server):
     return [request for request in server.requests if request.method == "POST"]
 
@@ -75,7 +82,15 @@ def test_question_without_a_model_names_the_server_that_was_found(cli, server):
     assert [request.method for request in server.requests] == ["GET"], "one request, and no chat"
 
 
-def test_configured_model_is_asked_without_a_search(cli, server, tmp_path):
+def test_server_that_does_not_answer_in_time_is_left_out(cli, server):
+    server.mode = "slow_think"
+    deck = Helmdeck(autoload=False)
+    found = asyncio.run(available_models.find_models(deck, timeout_s=0.05))
+    assert (found.servers, found.sources, found.called) == ((), (), (server.base_url,))
+    assert len(server.requests) == 1
+
+
+def test_configured_model_is_called_without_a_search(cli, server, tmp_path):
     (tmp_path / "helmdeck.toml").write_text(f'model = "{MODEL}"\n')
     assert cli("ask", "hi").out == "Ready.\n"
     assert len(server.requests) == len(chats(server)) == 1
@@ -93,13 +108,14 @@ def test_keys_of_the_environment_are_found_by_provider(capsys, monkeypatch, tmp_
 # -- init ----------------------------------------------------------------------------------------------------
 
 
-def test_init_writes_the_found_model_and_asks_it(cli, server, tmp_path):
+def test_init_writes_the_found_model_and_asks_it(cli, server, tmp_path, monkeypatch):
     done = cli("init")
     assert (done.code, done.err) == (ExitCode.OK, "")
-    assert written(tmp_path) == {"model": MODEL}
+    assert written(tmp_path) == found(server)
     assert "answer    Ready." in done.out and done.out.endswith('next      helmdeck ask "hi"\n')
     assert len(chats(server)) == 1
-    assert cli("ask", "hi").out == "Ready.\n"
+    monkeypatch.delenv("HELMDECK_PROVIDERS__VLLM__BASE_URL")
+    assert cli("ask", "hi").out == "Ready.\n", "the file works without the variable"
 
 
 def test_init_without_any_model_plans_offline(cli, tmp_path):
@@ -114,7 +130,7 @@ def test_init_never_replaces_a_file_without_force(cli, server, tmp_path):
     assert done.code == ExitCode.USAGE and "helmdeck.toml exists already; --force replaces it" in done.err
     assert written(tmp_path) == {"model": "mine/m"}
     assert cli("init", "--force", "--no-question").code == ExitCode.OK
-    assert written(tmp_path) == {"model": MODEL} and not chats(server)
+    assert written(tmp_path) == found(server) and not chats(server)
 
 
 def test_init_with_flags_writes_a_server_of_ones_own(cli, server, tmp_path, monkeypatch):
@@ -161,7 +177,7 @@ def test_init_names_the_command_for_a_model_that_does_not_answer(cli, server, tm
     assert done.code == ExitCode.AUTH_FAILED and 'helmdeck ask "hi"  (after the correction)' in done.out
 
 
-def test_init_says_which_key_is_missing(cli, tmp_path, monkeypatch):
+def test_init_names_the_missing_key(cli, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert '"hi"  (set OPENAI_API_KEY first)' in cli("init", "--model", "openai/gpt-4.1-mini").out
 
@@ -171,7 +187,7 @@ def test_init_asks_at_most_three_questions(cli, server, tmp_path, typed, monkeyp
     rest = typed("2", "tools.json", "unread")
     done = cli("init")
     assert done.code == ExitCode.OK and rest.read() == "unread\n"
-    assert written(tmp_path) == {"model": "vllm/other/second", "catalog": {"sources": ["tools.json"]}}
+    assert written(tmp_path) == {**found(server), "model": "vllm/other/second", "catalog": {"sources": ["tools.json"]}}
     monkeypatch.setenv("WORK_KEY", "x")
     rest = typed("work/m", server.base_url, "", "unread")
     assert cli("init", "--force").code == ExitCode.OK and rest.read() == "unread\n"
@@ -184,4 +200,4 @@ def test_init_asks_at_most_three_questions(cli, server, tmp_path, typed, monkeyp
 
 def test_init_answers_with_defaults_at_the_end_of_input(cli, server, tmp_path, typed):
     typed()
-    assert cli("init").code == ExitCode.OK and written(tmp_path) == {"model": MODEL}
+    assert cli("init").code == ExitCode.OK and written(tmp_path) == found(server)

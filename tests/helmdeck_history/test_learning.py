@@ -3,6 +3,7 @@
 import asyncio
 import json
 import stat
+import time
 
 import pytest
 
@@ -45,6 +46,16 @@ def prompt(provider):
 
 
 # -- weights ----------------------------------------------------------------------------------------------------
+
+
+def test_weights_are_the_same_for_hours(deck_of, monkeypatch):
+    deck, _ = deck_of(picture())
+    deck.plan(ASK, model=FREE)
+    first, now = deck.history.learned("local", ASK).planned, time.time()
+    monkeypatch.setattr("helmdeck_history.service.time.time", lambda: now + 3 * 3_600)
+    assert first == deck.history.learned("local", ASK).planned == {"image.generate": 0.5}
+    monkeypatch.setattr("helmdeck_history.service.time.time", lambda: now + 14 * 86_400)
+    assert deck.history.learned("local", ASK).planned == {"image.generate": 0.33}
 
 
 def test_weights_grow_with_use_and_apply_to_similar_requests_of_the_same_caller(deck_of):

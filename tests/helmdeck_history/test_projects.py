@@ -65,12 +65,12 @@ def test_folders_below_the_root_of_a_project_share_its_history(cli, project):
     assert planned(cli) == 0, "a configuration file is in the root of its own project"
 
 
-def test_projects_of_the_same_name_are_told_apart(tmp_path):
+def test_projects_of_the_same_name_are_separate(tmp_path):
     one, two = project_name(tmp_path / "a" / "shop"), project_name(tmp_path / "b" / "shop")
     assert one != two and one.startswith("shop-") and two.startswith("shop-")
 
 
-def test_history_is_shared_where_the_configuration_says_so(cli, project):
+def test_history_is_shared_where_it_is_configured(cli, project):
     project("shop", SHARED)
     assert cli(*PHOTO).code == 0
     project("blog", SHARED)

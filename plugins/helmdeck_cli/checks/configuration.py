@@ -10,7 +10,7 @@ import attrs
 
 from helmdeck_cli.checks.effective_settings import missing_secrets
 from helmdeck_cli.checks.findings import State
-from helmdeck_cli.checks.local import check_stores
+from helmdeck_cli.checks.stores import check_stores
 from helmdeck_cli.checks.usable_config import resolve_usable
 from helmdeck_core import (
     CallFailed,

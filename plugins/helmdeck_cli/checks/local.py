@@ -1,30 +1,26 @@
-"""The checks of ``helmdeck doctor`` that need no network: versions, extras, plugins, configuration, keys, stores."""
+"""The checks of ``helmdeck doctor`` that need no network: versions, extras, plugins, configuration, keys."""
 
 from __future__ import annotations
 
-import os
 import platform
 import re
-import stat
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from helmdeck_cli.checks.findings import Finding, fail, ok, warn
-from helmdeck_core import EventSink, __version__, data_directory
+from helmdeck_core import __version__
 from helmdeck_selection import CatalogWarning
 
 if TYPE_CHECKING:
     from helmdeck_cli.checks.configured_providers import ConfiguredProvider
-    from helmdeck_core import Config, LoadedConfig, PluginInventory
+    from helmdeck_core import LoadedConfig, PluginInventory
 
 DISTRIBUTION = "helmdeck"
 EMBEDDED = "local/"
 """Models that run in this process."""
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*;.*extra\s*==\s*['\"]([^'\"]+)['\"]")
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def check_installation() -> Iterator[Finding]:
@@ -112,60 +108,3 @@ def check_default_model(model: str) -> Iterator[Finding]:
     if not model.startswith(EMBEDDED):
         text = f"not called: `helmdeck doctor --model {model}` sends a few requests and shows what it can do"
         yield ok("model", model, text)
-
-
-def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Finding]:
-    """The files of the history and of call traces: whether they can be written, and who may read them.
-
-    :param sinks: the contributed event sinks by name.
-    """
-    if config.history.url is None or config.history.is_off:
-        yield ok("store", "history", "off")
-    else:
-        scheme, _, target = config.history.url.partition(":")
-        if scheme == "sqlite" and not target:
-            target = str(data_directory() / "history.db")
-        if scheme == "sqlite":
-            yield from _check_file("history", target)
-        else:
-            yield ok("store", "history", f"of kind {scheme!r}; it is opened at the first plan")
-    if "traces" not in config.events.sinks:
-        yield ok("store", "traces", "not configured")
-        return
-    defaults: Mapping[str, Any] = sinks["traces"].options if "traces" in sinks else {}
-    file = str({**defaults, **config.events.options.get("traces", {})}.get("file", ""))
-    if file and file == defaults.get("file"):
-        file = str(data_directory() / Path(file).name)
-    if file:
-        yield from _check_file("traces", file)
-    else:
-        yield ok("store", "traces", "in memory")
-
-
-def _check_file(subject: str, target: str) -> Iterator[Finding]:
-    path = Path(target).expanduser()
-    if not path.exists():
-        folder = next(each for each in path.absolute().parents if each.exists())
-        if os.access(folder, os.W_OK | os.X_OK) and folder.is_dir():
-            yield ok("store", subject, f"{path} is created at the first use")
-        else:
-            yield fail("store", subject, f"{path} cannot be created: {folder} is not writable", f"chmod u+wx {folder}")
-        return
-    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
-        yield fail(
-            "store",
-            subject,
-            f"{path} is not a file that can be read and written",
-            f"chmod u+rw {path}, or use another path",
-        )
-        return
-    from helmdeck_storage import sqlite_problem
-
-    if problem := sqlite_problem(path):
-        yield fail("store", subject, f"{path}: {problem}", "move the file away; a new one is created")
-        return
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if os.name == "posix" and mode & _OTHERS:
-        yield warn("store", subject, f"other users may access {path} (mode {mode:o})", f"chmod 600 {path}*")
-    else:
-        yield ok("store", subject, f"{path}, {path.stat().st_size:,} bytes")

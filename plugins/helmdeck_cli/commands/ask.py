@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if schema is None and not arguments.json and (arguments.partial or _is_terminal()):
             return _stream(deck, request, options)
-        options["partial"] = arguments.partial
+        options |= {"partial": arguments.partial, "streams": True}
         # A string is the type of answers without a schema.
         answer = wait_for(deck, f"calling {model}", lambda _: deck.aask(request, schema or str, **options))
     except OSError as exc:

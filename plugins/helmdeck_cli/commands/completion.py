@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     words: list[str] = arguments.words
     words = split_line("".join(words)) if shell == "bash" else words or [""]
     try:
-        found = complete(words)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a message would appear within the line that is typed
+            found = complete(words)
     except (Exception, SystemExit):  # an invalid configuration, or a plugin that fails
         found = Completion()
     show("\n".join([FILES if found.takes_files else "words", *_lines(found, shell, words[-1])]))

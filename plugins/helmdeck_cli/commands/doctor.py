@@ -89,7 +89,7 @@ def _remedy(finding: Finding) -> str:
 
 def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
     """All findings; a check that raises becomes a finding, and the others continue."""
-    from helmdeck_cli.checks import local as local
+    from helmdeck_cli.checks import local, stores
     from helmdeck_cli.checks.configured_providers import configured_providers
     from helmdeck_cli.checks.findings import fail, warn
     from helmdeck_core import EventSink, list_plugins
@@ -112,7 +112,7 @@ def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
     yield from checked("configuration", lambda: local.check_configuration(loaded))
     sinks = {each.value.name: each.value for each in inventory.contributions.get("helmdeck_event_sinks", ())}
     assert all(isinstance(sink, EventSink) for sink in sinks.values())
-    yield from checked("store", lambda: local.check_stores(with_default_history(loaded).config, sinks))
+    yield from checked("store", lambda: stores.check_stores(with_default_history(loaded).config, sinks))
     deck = _usable_deck(loaded, inventory)
     if deck is None:
         yield warn("provider", "all", "not checked", "correct the configuration and the plugins first")

@@ -15,7 +15,7 @@ from helmdeck_core.cli import ExitCode, UsageError, exit_code_of, failure_lines,
 
 if TYPE_CHECKING:
     from helmdeck_cli.setup.available_models import AvailableModels
-    from helmdeck_cli.setup.config_file import Choices
+    from helmdeck_cli.setup.new_config import Choices
     from helmdeck_core import CallFailed, Helmdeck
 
 FILE_NAME = "helmdeck.toml"
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _choices(arguments: argparse.Namespace, deck: Helmdeck, available: AvailableModels, target: Path) -> Choices:
-    from helmdeck_cli.setup.config_file import Choices, key_reference, missing_key, needs_url
+    from helmdeck_cli.setup.new_config import Choices, key_reference, missing_key, needs_url
     from helmdeck_core import ModelId
 
     asks = _has_terminal() and not arguments.json
@@ -129,7 +129,7 @@ def _write(deck: Helmdeck, choices: Choices, target: Path) -> Any:
     :raises ConfigError: with the mistakes.
     """
     from helmdeck_cli.checks.configuration import check_config
-    from helmdeck_cli.setup.config_file import render
+    from helmdeck_cli.setup.new_config import render
     from helmdeck_core import ConfigError, load_config
 
     before = target.read_bytes() if target.exists() else None
@@ -149,7 +149,7 @@ def _write(deck: Helmdeck, choices: Choices, target: Path) -> Any:
 
 def _try(deck: Helmdeck, model: str, data: dict[str, Any], arguments: argparse.Namespace) -> int:
     """Ask the model, or plan where there is none; add the answer to the data, and print it."""
-    from helmdeck_cli.setup.config_file import missing_key, plans_only
+    from helmdeck_cli.setup.new_config import missing_key, plans_only
     from helmdeck_core import CallFailed, CallLimits
 
     if plans_only(deck, model):

@@ -28,7 +28,7 @@ class Choices:
     """What the user chose.
 
     :ivar model: ``provider/model``.
-    :ivar base_url: the URL of the provider's server; empty for that of the provider.
+    :ivar base_url: the URL of the provider's server; empty for that of the provider, or of its variable.
     :ivar api_key: a reference, ``env:NAME`` or ``file:PATH``; empty for the provider's default.
     :ivar catalog: the path of a catalog file; empty for the example catalog.
     """
@@ -91,8 +91,12 @@ def _lines(deck: Helmdeck, choices: Choices) -> Iterator[str]:
     yield f"model = {_string(choices.model)}"
     provider = ModelId.provider_of(choices.model)
     generic = next((name for name, spec in _specs(deck).items() if spec.is_generic), "")
-    kind = "" if provider in _specs(deck) else generic
-    settings = {"kind": kind, "base_url": choices.base_url, "api_key": choices.api_key}
+    # What variables set is written too, since the file is to work without them.
+    own = deck.runtime.config.providers.get(provider)
+    kind = (own.kind if own else None) or ("" if provider in _specs(deck) else generic)
+    base_url = choices.base_url or (own.base_url if own else None) or ""
+    api_key = choices.api_key or (str(own.api_key) if own and own.api_key else "")
+    settings = {"kind": kind, "base_url": base_url, "api_key": api_key}
     if any(settings.values()):
         yield ""
         yield f"[providers.{provider if _BARE_KEY.fullmatch(provider) else _string(provider)}]"
