@@ -130,7 +130,7 @@ class Runner:
         if output_type is not None and not isinstance(output, output_type):
             detail = f"pack {name!r} returned {type(output).__name__}, not {output_type.__name__}"
             raise owned.fault(detail) if owned is not None else TypeError(detail)
-        return output  # type: ignore[return-value]
+        return output  # type: ignore[no-any-return]
 
     def shown(self, text: str) -> str:
         """A text of a pack without the secrets of the providers."""
