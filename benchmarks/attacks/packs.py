@@ -194,7 +194,7 @@ def private(_: Stage) -> Iterator[Private]:
             with contextlib.suppress(OSError):
                 pages.get(self.path, _page)(self)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: ARG002
+        def log_message(self, format: str, *args: Any) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("", 0), Handler)
