@@ -470,14 +470,14 @@ def behind(stage: Stage, store: str) -> Iterator[tuple[Bank, Wire]]:
             wire.close()
 
 
-@SUITE.each({f"{name} whose connections are {state}": (name, state) for name in ("PostgreSQL", "Redis") for state in ("cut", "silent")},
+@SUITE.each({f"{name} whose connections are {state}": (name, state) for name in ("PostgreSQL", "Redis") for state in ("closed", "silent")},
             reference=FAULTS, deadline_s=120)  # fmt: skip
 def _network(stage: Stage, row: tuple[str, str]) -> Verdict:
     store, state = row
     with behind(stage, store) as (at, wire):
         key = create_key(at.victim.folder, "ann", url=at.url, day_nusd=NANO)
         first = at.victim.chat("up/ok", key=key).status
-        wire.set(state)
+        wire.set("cut" if state == "closed" else state)
         with polled(at.victim) as stall:
             start_s = time.monotonic()
             during = at.victim.chat("up/ok", key=key, timeout_s=60).status

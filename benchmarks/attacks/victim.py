@@ -331,8 +331,8 @@ def cli(
             for number, file in enumerate(outputs, 1):
                 os.dup2(file.fileno(), number)
             sys.stdin, sys.stdout, sys.stderr = (
-                open(number, mode, closefd=False)
-                for number, mode in ((0, "r"), (1, "w"), (2, "w"))  # noqa: SIM115
+                open(number, mode, closefd=False)  # noqa: SIM115
+                for number, mode in ((0, "r"), (1, "w"), (2, "w"))
             )
             sys.path[:0] = map(str, path)
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for background processes
