@@ -50,6 +50,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "likely_timeout": (NextModel(), _SMALLER_CATALOG, Retry(wait=Wait.BACKOFF)),
     # A retry would take as long again.
     "likely_timeout/timeout": (NextModel(),),
+    "likely_timeout/deadline": (NextModel(),),
+    "likely_timeout/deadline_share": (NextModel(),),
     "likely_timeout/pending": (NextModel(),),
     "likely_timeout/reasoning_overrun": (NextModel(),),
     # The server reports that it was too slow to read the request or to reach the model.

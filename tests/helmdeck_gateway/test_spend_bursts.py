@@ -31,6 +31,14 @@ class Worker:
         self.most_at_once = self.at_once = 0
         self.statuses = set()
 
+    async def call_with_exact_estimate(self):
+        """Make a call whose own limits give its cost."""
+        booking = await self.ledger.admit(self.key, "up/m", USAGE.input_tokens, USAGE.output_tokens)
+        booking.spend.handle(sent(max_tokens=USAGE.output_tokens))
+        booking.spend.handle(ended(usage=USAGE, cost_usd=COST, stop_reason="stop", raw_length=40))
+        await booking.settle()
+        self.ledger._renewal.cancel()
+
     async def call(self, usage=USAGE, seconds=1.0, **attempt):
         """Make a call; return whether it was admitted."""
         try:
@@ -69,6 +77,15 @@ def test_burst_overspends_by_at_most_one_call_of_each_worker(virtual_time, count
     assert LIMIT <= spent <= LIMIT + count * to_nusd(COST)
     assert admitted == spent // to_nusd(COST)
     assert set.union(*(worker.statuses for worker in workers)) <= {402, 429}
+
+
+def test_burst_of_calls_without_a_limit_after_calls_with_an_exact_one_is_held(virtual_time):
+    store = MemoryStore()
+    worker = Worker(store, day_nusd=LIMIT + to_nusd(COST))
+    asyncio.run(worker.call_with_exact_estimate())
+    admitted, spent = run([worker], 200)
+    assert spent <= LIMIT + 2 * to_nusd(COST)
+    assert admitted
 
 
 def test_calls_far_from_the_limit_begin_at_once(virtual_time):

@@ -294,7 +294,7 @@ class Booking:
 
     def _cost(self, cost_usd: float | None = None) -> int:
         if cost_usd is not None:
-            self._ledger.surcharges.note(self.model, cost_usd - to_usd(self.spend.first_nusd(self.model)))
+            self._ledger.surcharges.note(self.model, 0.0, cost_usd)  # the provider counts the same input
             return to_nusd(cost_usd)
         if not self._ledger.is_tracked:
             return self.held_nusd

@@ -157,12 +157,12 @@ class Spend:
     def held_nusd(self) -> int:
         """What the request costs at most, as far as it is known: ended attempts, and the estimates of open ones."""
         with self._lock:
-            return to_nusd(self._usd + sum(usd + self._surcharges.of(model) for model, usd, _ in self._open.values()))
+            return to_nusd(self._usd + sum(self._surcharges.hold_usd(*each[:2]) for each in self._open.values()))
 
     def first_nusd(self, model: str) -> int:
         """Return what the first attempt costs at most."""
         usd = self._most_usd(model, self._pricing.output_tokens(model, self._max_tokens))
-        return to_nusd(usd + self._surcharges.of(model))
+        return to_nusd(self._surcharges.hold_usd(model, usd))
 
     def handle(self, event: Event) -> None:
         """Take note of an event of a call."""
