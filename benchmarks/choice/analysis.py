@@ -45,18 +45,19 @@ class Figures:
     high: float
 
 
-def _features(choice: Choice, said: Sequence[float] | None) -> Array:
+def _features(choice: Choice, by_model: Sequence[float] | None) -> Array:
     rank = np.log(np.maximum(np.array(choice.scores), 1e-9) / choice.scores[0])
-    model = np.zeros(len(rank)) if said is None else np.array(said) - np.mean(said)
+    model = np.zeros(len(rank)) if by_model is None else np.array(by_model) - np.mean(by_model)
     rows = np.stack([rank, model, np.zeros(len(rank))], axis=1)
     return np.vstack([rows, [0.0, 0.0, 1.0]])
 
 
-def shares(choice: Choice, said: Sequence[float] | None, weights: Fitted) -> Array:
+def shares(choice: Choice, by_model: Sequence[float] | None, weights: Fitted) -> Array:
     """Probabilities of the candidates, and last of none of them."""
-    scores = _features(choice, said) @ np.array([weights.rank, weights.model, weights.none])
+    scores = _features(choice, by_model) @ np.array([weights.rank, weights.model, weights.none])
     powers = np.exp(scores - scores.max())
-    return powers / powers.sum()
+    normed: Array = powers / powers.sum()
+    return normed
 
 
 def fit(pairs: Sequence[tuple[Choice, Sequence[float] | None]], uses: tuple[bool, bool]) -> Fitted:
@@ -66,7 +67,10 @@ def fit(pairs: Sequence[tuple[Choice, Sequence[float] | None]], uses: tuple[bool
     """
     mask = np.array([*map(float, uses), 1.0])
     weights = np.zeros(3)
-    data = [(_features(choice, said) * mask, choice.right if choice.right is not None else len(choice.names)) for choice, said in pairs]
+    data = [
+        (_features(choice, by_model) * mask, choice.right if choice.right is not None else len(choice.names))
+        for choice, by_model in pairs
+    ]
     for _ in range(40):
         gradient, hessian = -PENALTY * weights, -PENALTY * np.eye(3)
         for rows, right in data:
@@ -81,10 +85,10 @@ def fit(pairs: Sequence[tuple[Choice, Sequence[float] | None]], uses: tuple[bool
 
 
 def measure(pairs: Sequence[tuple[Choice, Sequence[float] | None]], weights: Fitted) -> Figures:
-    """Measure choices with given weights."""
+    """Measure choices with these weights."""
     tops, rights = [], []
-    for choice, said in pairs:
-        candidates = shares(choice, said, weights)[:-1]
+    for choice, by_model in pairs:
+        candidates = shares(choice, by_model, weights)[:-1]
         best = int(np.argmax(candidates))
         tops.append(float(candidates[best]))
         rights.append(choice.right == best)
@@ -98,7 +102,9 @@ def measure(pairs: Sequence[tuple[Choice, Sequence[float] | None]], weights: Fit
 def _ece(tops: Array, right: Array) -> float:
     places = np.minimum((tops * BINS).astype(int), BINS - 1)
     parts = [(places == each) for each in range(BINS)]
-    return float(sum(part.sum() * abs(tops[part].mean() - right[part].mean()) for part in parts if part.any()) / len(right))
+    return float(
+        sum(part.sum() * abs(tops[part].mean() - right[part].mean()) for part in parts if part.any()) / len(right)
+    )
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:

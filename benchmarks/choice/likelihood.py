@@ -100,7 +100,8 @@ class GgufModel:
         return [x[end - n : end] for end, n in zip(ends, lengths, strict=True)]
 
     def _norm(self, x: Array, weight: Array) -> Array:
-        return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + self._eps) * weight
+        normed: Array = x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + self._eps) * weight
+        return normed
 
     def _rotate(self, x: Array, places: Array) -> Array:
         half = self._size // 2
@@ -118,4 +119,5 @@ class GgufModel:
         after = np.arange(len(keys))[None, :] > np.arange(len(q))[:, None] + len(keys) - len(q)
         scores = np.where(after[None], -np.inf, scores)
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return np.einsum("hqk,khd->qhd", scores / scores.sum(axis=-1, keepdims=True), values).astype(np.float32)
+        out: Array = np.einsum("hqk,khd->qhd", scores / scores.sum(axis=-1, keepdims=True), values).astype(np.float32)
+        return out

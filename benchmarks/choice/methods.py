@@ -152,7 +152,7 @@ def request_likelihood(server: Server, choice: Choice) -> list[float]:
 
 
 def request_likelihood_in_chat(server: Server, choice: Choice) -> list[float]:
-    """The same as a chat: the model is asked for a request."""
+    """The same as a chat: the model is to write a request."""
     prompts = [server.ask(f"Write a request of a user who needs this tool.\nTool {text}") for text in choice.texts]
     return server.likelihoods(prompts, [choice.request.strip()] * len(prompts))
 

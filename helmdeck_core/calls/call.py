@@ -20,7 +20,7 @@ from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.completer import TurnSetup
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.new_text import NewText
-from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
+from helmdeck_core.calls.operation import SETTLED, CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer, TruncatedText, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery_policy import (
@@ -48,9 +48,6 @@ from helmdeck_core.errors import (
 from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
-
-SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
-"""The response in place of one that was not needed."""
 
 
 class Call(Generic[T]):
@@ -134,9 +131,8 @@ class Call(Generic[T]):
         this.sent_s = self.services.clock()
         self._events.request_sent(this.step, this.call, prepared)
         if self.services.client.can_stream(prepared.request.model):
-            this.silence_s = self.services.runtime.first_token_timeout_s(
-                prepared.budget, is_alone=self._policy.is_alone
-            )
+            budget, is_alone = prepared.budget, self._policy.is_alone
+            this.silence_s = self.services.runtime.first_token_timeout_s(budget, is_alone=is_alone)
 
     def _resumed(self, this: AttemptState) -> ChatRequest:
         """The request that continues what was delivered of the answer."""
@@ -284,10 +280,7 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        if this.sent_s is not None:
-            self.services.health.record_success(this.step.model, self)
-        else:
-            self.services.health.leave(this.step.model, self, has_verdict=False)
+        self.services.health.record_success(this.step.model, self, is_sent=this.sent_s is not None)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -406,8 +399,8 @@ class Call(Generic[T]):
             this.estimate()
         attempt = self._log.record_failure(this, failure, self._elapsed_s(this))
         runtime, prepared = self.services.runtime, this.prepared
-        final_reason = "the caller takes an empty answer" if self._operation.is_final(failure) else ""
-        final_reason = final_reason or self._keep_delivered(this)
+        is_final = self._operation.is_final(failure)
+        final_reason = "the caller takes an empty answer" if is_final else self._keep_delivered(this)
         return AttemptFailure(
             failure=failure,
             attempt=attempt,

@@ -61,10 +61,14 @@ class ModelHealth:
         if not self.waits.is_empty:
             self.waits.leave(model, call, has_verdict=has_verdict)
 
-    def record_success(self, model: str, call: object) -> None:
-        """Record an answer."""
-        self.breaker.record_success(model)
-        self.leave(model, call, has_verdict=True)
+    def record_success(self, model: str, call: object, *, is_sent: bool = True) -> None:
+        """Record an answer.
+
+        :param is_sent: the model gave it; an answer without a request says nothing about the model.
+        """
+        if is_sent:
+            self.breaker.record_success(model)
+        self.leave(model, call, has_verdict=is_sent)
 
     def record_failure(self, failed: AttemptFailure, call: object, now_s: float, counted: set[str]) -> None:
         """Record a failed attempt, and report the cooldown that it starts.

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from helmdeck_core.calls.recovery_policy import NextAttempt
-from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason, TextPart
 from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallRef
@@ -43,6 +43,9 @@ class Prepared:
     choice: Choice | None = None
     settled: Decoded[Any] | None = None
 
+
+SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+"""The response in place of one that was not needed."""
 
 SideAttempts = Callable[[Sequence[Attempt]], None]
 """Receives the attempts of a side call, such as a filter call, that was made to prepare a request."""

@@ -87,7 +87,7 @@ class Budget:
     :ivar starts_in_reasoning: the chat template opens the reasoning block, so a text that the server does not separate
         starts inside it.
     :ivar reasoning_headroom_tokens: added to ``output_tokens`` if ``is_hybrid_reasoning``.
-    :ivar wants_strict_json: constrained decoding improves the output of this model, so that the provider is asked for it.
+    :ivar wants_strict_json: constrained decoding improves the output of this model, so that it is requested.
     :ivar supports_prefix_cache: the provider discounts cached prompt prefixes.
     :ivar input_cost_usd_per_mtok: US dollars per million input tokens, where known.
     :ivar output_cost_usd_per_mtok: US dollars per million output tokens, where known.

@@ -2,7 +2,7 @@
 
 - **In**: a request, the selected entries of a catalog, defaults from the history.
 - **Out**: steps with tools and arguments, gaps for parts that no entry covers; for routes, one recommendation.
-- **Hooks**: ``helmdeck_packs`` (``helmdeck.plan``, ``helmdeck.route``), ``helmdeck_providers`` (``local/lexical``).
+- **Hooks**: ``helmdeck_choosers`` (``ranker``, ``logprobs``), ``helmdeck_packs`` (``helmdeck.plan``, ``helmdeck.route``), ``helmdeck_providers`` (``local/lexical``).
 - **Begin** with ``packs.plan`` and ``packs.validation`` (planning with a model), and ``embedded.planner`` and
   ``embedded.steps`` (without one: parts of the request, choice of entries, arguments).
 """

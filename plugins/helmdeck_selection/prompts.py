@@ -120,6 +120,7 @@ def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
                 render=render,
                 catalog_heading=HEADING,
                 details_heading=DETAILS_HEADING,
+                order=int(variant == "arguments"),  # a tier without a variant of its own takes the first one
             )
             for task, variant, instructions in variants
         ),

@@ -9,6 +9,12 @@ from typing import Any
 
 from helmdeck_core import Helmdeck, ProviderSettings, builtin_plugins
 
+DEFAULTS: Mapping[tuple[str, ...], Any] = {
+    # A scripted model that fails is a failure, and not a plan of another planner.
+    ("packs", "options", "helmdeck", "embedded_fallback"): False
+}
+"""Settings of the decks of tests; ``config`` precedes them."""
+
 
 def make_deck(
     *plugins: object,
@@ -24,7 +30,7 @@ def make_deck(
     :param file: a configuration file instead.
     :param options: more arguments of ``Helmdeck``.
     """
-    overrides = dict(_leaves(config or {}))
+    overrides = {**DEFAULTS, **dict(_leaves(config or {}))}
     named = {_name(plugin, number): plugin for number, plugin in enumerate(plugins, 1)}
     return Helmdeck(
         # The null device is an empty TOML file; with it no parent folder is searched.

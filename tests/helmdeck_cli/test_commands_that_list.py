@@ -126,9 +126,9 @@ def test_unknown_model_gets_the_fallback_budget(cli, model):
 
 def test_catalog_json_is_a_valid_catalog_file(cli, tmp_path):
     shown = cli("catalog", "show")
-    assert "50 packs, 22 pipelines" in shown.out
+    assert "50 packs, 20 pipelines" in shown.out
     assert "from example_catalog.json, packs" in shown.out
-    assert re.search(r"`helmdeck run` runs \d of them; the application runs the others", shown.out)
+    assert re.search(r"`helmdeck run` runs \d+ of them; the application runs the others", shown.out)
     ids = cli("catalog", "show", "--ids").out.split()
     assert len(ids) == 70
     (tmp_path / "copy.json").write_text(cli("catalog", "show", "--json").out)

@@ -99,10 +99,10 @@ def test_a_provider_that_does_not_say_what_it_makes_of_an_offer_leaves_that_open
 @pytest.mark.parametrize(
     ("model", "shown"),
     [
-        (FRONTIER, "constrained decoding: 70 ids and their arguments, 24,926 bytes of schema"),
+        (FRONTIER, "constrained decoding: 70 ids and their arguments, 25,351 bytes of schema"),
         (
             "anthropic/claude-sonnet-5",
-            "constrained decoding: 70 ids, 2,151 bytes of schema; no arguments: 109 optional properties",
+            "constrained decoding: 70 ids, 2,152 bytes of schema; no arguments: 110 optional properties",
         ),
         (FREE, "JSON, requested in the prompt"),
     ],

@@ -106,7 +106,9 @@ def test_helmdeck_choosers_choose_in_place_of_the_model(deck_with):
 
     chooser = contributing("helmdeck_choosers", Chooser(name="stubborn", choose=choose))
     script = scripted_provider([Reply(GOOD)])
-    deck = deck_with(chooser, script, config={"budgets": {"scripted/": {"chooser": "stubborn"}}})
+    deck = deck_with(
+        chooser, script, config={"budgets": {"scripted/": {"chooser": "stubborn", "prompt_variant": "single_pick"}}}
+    )
     plan = deck.plan("resize a picture", model="scripted/any")
     assert (plan.steps[0].tool, plan.choice.chooser) == ("blog.draft", "stubborn")
 

@@ -422,7 +422,7 @@ def test_thousands_of_changes_cost_few_lists(deck_of, capfd):
 
 
 @pytest.mark.parametrize("kind", ["flood_lines", "flood_empty"])
-def test_a_server_that_writes_lines_without_end_is_ended_and_others_work_on(deck_of, kind):
+def test_a_server_that_floods_its_output_is_ended_and_others_work_on(deck_of, kind):
     deck = deck_of(bad=raw(kind, "echo"), good=raw("echo"))
     failed = failure(deck, f"bad__{kind}")
     assert failed.to_dict()["cause"] == "connection_lost"
@@ -432,7 +432,7 @@ def test_a_server_that_writes_lines_without_end_is_ended_and_others_work_on(deck
 
 
 @pytest.mark.parametrize("kind", ["flood_log", "flood_unknown", "flood_changes"])
-def test_a_server_that_sends_notifications_without_end_delays_no_other(deck_of, kind):
+def test_a_server_that_floods_with_notifications_delays_no_other(deck_of, kind):
     deck = deck_of(bad=raw(kind, call_timeout_s=0.5), good=raw("echo"))
     assert failure(deck, f"bad__{kind}").to_dict()["cause"] == "timeout"
     assert [deck.run("good__echo", {"a": n}) for n in (1, 2)] == [{"text": '{"a": 1}'}, {"text": '{"a": 2}'}]

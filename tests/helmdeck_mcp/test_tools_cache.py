@@ -131,7 +131,7 @@ def test_changed_file_among_the_arguments_has_another_list(server):
 @each_case(
     "content", ["", "{", "[]", '{"format": 0}', '{"format": 1, "time": 0, "entries": [{}], "names": {}, "problem": ""}']
 )
-def test_unreadable_file_is_no_list(content):
+def test_unreadable_file_is_ignored(content):
     options = ServerOptions(command="python")
     known = KnownTools(catalog=Catalog([Entry(EntryKind.PACK, "s__a", {"name": "s__a"}, "mcp.s")]), names={"s__a": "a"})
     cache = ToolsCache(data_directory(), "s", options)

@@ -25,8 +25,8 @@ from helmdeck_planner.packs.plan import CONSTRAINT
 from helmdeck_testing import StubProvider, make_deck, plugin_with
 
 TOOLS = [
-    {"name": "weather.forecast", "description": "Tells the weather forecast of a city"},
-    {"name": "weather.history", "description": "Tells the weather of a city in the past", "metadata": {}},
+    {"name": "weather.forecast", "description": "Returns the weather forecast of a city"},
+    {"name": "weather.history", "description": "Returns the weather of a city in the past", "metadata": {}},
     {
         "name": "mail.send",
         "description": "Sends a mail to a person",
@@ -36,7 +36,7 @@ TOOLS = [
             "required": ["mood"],
         },
     },
-    {"name": "stock.price", "description": "Tells the price of a share"},
+    {"name": "stock.price", "description": "Returns the price of a share"},
 ]
 FORECAST = "what is the weather forecast for the city of Oslo"
 MAIL = "send a mail to Anna"
@@ -205,7 +205,7 @@ def test_model_that_prefers_a_position_does_not_change_the_choice(choosing):
     [("A", "returned no log-probabilities"), (InvalidRequest("no", detail="unknown field"), "unknown field")],
     ids=["ignored", "rejected"],
 )
-def test_ranker_chooses_where_the_server_gives_no_probabilities_and_it_is_not_asked_again(choosing, reply, reason):
+def test_ranker_chooses_where_the_server_gives_no_probabilities_and_no_further_request_is_sent(choosing, reply, reason):
     model = StubProvider(reply)
     deck = choosing(model, "logprobs")
     found = plan(deck, FORECAST)
@@ -276,10 +276,10 @@ def test_unknown_chooser_is_a_mistake_of_the_configuration():
         make_deck(config={"budgets": {"a/": {"chooser": "rankr"}}})
 
 
-# -- what is sent, and what is shown -------------------------------------------------------------------------
+# -- requests and dry runs -------------------------------------------------------------------------
 
 
-def test_arguments_are_held_to_the_smallest_schema_with_literal_values_first():
+def test_arguments_are_constrained_by_the_smallest_schema_with_literal_values_first():
     entry = Entry(EntryKind.PACK, "mail.send", TOOLS[2])
     task = Task(
         name="plan",

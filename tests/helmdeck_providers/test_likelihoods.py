@@ -100,7 +100,7 @@ def test_error_of_the_server_is_raised(chat_server):
         ask(server, "vllm", asking(likelihood=Likelihood(prompts=PROMPTS, text=TEXT)))
 
 
-def test_other_servers_are_asked_the_question_of_the_messages(chat_server):
+def test_other_servers_get_the_question_of_the_messages(chat_server):
     server = chat_server(lambda body: completion("A"))
     response = ask(server, "openai-compatible", asking(likelihood=Likelihood(prompts=PROMPTS, text=TEXT)))
     assert (response.text, response.likelihoods) == ("A", ())

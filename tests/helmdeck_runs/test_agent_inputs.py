@@ -1,4 +1,4 @@
-"""Missing arguments: the planner gets one more chance, the caller is asked, or the run ends before anything is executed."""
+"""Missing arguments: the planner gets one more chance, a callback gives them, or the run ends before anything is executed."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ def test_planner_may_choose_another_entry(make):
     assert tools.calls == [("c.three", {"text": "x"})]
 
 
-def test_caller_is_asked_when_the_step_is_reached(make):
+def test_callback_gives_them_when_the_step_is_reached(make):
     asked = []
 
     async def ask(step, missing):
@@ -71,7 +71,7 @@ def test_caller_is_asked_when_the_step_is_reached(make):
     assert len(model.requests) == 1
 
 
-def test_run_ends_if_the_caller_gives_nothing_and_is_asked_again_when_it_is_resumed(make):
+def test_run_ends_if_the_callback_gives_nothing_and_calls_it_again_when_it_is_resumed(make):
     agent, tools, _ = make(FIRST, ask=lambda *_: None)
     result = run(agent)
     assert result.outcome is AgentOutcome.NEEDS_INPUT

@@ -121,18 +121,18 @@ def test_example_has_pipelines_that_run_and_the_list_says_what_the_others_need(c
     leave_the_machine(monkeypatch, tmp_path, autoload=False)
     cli = Cli(capsys)
     rows = cli("pipeline", "list", "--json").data["pipelines"]
-    assert [row["id"] for row in rows if row["runnable"]] == ["compare-drafts", "summary-card"]
-    assert {row["id"] for row in rows[:2]} == {"compare-drafts", "summary-card"}, "those that run come first"
+    assert [row["id"] for row in rows if row["runnable"]] == ["compare-versions", "two-charts"]
+    assert {row["id"] for row in rows[:2]} == {"compare-versions", "two-charts"}, "those that run come first"
     text = " ".join(cli("pipeline", "list").out.split())
     assert "no: needs web.search, web.scrape" in text and "mistake" not in text
     assert "fs.read, fs.write: set root in [packs.options.fs]" in text and "add an MCP server" in text
-    inputs = {"before": "The tide\nrises.", "after": "The tide\nfalls.", "text": "One. Two.", "topic": "a tide"}
+    inputs = {"before": "The tide\nrises.", "after": "The tide\nfalls.", "rows": [["a", "b"], ["x", 1], ["y", 2]]}
     for row in rows[:2]:
         names = cli("pipeline", "show", row["id"], "--json").data["inputs"]
         given = [f"--input={name}={json.dumps(inputs[name])}" for name in names if name in inputs]
         output = cli("pipeline", "run", row["id"], *given).data["outputs"]
         assert output.get("patch", "-rises.\n+falls.").endswith("-rises.\n+falls.")
-        assert output.get("image", ".svg").endswith(".svg")
+        assert output.get("line", ".svg").endswith(".svg")
 
 
 def test_steps_that_run_at_once_are_shown(run):

@@ -85,8 +85,10 @@ def test_the_next_call_continues_the_run_of_a_killed_process(tmp_path, monkeypat
         return dict(arguments)
 
     with deck_of({"p": {"steps": STEPS}}, pack_of("test.note", note, {"text": TEXT}), engine="dbos", url=url) as deck:
-        result = deck.run("p", {})
+        messages = []
+        result = deck.run("p", {}, progress=messages.append)
     assert seen == ["two"]
+    assert any("continuing the run of the process" in str(each) for each in messages), "the wait is reported"
     assert result["coalesced"]
     assert result["outputs"] == {"one": {"text": "one"}, "two": {"text": "two"}}
 

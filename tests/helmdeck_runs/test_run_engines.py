@@ -169,6 +169,23 @@ def test_a_record_has_the_output_and_every_step(bench):
     asyncio.run(check())
 
 
+def test_id_of_a_run_is_reported_once_it_is_recorded(bench):
+    async def check():
+        ids = []
+        record = await bench.engine.execute(bench.run_of("chain", {"x": 3}), None, ids.append)
+        assert ids == [record.run.id]
+        first = asyncio.create_task(bench.engine.execute(bench.run_of("gate", {"n": 5}), None, ids.append))
+        await asyncio.to_thread(bench.gate.started.acquire)
+        assert (await bench.engine.record(ids[1])).state is RunState.RUNNING
+        second = asyncio.create_task(bench.engine.execute(bench.run_of("gate", {"n": 5}), None, ids.append))
+        await bench.engine.records()
+        bench.gate.opened.set()
+        await asyncio.gather(first, second)
+        assert ids[1:] == [ids[1]] * 2, "a caller that joins gets the same id"
+
+    asyncio.run(check())
+
+
 def test_a_run_resumes_from_its_failed_step(bench):
     async def check():
         failed = await bench.engine.execute(bench.run_of("flaky"))

@@ -214,3 +214,10 @@ def test_request_of_the_readme_is_planned_and_run_offline(tmp_path):
         )
         assert "Gannet 2" in outputs[1]["markdown"] and outputs[1]["method"] == "extractive"
         assert parsed(outputs[2]) is not None and outputs[2]["image"].startswith(str(tmp_path / "out"))
+
+
+def test_texts_that_repeat_their_lines_are_refused_before_they_are_compared(deck, monkeypatch):
+    monkeypatch.setattr("difflib.unified_diff", lambda *_, **__: pytest.fail("this takes 47 s"))
+    text = "\n".join(str(number % 101) for number in range(10_000))
+    with pytest.raises(PackError, match="pairs of equal lines; at most 250,000 are compared"):
+        deck.run("text.diff", {"before": text, "after": text[::-1]})

@@ -40,7 +40,7 @@ async def check_servers(deck: Helmdeck) -> list[Finding]:
         await asyncio.to_thread(refresh_sources, deck)
     except HelmdeckError:  # a mistake of the configuration, which is reported already
         return []
-    except ImportError:  # the status of the source says so
+    except ImportError:  # the status of the source reports it
         pass
     remedy = "correct its table in the configuration, or start the server; its entries are missing until then"
     return [

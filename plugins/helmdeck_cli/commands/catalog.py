@@ -77,7 +77,7 @@ def refresh_catalog(arguments: argparse.Namespace) -> int:
     """Start every server of the catalog, and keep its list of tools for later commands."""
     with make_deck(arguments) as deck:
         before = {entry.id for entry in deck.catalog.entries}
-        with contextlib.suppress(ImportError):  # the status of the source says so
+        with contextlib.suppress(ImportError):  # the status of the source reports it
             refresh_sources(deck)
         after = {entry.id for entry in deck.catalog.entries}
         rows = source_status(deck)

@@ -125,7 +125,8 @@ class Tools:
             ranked = []
         likely = [tools.wire_names.get(each, each) for each in ranked]
         if not self.facade:
-            return UnknownTool(name, tools.names, likely)
+            listed = set(tools.names)
+            return UnknownTool(name, tools.names, [each for each in likely if each in listed])
         return UnknownTool(name, [*self.facade, *tools.entries], likely, next_action=SEARCH_FIRST)
 
     def _read(self, catalog: Catalog) -> ToolSet:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
 from helmdeck_core import PIPELINE_RUN, ChoiceTask, Entry, Ranking
+from helmdeck_language import read
 
 PART_CONFIDENCE: Final = 0.5
 """Confidence from which a clause of a request is a step of its own. At 0.4, a second sentence that only explains the first one became a
 step of its own in 4 % of 1,344 requests for one tool, at 0.5 in 2 %."""
 
 MAX_CLAUSES: Final = 12
+
+_FIRST_PERSON: Final = re.compile(r"(?i)(?:i|we)(?:['’](?:m|re|ve)| am| are| have| had| was| were)\b")
 
 
 @attrs.frozen
@@ -65,12 +69,19 @@ def _parts(task: ChoiceTask) -> list[tuple[str, Ranking]]:
     """The clauses with a clear best entry each, if there are several and one of them is the best for the whole request."""
     whole = task.ranking
     found: dict[int, tuple[str, Ranking]] = {}
-    for text in whole.clauses[:MAX_CLAUSES] if len(whole.clauses) > 1 else ():
+    for text in _requested(task.request) if len(whole.clauses) > 1 else ():
         ranking = task.rank(text)
         if ranking.leading(1) and ranking.is_confident(PART_CONFIDENCE):
             found.setdefault(ranking.leading(1)[0][0], (text, ranking))
     best = [index for index, _ in whole.leading(1)]
     return list(found.values()) if len(found) > 1 and found.keys() & {*best} else [(task.request, whole)]
+
+
+def _requested(request: str) -> Sequence[str]:
+    """The clauses that request an action; others describe a situation, as in "I am working on a book. Can you ...?"."""
+    clauses = [clause for clause in read(request).clauses if clause.is_request]
+    told = [clause for clause in clauses if _FIRST_PERSON.match(clause.text)]
+    return [clause.text for clause in clauses if clause not in told][:MAX_CLAUSES]
 
 
 def _tools(task: ChoiceTask, ranking: Ranking) -> tuple[str, ...]:

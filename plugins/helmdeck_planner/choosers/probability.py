@@ -35,16 +35,18 @@ RANKER_ALONE: Final = Weights(rank=3.45, none=-1.46)
 """Weights of the ranker alone, for eight candidates."""
 
 
-def probabilities(listed: Sequence[Candidate], said: Sequence[float] | None, weights: Weights) -> Mapping[str, float]:
+def probabilities(
+    listed: Sequence[Candidate], by_model: Sequence[float] | None, weights: Weights
+) -> Mapping[str, float]:
     """Return the probabilities of candidates by id, the most probable first; the rest to 1 is none of them.
 
-    :param said: what the model says about each candidate, higher is better; ``None`` for nothing.
+    :param by_model: what the model says about each candidate, higher is better; ``None`` for nothing.
     """
     best = max((each.score for each in listed), default=0.0)
     scores = [weights.rank * math.log(max(each.score, 1e-9) / max(best, 1e-9)) for each in listed]
-    if said is not None:
-        mean = sum(said) / max(1, len(said))
-        scores = [score + weights.model * (each - mean) for score, each in zip(scores, said, strict=True)]
+    if by_model is not None:
+        mean = sum(by_model) / max(1, len(by_model))
+        scores = [score + weights.model * (each - mean) for score, each in zip(scores, by_model, strict=True)]
     highest = max(*scores, weights.none) if scores else weights.none
     powers = [math.exp(score - highest) for score in scores]
     total = sum(powers) + math.exp(weights.none - highest)

@@ -13,6 +13,7 @@ from helmdeck_core import (
     PIPELINE_RUN,
     UNKNOWN_TOOL,
     Answer,
+    CallFailed,
     Choice,
     Complexity,
     Pack,
@@ -30,6 +31,7 @@ from helmdeck_core import (
 from helmdeck_planner.packs.arguments import check_nesting
 from helmdeck_planner.packs.chosen import arguments_of, chosen_step, settled_steps
 from helmdeck_planner.packs.constraints import plan_forms
+from helmdeck_planner.packs.embedded_fallback import PlanningOptions, embedded_answer, in_place_of, is_sure
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
 
@@ -96,7 +98,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 def helmdeck_packs() -> Sequence[Pack]:
     """Contribute the pack."""
     description = "Turns a request into an ordered, validated plan of packs and pipelines."
-    return (planning_pack(NAME, description, make_plan, CONSTRAINT, (SINGLE_PICK,)),)
+    return (planning_pack(NAME, description, make_plan, CONSTRAINT, (SINGLE_PICK,), PlanningOptions),)
 
 
 async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
@@ -117,7 +119,14 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
         chosen_variant=ARGUMENTS,
         settle=settle,
     )
-    plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
+    try:
+        plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
+    except CallFailed as exc:
+        if (answer := await embedded_answer(inquiry, exc)) is None:
+            raise
+        plan = in_place_of(exc, finish(answer, StepChecker(context.catalog), inquiry.question))
+        if not is_sure(plan):
+            raise
     inquiry.remember(
         [_inputs(step) for step in plan.steps],
         model=plan.model,

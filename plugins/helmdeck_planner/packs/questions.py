@@ -65,6 +65,7 @@ def planning_pack(
     run: Callable[[PackContext, PlanRequest], Awaitable[Any]],
     constraint: Constrain,
     chosen_in: tuple[str, ...] = (),
+    options: type[Any] | None = None,
 ) -> Pack:
     """Declare a planning pack; it is not listed, because a plan must never name it.
 
@@ -80,6 +81,8 @@ def planning_pack(
         constraint=constraint,
         chosen_in=chosen_in,
         is_listed=False,
+        options_type=options,
+        options_table="helmdeck",
     )
 
 

@@ -103,23 +103,23 @@ class AgentLoop:
         self._returned |= {step.number for step in self.steps if step.failure is not None}
         self._needs_plan = bool(plan.get("more_steps_likely"))
         self._is_new_plan = True
-        wanted = [step for step in plan["steps"] if step["tool"] != UNKNOWN_TOOL]
+        planned_steps = [step for step in plan["steps"] if step["tool"] != UNKNOWN_TOOL]
         self.gaps += [str(step.get("rationale", "")) for step in plan["steps"] if step["tool"] == UNKNOWN_TOOL]
         lacking, self._lacking = self._lacking, None
-        if lacking is not None and {_entry_of(step) for step in wanted} <= self._others:
+        if lacking is not None and {_entry_of(step) for step in planned_steps} <= self._others:
             self.end = lacking
         elif outcome is PlanOutcome.NO_STEPS:
             self.end = Finish(AgentOutcome.NO_STEPS, "the planner returned no step; try another model or more detail")
-        elif not wanted:
+        elif not planned_steps:
             self._needs_plan = False
         elif self._is_dry_run:
-            self._end_dry_run(wanted)
-        elif (refusal := self._refusal(wanted)) is not None:
+            self._end_dry_run(planned_steps)
+        elif (refusal := self._refusal(planned_steps)) is not None:
             self.end = refusal
-        elif self._at_missing is AtMissing.PLAN_AGAIN and (step := self._first_lacking(wanted)) is not None:
-            self._lacks_inputs(step, wanted)
+        elif self._at_missing is AtMissing.PLAN_AGAIN and (step := self._first_lacking(planned_steps)) is not None:
+            self._lacks_inputs(step, planned_steps)
         else:
-            self._queue.extend(wanted)
+            self._queue.extend(planned_steps)
 
     def plan_failed(self, failure: Mapping[str, Any], spent: Spent) -> None:
         """Take the failure of a planning call, which has exhausted its own recovery."""
@@ -223,34 +223,36 @@ class AgentLoop:
     def _is_lacking(self, entry_id: str, arguments: Mapping[str, Any]) -> bool:
         return self._at_missing is AtMissing.ASK and bool(missing_inputs(self._policy.catalog, entry_id, arguments))
 
-    def _first_lacking(self, wanted: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    def _first_lacking(self, planned_steps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """The first step of a plan whose required arguments are missing."""
         catalog = self._policy.catalog
-        return next((step for step in wanted if missing_inputs(catalog, *_entry(step["tool"], _args(step)))), None)
+        return next(
+            (step for step in planned_steps if missing_inputs(catalog, *_entry(step["tool"], _args(step)))), None
+        )
 
-    def _lacks_inputs(self, planned: Mapping[str, Any], wanted: Sequence[Mapping[str, Any]]) -> None:
+    def _lacks_inputs(self, planned: Mapping[str, Any], planned_steps: Sequence[Mapping[str, Any]]) -> None:
         """Return a step without its arguments to the planner; the second time, or if the planner drops it, the run ends."""
         step = self._described(planned, len(self.steps) + 1)
         missing = missing_inputs(self._policy.catalog, *_entry(step.tool, step.arguments))
         self._lacking = Finish(AgentOutcome.NEEDS_INPUT, missing_text(step.entry_id, missing))
-        self._others = {_entry_of(each) for each in wanted} - {step.entry_id}
+        self._others = {_entry_of(each) for each in planned_steps} - {step.entry_id}
         is_second = any(each.entry_id == step.entry_id and each.failure is not None for each in self.steps)
         problems = "; ".join(f"$.{name}: required property is missing" for name in missing)
         self._failed(step, _failure("invalid_input", problems))
         if is_second:
             self.end = self._lacking
 
-    def _end_dry_run(self, wanted: Sequence[Mapping[str, Any]]) -> None:
+    def _end_dry_run(self, planned_steps: Sequence[Mapping[str, Any]]) -> None:
         catalog = self._policy.catalog
-        for planned in wanted:
+        for planned in planned_steps:
             step = self._described(planned, len(self.steps) + 1)
             problems = argument_problems(catalog, step.entry_id, step.arguments)
             self.steps.append(
                 attrs.evolve(step, warning=f"invalid arguments: {'; '.join(problems)}" if problems else "")
             )
         more = "; more steps are planned after these" if self._needs_plan else ""
-        self.end = Finish(AgentOutcome.DRY_RUN, f"{_steps(len(wanted))} planned, none executed{more}")
-        if (lacking := self._first_lacking(wanted)) is not None:
+        self.end = Finish(AgentOutcome.DRY_RUN, f"{_steps(len(planned_steps))} planned, none executed{more}")
+        if (lacking := self._first_lacking(planned_steps)) is not None:
             entry_id, arguments = _entry(lacking["tool"], _args(lacking))
             reason = missing_text(entry_id, missing_inputs(catalog, entry_id, arguments))
             self.end = Finish(AgentOutcome.NEEDS_INPUT, f"{self.end.reason}; {reason}")

@@ -110,7 +110,7 @@ async def web_page(
             httpcore2.AsyncConnectionPool(network_backend=PublicNetwork(allow), max_keepalive_connections=0) as pool,
         ):
             status, url, found, data = await _follow(pool, url, method, sent, body, max_bytes, progress)
-            # In a thread: the event loop goes on, and the timeout takes effect while the page is read.
+            # In a thread: the event loop continues, and the timeout takes effect while the page is read.
             return await asyncio.to_thread(_page, status, url, found, data, raw, bullet)
     except TimeoutError:
         raise WebTimeoutError(f"no response after {timeout_s:g} s") from None

@@ -1,4 +1,4 @@
-"""The built-in catalog sources: JSON and TOML files, and ``example``, fifty packs and twenty-two pipelines for a first try."""
+"""The built-in catalog sources: JSON and TOML files, and ``example``, fifty packs and twenty pipelines for a first try."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = Path(__file__).with_name("example_catalog.json")
 def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
     """Catalog files, and the example catalog."""
     return (
-        CatalogSource(name="example", load=_load_example, summary="50 packs and 22 pipelines for a first try"),
+        CatalogSource(name="example", load=_load_example, summary="50 packs and 20 pipelines for a first try"),
         CatalogSource(name="files", read=_read, summary="JSON and TOML files"),
     )
 

@@ -171,7 +171,7 @@ async def ground(context: PackContext, arguments: Mapping[str, Any]) -> Mapping[
     context.progress("listing the claims")
     answer = await _ask(context, prompts.CLAIMS, ClaimList, text)
     claims = _located(text, answer.value.claims, findings)
-    # Sources have up to 50 MB together; the event loop goes on meanwhile.
+    # Sources have up to 50 MB together; the event loop continues meanwhile.
     every = await asyncio.to_thread(passages, usable)
     judged: list[Claim] = []
     for start in range(0, len(claims), BATCH):

@@ -1,7 +1,7 @@
 """How likely a model is to write a text: requests to OpenAI's older endpoint for completions, which local servers extend.
 
 llama.cpp returns log-probabilities of generated tokens only, so a grammar allows nothing but the tokens of the text, which the
-server is asked for first: a grammar of characters would let the model spell the text in other tokens, which are less likely by
+server returns first: a grammar of characters would let the model spell the text in other tokens, which are less likely by
 amounts that say nothing about the text. vLLM returns the log-probabilities of the prompt.
 """
 
