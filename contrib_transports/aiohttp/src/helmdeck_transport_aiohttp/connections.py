@@ -1,7 +1,8 @@
 """Connections of ``aiohttp``: its pool and its parser, which is written in C, without the session above them.
 
 The session prepares each request for redirects, cookies, compression and uploads, and writes the body in a task of its own,
-which takes longer than the request itself. A transport has none of them.
+which takes longer than the request itself. A transport has none of them. What is used below the session is not the library's public
+interface and changes between releases, so that the distribution pins the library to releases that its tests passed with.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ from helmdeck_core import (
     TransportError,
     TransportSettings,
 )
-from helmdeck_providers.transports.headers import joined_headers
-from helmdeck_providers.transports.sockets import network_error_detail, socket_readiness
+from helmdeck_providers import joined_headers, network_error_detail, socket_readiness
 
 ERRORS: Mapping[type[BaseException], type[TransportError]] = {
     aiohttp.ClientConnectorError: ConnectFailed,
