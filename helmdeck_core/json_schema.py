@@ -20,6 +20,8 @@ MAX_WORK: Final = 30_000
 """Work of one check of a value, in units of about a microsecond: the event loop is blocked meanwhile."""
 MAX_SCHEMA_WORK: Final = 80_000
 """Work of the check of a schema itself, once per schema that is not part of the program."""
+MAX_REQUEST_SCHEMA_WORK: Final = 800_000
+"""The same for a schema of a client's request, which can have a few thousand properties; it is checked in a thread."""
 MAX_SCHEMA_BYTES: Final = 1_000_000
 MAX_SELF_NESTING: Final = 16
 """Levels of a value that a well-formed schema can be evaluated for without exceeding the recursion limit."""
@@ -47,6 +49,36 @@ class SchemaProblem:
         return f"{self.path}: {self.message}"
 
 
+class UntrustedSchema(dict[str, Any]):
+    """A JSON Schema from outside of the program that an answer is to have, such as a client's.
+
+    Its patterns are not evaluated, and the work of its checks is bounded: see ``find_problems``.
+    """
+
+
+def schema_mistake(schema: Mapping[str, Any]) -> str:
+    """Return why a schema from outside of the program cannot be used; empty if it can. A large one takes seconds."""
+    try:
+        encoded = msgspec.json.encode(schema)
+        checker = _checker(encoded, False, MAX_REQUEST_SCHEMA_WORK)
+        if checker is _TooMuchWorkError:
+            return f"is too large to be checked: {len(encoded):,} bytes"
+        return "" if checker is not None else _first_mistake(encoded)
+    except RecursionError:
+        return "is nested too deeply"
+
+
+def _first_mistake(encoded: bytes) -> str:
+    from jsonschema import validators
+
+    schema = msgspec.json.decode(encoded)
+    base: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
+    _work.left = MAX_REQUEST_SCHEMA_WORK
+    for problem in _problems(_meta_validator(base, is_trusted=False).iter_errors(schema)):
+        return f"is malformed at {problem.path}: {problem.message}"
+    return "is malformed"
+
+
 def schema_problems(
     schema: Mapping[str, Any], value: object, *, is_trusted: bool = False, max_work: int = MAX_WORK
 ) -> tuple[str, ...]:
@@ -67,11 +99,14 @@ def find_problems(
     """
     if not schema:
         return ()
+    schema_work = MAX_SCHEMA_WORK
+    if isinstance(schema, UntrustedSchema):
+        is_trusted, schema_work = False, MAX_REQUEST_SCHEMA_WORK
     _work.left, levels = max_work, 0
     try:
         if _matches_simple_schema(schema, value):
             return ()
-        checker = _checker(msgspec.json.encode(schema), is_trusted)
+        checker = _checker(msgspec.json.encode(schema), is_trusted, schema_work)
         if checker is _TooMuchWorkError:
             return (SchemaProblem("$", "not checked: the schema is too large"),)
         _work.left = max_work
@@ -173,7 +208,7 @@ def _matches_simple_schema(schema: object, value: object) -> bool:
 
 
 @functools.lru_cache(MAX_CACHED_VALIDATORS)
-def _checker(encoded: bytes, is_trusted: bool) -> Any:
+def _checker(encoded: bytes, is_trusted: bool, schema_work: int = MAX_SCHEMA_WORK) -> Any:
     """A validator; ``None`` for a malformed schema. Construction takes a hundred times as long as validation.
 
     The class ``_TooMuchWorkError`` stands for a schema that is too large; an exception would not be cached.
@@ -182,22 +217,32 @@ def _checker(encoded: bytes, is_trusted: bool) -> Any:
         return _TooMuchWorkError
     # Imported here, because the import takes longer than most commands.
     from jsonschema import validators
-    from referencing import Registry
 
     schema = msgspec.json.decode(encoded)
     base: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
-    # An empty registry keeps the library from fetching references.
-    registry: Any = Registry()
-    _work.left = sys.maxsize if is_trusted else MAX_SCHEMA_WORK
-    # The check of formats compiles the schema's regular expressions, which takes seconds for a long one.
-    formats = base.FORMAT_CHECKER if is_trusted else None
-    meta = _counted_class(base)(base.META_SCHEMA, registry=registry, format_checker=formats)
+    _work.left = sys.maxsize if is_trusted else schema_work
     try:
-        if not meta.is_valid(schema):
+        if not _meta_validator(base, is_trusted=is_trusted).is_valid(schema):
             return None
     except _TooMuchWorkError:
         return _TooMuchWorkError
-    return _counted_class(base, () if is_trusted else _pattern_keywords(encoded))(schema, registry=registry)
+    checker = _counted_class(base, () if is_trusted else _pattern_keywords(encoded))
+    return checker(schema, registry=_no_references())
+
+
+def _meta_validator(base: Any, *, is_trusted: bool) -> Any:
+    """The validator of schemas of a dialect."""
+    # The check of formats compiles the schema's regular expressions, which takes seconds for a long one.
+    formats = base.FORMAT_CHECKER if is_trusted else None
+    return _counted_class(base)(base.META_SCHEMA, registry=_no_references(), format_checker=formats)
+
+
+def _no_references() -> Any:
+    """An empty registry, which keeps the library from fetching references."""
+    from referencing import Registry
+
+    registry: Any = Registry()
+    return registry
 
 
 @functools.lru_cache(32)

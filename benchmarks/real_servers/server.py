@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -82,10 +82,22 @@ def serve(program: Program, kind: str, folder: Path, *, context: int) -> Iterato
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     options = program.options.format(model=file, context=context, port=port).split()
-    with subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with running([binary, *options], f"http://127.0.0.1:{port}{program.ready}"):
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], ready: str, *, ready_s: float = READY_S) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server program for the duration of a ``with`` block, which begins once the server is ready; yield its process.
+
+    :param ready: URL that answers with 200 once the model is loaded.
+    :raises RuntimeError: the server exited during start-up.
+    :raises TimeoutError: the server is not ready in time.
+    """
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            _await_ready(f"http://127.0.0.1:{port}{program.ready}", process)
-            yield f"http://127.0.0.1:{port}/v1"
+            _await_ready(ready, process, ready_s)
+            yield process
         finally:
             process.terminate()
             try:
@@ -94,13 +106,13 @@ def serve(program: Program, kind: str, folder: Path, *, context: int) -> Iterato
                 process.kill()
 
 
-def _await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + READY_S
+def _await_ready(url: str, process: subprocess.Popen[bytes], ready_s: float) -> None:
+    end = time.monotonic() + ready_s
     while True:
         with contextlib.suppress(OSError):
             urllib.request.urlopen(url, timeout=5).close()
             return
         if time.monotonic() > end:
-            raise TimeoutError(f"{url} is not ready after {READY_S:g} s")
+            raise TimeoutError(f"{url} is not ready after {ready_s:g} s")
         with contextlib.suppress(subprocess.TimeoutExpired):
             raise RuntimeError(f"the server exited with code {process.wait(0.05)} during start-up")

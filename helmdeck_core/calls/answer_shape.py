@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import attrs
 
@@ -12,6 +13,18 @@ from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.resolve.runtime import Runtime
+
+CHARS_PER_TOKEN: Final = 4
+"""Of text for which a server reports no usage."""
+
+
+def reaches_own_limit(runtime: Runtime, request: ChatRequest, response: ChatResponse) -> bool:
+    """Whether a text ends at the output limit that the caller set for itself, not at a lower one of the server."""
+    most = request.max_tokens
+    if not request.keeps_limit or most is None or response.stop_reason is not StopReason.MAX_TOKENS:
+        return False
+    written = response.usage.output_tokens or math.ceil(len(response.text) / CHARS_PER_TOKEN)
+    return bool(response.text.strip()) and written >= runtime.weights["continuation.own_limit_share"] * most
 
 
 @attrs.frozen
@@ -30,9 +43,11 @@ class AnswerShapeCheck:
     may_start_in_reasoning: bool = False
 
     def is_complete(self, response: ChatResponse) -> bool:
-        """Whether a response needs no further evaluation: plain text that ended by itself."""
-        is_plain = self.type is None and not self.request.tools and not response.tool_calls
-        return is_plain and response.stop_reason is StopReason.END_TURN
+        """Whether a response needs no further evaluation: plain text that ended by itself, or at the caller's own limit."""
+        if self.type is not None or response.tool_calls:
+            return False
+        is_plain = not self.request.tools and response.stop_reason is StopReason.END_TURN
+        return is_plain or reaches_own_limit(self.runtime, self.request, response)
 
     def visible(self, text: str) -> str:
         """Return the text without reasoning; empty where a reasoning block is not closed."""

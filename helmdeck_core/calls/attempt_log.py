@@ -74,6 +74,10 @@ class AttemptState:
         assert self.prepared is not None
         return self.prepared
 
+    def elapsed_s(self, now_s: float) -> float:
+        """Seconds since the request was sent; 0 where none was."""
+        return now_s - self.sent_s if self.sent_s is not None else 0.0
+
     def add_wait(self, seconds: float) -> None:
         """Add a wait that the provider asked other calls for; what a timer is early is none."""
         if seconds >= MIN_WAIT_S:

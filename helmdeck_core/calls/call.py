@@ -23,13 +23,7 @@ from helmdeck_core.calls.new_text import NewText
 from helmdeck_core.calls.operation import SETTLED, CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer, TruncatedText, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
-from helmdeck_core.calls.recovery_policy import (
-    SENT_BEFORE,
-    AttemptFailure,
-    Decision,
-    NextAttempt,
-    RecoveryPolicy,
-)
+from helmdeck_core.calls.recovery_policy import SENT_BEFORE, AttemptFailure, Decision, NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.response_failures import interrupted_failure
 from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
@@ -72,9 +66,8 @@ class Call(Generic[T]):
             self._events, self._ref, self._policy, services.runtime.pricer, services.report_unknown_cost
         )
         self._number = 1
-        self._model = options.model
         self._failure: CallFailed | None = None
-        self._reason = ""
+        self._model, self._reason = options.model, ""
         # Models that only repeated a response when it was to be continued.
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
@@ -124,10 +117,8 @@ class Call(Generic[T]):
             headline = "the request would cost more than the call may"
             raise QuotaExhausted(headline, model=this.step.model, sub_cause="cost_limit", detail=too_expensive)
         self._log.report_retry(this.step)
-        if this.step.wait_s:
-            await self.services.sleep(this.step.wait_s)
-        if not self.services.health.waits.is_empty:
-            this.add_wait(await self.services.health.enter(this.step, self))
+        if this.step.wait_s or not self.services.health.waits.is_empty:
+            this.add_wait(await self.services.health.wait(this.step, self))
         this.sent_s = self.services.clock()
         self._events.request_sent(this.step, this.call, prepared)
         if self.services.client.can_stream(prepared.request.model):
@@ -337,24 +328,27 @@ class Call(Generic[T]):
                 text=self._partial.text + watchdog.text,
                 stop_reason=StopReason.MAX_TOKENS,
                 usage=this.estimated,
-                latency_s=self._elapsed_s(this),
+                latency_s=this.elapsed_s(self.services.clock()),
             )
-
-    def _elapsed_s(self, this: AttemptState) -> float:
-        return self.services.clock() - this.sent_s if this.sent_s is not None else 0.0
 
     def timeout(self, this: AttemptState, watchdog: ReasoningWatchdog | None = None) -> CallFailed:
         """Return the failure of an attempt whose time is over, or only the time for its reasoning."""
         now_s, deadline_s, until_s = self.services.clock(), self._policy.deadline_s, this.step.until_s
         if watchdog is not None and this.is_silent and this.silence_s is not None:
-            return silence_failure(this.step.model, self._elapsed_s(this), this.silence_s, is_first=not this.has_tokens)
+            return silence_failure(
+                this.step.model, this.elapsed_s(self.services.clock()), this.silence_s, is_first=not this.has_tokens
+            )
         if watchdog is not None and watchdog.reasoning_tokens and until_s is not None and now_s < until_s:
             return self._reasoning_failure(this, watchdog, LikelyTimeout)
         # A timer may fire slightly early, so the limits are compared, not the clock.
         has_share = deadline_s is not None and until_s is not None and until_s < deadline_s
         share = self.services.recovery.waits.attempt_share if has_share else None
         return timeout_failure(
-            this.step.model, self._elapsed_s(this), now_s - self._start_s, self._policy.limits.deadline_s, share
+            this.step.model,
+            this.elapsed_s(self.services.clock()),
+            now_s - self._start_s,
+            self._policy.limits.deadline_s,
+            share,
         )
 
     @contextlib.contextmanager
@@ -371,7 +365,9 @@ class Call(Generic[T]):
 
     def _reasoning_failure(self, this: AttemptState, watchdog: ReasoningWatchdog, kind: type[CallFailed]) -> CallFailed:
         this.estimate(watchdog.reasoning_tokens)
-        return reasoning_failure(kind, this.step.model, self._elapsed_s(this), watchdog, self.services.think_share)
+        return reasoning_failure(
+            kind, this.step.model, this.elapsed_s(self.services.clock()), watchdog, self.services.think_share
+        )
 
     # -- after a failure -----------------------------------------------------------------------------------
 
@@ -397,7 +393,7 @@ class Call(Generic[T]):
     def _attempt_failure(self, this: AttemptState, failure: CallFailed) -> AttemptFailure:
         if this.chunks and this.response is None and failure.usage == NO_USAGE and this.estimated == NO_USAGE:
             this.estimate()
-        attempt = self._log.record_failure(this, failure, self._elapsed_s(this))
+        attempt = self._log.record_failure(this, failure, this.elapsed_s(self.services.clock()))
         runtime, prepared = self.services.runtime, this.prepared
         is_final = self._operation.is_final(failure)
         final_reason = "the caller takes an empty answer" if is_final else self._keep_delivered(this)
@@ -434,8 +430,7 @@ class Call(Generic[T]):
         :raises CallFailed: always.
         """
         assert self._failure is not None
-        services, deadline_s = self.services, self._policy.deadline_s
-        left_s = None if deadline_s is None else deadline_s - services.clock()
+        services, left_s = self.services, self._policy.left_s(self.services.clock())
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
         failure = self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
         raise self._truncated.attach(failure)

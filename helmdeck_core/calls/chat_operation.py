@@ -10,9 +10,9 @@ from helmdeck_core.calls.model_text import loop_of
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery_policy import NextAttempt
-from helmdeck_core.calls.response_failures import empty_failure, loop_failure, truncated_failure
+from helmdeck_core.calls.response_failures import empty_failure, loop_failure, no_call_failure, truncated_failure
 from helmdeck_core.context.prompt_layout import MESSAGE_TOKENS, check_fits, estimate_tokens
-from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Role, StopReason
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Message, Role, StopReason, TextPart
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
 from helmdeck_core.resolve.budgets import BudgetResolver
@@ -22,6 +22,8 @@ from helmdeck_core.resolve.budgets import BudgetResolver
 class ChatOperation:
     """Sends the request as it is; where the rules ask for it, without its oldest turns.
 
+    :ivar reminder: the message to a model that called no tool although the request requires a call.
+    :ivar checks_calls: text in place of a required call is a failure, which is recovered from.
     :ivar allows_truncated: a text that stays truncated is a response; otherwise a failure, which is recovered from. It always
         is a response where the caller set the output limit.
     :ivar within_budget: a request that exceeds the input limit of a model's budget is not sent to it. Without, the provider
@@ -34,12 +36,17 @@ class ChatOperation:
     registry: ProviderRegistry
     allows_truncated: bool = True
     within_budget: bool = False
+    checks_calls: bool = False
+    reminder: str = ""
     type: None = None
 
     async def prepare(self, step: NextAttempt, call: CallRef, record: SideAttempts) -> Prepared:  # noqa: ARG002
         """Implement ``Operation.prepare``."""
         model = str(self.registry.check(step.model))
         request = self.request if model == self.request.model else attrs.evolve(self.request, model=model)
+        if step.changes.shows_problem and self.reminder and requires_call(request):
+            message = Message(Role.USER, (TextPart(self.reminder),))
+            request = attrs.evolve(request, messages=(*request.messages, message))
         budget = self.budgets.find(model).budget
         downgrades: tuple[str, ...] = ()
         if step.changes.history_factor != 1.0:
@@ -62,6 +69,8 @@ class ChatOperation:
             raise loop_failure(prepared.request, response, "malformed")
         if not self.allows_truncated and self.request.max_tokens is None and is_truncated(response):
             raise truncated_failure(prepared.request, response)
+        if self.checks_calls and requires_call(self.request) and not _has_call(self.request, response):
+            raise no_call_failure(prepared.request, response)
         return response
 
     def _may_be_empty(self, response: ChatResponse) -> bool:
@@ -74,6 +83,19 @@ class ChatOperation:
     def is_final(self, failure: CallFailed) -> bool:  # noqa: ARG002
         """Implement ``Operation.is_final``."""
         return False
+
+
+def requires_call(request: ChatRequest) -> bool:
+    """Whether a response to a request must call a tool: any one, or the named one."""
+    return bool(request.tools) and request.tool_choice not in (None, "auto", "none")
+
+
+def _has_call(request: ChatRequest, response: ChatResponse) -> bool:
+    """Whether a response has the required call, or ended at a limit or a filter before it could have one."""
+    if response.stop_reason not in (StopReason.END_TURN, StopReason.TOOL_CALL, StopReason.UNKNOWN) or response.refusal:
+        return True
+    names = [call.name for call in response.tool_calls]
+    return bool(names) and (request.tool_choice == "required" or request.tool_choice in names)
 
 
 def is_truncated(response: ChatResponse) -> bool:

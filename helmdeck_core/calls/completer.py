@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 import attrs
 
+from helmdeck_core.calls.answer_shape import reaches_own_limit
 from helmdeck_core.calls.continuation.turn import (
     RequestGuard,
     SendRequest,
@@ -22,7 +23,7 @@ from helmdeck_core.calls.continuation.turn import (
     with_prefill,
 )
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
-from helmdeck_core.calls.visible_text import VisibleText
+from helmdeck_core.calls.visible_text import VisibleText, read_aside
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
@@ -88,7 +89,7 @@ class Completer:
         if setup.check.is_complete(response):
             self._emit_stop_reason(request, response, setup.call, 1)
             return response
-        turn, action = self._evaluate(request, response, setup)
+        turn, action = await self._evaluate(request, response, setup)
         if isinstance(action, TurnResult):
             return action.response
         start_s, number = self._clock(), 1
@@ -103,7 +104,11 @@ class Completer:
 
         Tool calls of continuations come with the whole response only; their chunks would be mistaken for the first ones.
         """
-        turn, action = self._evaluate(request, first, setup)
+        if reaches_own_limit(self._runtime, request, first) and not first.tool_calls:
+            self._emit_stop_reason(request, first, setup.call, 1)
+            yield first
+            return
+        turn, action = await self._evaluate(request, first, setup)
         start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
         while isinstance(action, SendRequest):
             number += 1
@@ -154,7 +159,7 @@ class Completer:
         except (TimeoutError, CallFailed) as exc:
             return self._after_failure(turn, send, exc, "")
         self._emit_stop_reason(send.request, response, setup.call, number)
-        return turn.feed(response)
+        return await read_aside(response.text, turn.feed, response)
 
     async def _continue_in_chunks(
         self, turn: Turn, send: SendRequest, part: StreamedPart, setup: TurnSetup, number: int
@@ -174,9 +179,9 @@ class Completer:
         self._emit_stop_reason(send.request, part.response, setup.call, number)
         if rest := part.finish():
             yield (ChatDelta(rest),)
-        part.action = turn.feed(part.response, part.shown)
+        part.action = await read_aside(part.response.text, turn.feed, part.response, part.shown)
 
-    def _evaluate(self, request: ChatRequest, first: ChatResponse, setup: TurnSetup) -> tuple[Turn, TurnAction]:
+    async def _evaluate(self, request: ChatRequest, first: ChatResponse, setup: TurnSetup) -> tuple[Turn, TurnAction]:
         """Start a turn with its first response, or continue the one whose tool calls were executed."""
         before = request.turn.before if request.turn is not None else None
         native = functools.partial(self._takes_native, request)
@@ -191,7 +196,7 @@ class Completer:
         if request.turn is not None:
             request.turn.turn = turn
         self._emit_stop_reason(request, first, setup.call, 1)
-        action = turn.feed(first)
+        action = await read_aside(first.text, turn.feed, first)
         if isinstance(action, TurnResult):
             self._emit_terminated(request.model, action.response, setup.call, 0.0)
         return turn, action

@@ -60,6 +60,7 @@ class Dispatcher:
                 budget=budget,
                 limits=waits,
                 clock=self._now_s,
+                sleep=self._sleep,
                 emit=runtime.emit,
                 rules=rules,
             ),

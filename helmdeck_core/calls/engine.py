@@ -104,7 +104,7 @@ class Engine:
         :param pack: the pack that wrote the request; failures start with its name.
         :raises CallFailed: the subclass of the last cause.
         """
-        call = self._chat_call(request, pack, caller, limits, allows_empty, allows_truncated)
+        call = self._chat_call(request, pack, caller, limits, allows_empty, allows_truncated, checks_calls=True)
         return self._response(await self.dispatcher.run(*call))
 
     async def ask_text(
@@ -191,6 +191,7 @@ class Engine:
         allows_empty: bool = False,
         allows_truncated: bool = True,
         within_budget: bool = False,
+        checks_calls: bool = False,
     ) -> tuple[ChatOperation, CallOptions]:
         """A call with a request that the caller wrote, with the whole id of its model."""
         model = self.pool.registry.full_id(request.model)
@@ -202,6 +203,8 @@ class Engine:
             self.pool.registry,
             allows_truncated=allows_truncated,
             within_budget=within_budget,
+            checks_calls=checks_calls,
+            reminder=self.runtime.texts["retry.call"],
         )
         return operation, CallOptions(model=model, pack=pack, caller=caller, limits=self._limits(limits))
 

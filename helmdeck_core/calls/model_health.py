@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import attrs
 
@@ -23,6 +23,7 @@ class ModelHealth:
     budget: RetryBudget
     limits: WaitPolicy
     clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
     emit: Callable[[Event], None]
     rules: Rules
 
@@ -40,20 +41,23 @@ class ModelHealth:
         if not step.is_retry:
             self.budget.count_call(step.model, now_s)
 
-    async def enter(self, step: NextAttempt, call: object) -> float:
-        """Wait for the ``Retry-After`` of other calls; return the seconds.
+    async def wait(self, step: NextAttempt, call: object) -> float:
+        """Wait for the backoff of an attempt, and for the ``Retry-After`` of other calls; return the seconds of the latter.
 
         :param call: must call ``leave``.
         :raises CallFailed: the wait is too long.
         """
+        begin_s = self.clock() + step.wait_s
+        if step.wait_s:
+            await self.sleep(step.wait_s)
         if not self.waits.applies_to(step.model):
             return 0.0
         start_s, limits = self.clock(), self.limits
         until_s = start_s + (limits.max_wait_s if step.is_last else limits.patience_s)
         if step.until_s is not None:
             until_s = min(until_s, step.until_s)
-        wait_limits = WaitLimits(until_s=until_s, verdict_s=limits.patience_s, is_last=step.is_last)
-        await self.waits.enter(step.model, call, wait_limits)
+        wait_limits = WaitLimits(until_s=until_s, verdict_s=limits.patience_s)
+        await self.waits.enter(step.model, call, wait_limits, begin_s)
         return self.clock() - start_s
 
     def leave(self, model: str, call: object, *, has_verdict: bool) -> None:

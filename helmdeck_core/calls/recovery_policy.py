@@ -171,6 +171,7 @@ class RecoveryPolicy:
         self._sent_count = 0
         self._spent_usd = 0.0
         self._retries: dict[tuple[int, Action], int] = {}
+        self._brief: set[int] = set()  # models that were retried after a single failure
         self._sent: set[str] = set()
         self._failing: set[str] = set()
         self._actions: list[Action] = []
@@ -247,7 +248,7 @@ class RecoveryPolicy:
             return GiveUp(f"max_attempts {self.limits.max_attempts} reached")
         if self.left_usd == 0.0 and not any(map(self._settings.is_free, self._chain[self._index + 1 :])):
             return GiveUp(f"max_cost_usd {self.limits.max_cost_usd:g} reached")
-        left_s = self._left_s(now_s)
+        left_s = self.left_s(now_s)
         if left_s is not None and left_s <= 0:
             return GiveUp("the deadline is over")
         while self._actions:
@@ -277,7 +278,7 @@ class RecoveryPolicy:
             disposition=failed.disposition,
             attempts=self.attempts,
             changes=self._changes,
-            left_s=self._left_s(now_s),
+            left_s=self.left_s(now_s),
         )
         return rule.decide(context)
 
@@ -285,7 +286,7 @@ class RecoveryPolicy:
         self._index, self._fallback = self._failed_index, None
         if (action.changes.history_factor != 1.0 and not self._settings.drops_turns) or self.left_usd == 0.0:
             return None
-        if action.is_brief and not self._has_fallback:
+        if action.is_brief and (not self._has_fallback or self._index in self._brief):
             return None
         retries = self._retries.get((self._index, action), 0)
         if retries >= action.times:
@@ -302,6 +303,7 @@ class RecoveryPolicy:
         if self._uses_budget(action) and not self._settings.take_retry(model, now_s):
             return self._skip(f"the retry budget of {model} is used up")
         self._retries[self._index, action] = retries + 1
+        self._brief |= {self._index} if action.is_brief else set()
         self._changes = self._changes.and_then(action.changes)
         is_named = wait_s > 0 and wait_s == self._retry_after_s
         return attrs.evolve(self._attempt(now_s, wait_s), is_retry=True, reason="Retry-After" if is_named else "")
@@ -413,7 +415,8 @@ class RecoveryPolicy:
             is_last=self._index + 1 == len(self._chain),
         )
 
-    def _left_s(self, now_s: float) -> float | None:
+    def left_s(self, now_s: float) -> float | None:
+        """Seconds until the deadline; ``None`` without one."""
         return None if self.deadline_s is None else self.deadline_s - now_s
 
 

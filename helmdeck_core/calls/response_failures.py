@@ -35,6 +35,16 @@ def truncated_failure(request: ChatRequest, response: ChatResponse) -> CallFaile
     return _with_details(response, found.as_call(what, response.text, **_facts(request, response)))
 
 
+def no_call_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
+    """Return the failure of a response without the tool call that the request requires."""
+    found = undecodable(response.stop_reason, "no_tool_call", response.text)
+    what = "the model called another tool" if response.tool_calls else "the model called no tool"
+    found_call = found.as_call(
+        f"{what}, although the request requires a call", response.text, **_facts(request, response)
+    )
+    return _with_details(response, found_call)
+
+
 def interrupted_failure(response: ChatResponse) -> CallFailed:
     """Return the failure of a text whose stream ended before its end mark."""
     return ProviderUnavailable(

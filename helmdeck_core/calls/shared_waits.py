@@ -29,7 +29,7 @@ class _Wait:
 
     :ivar named_until_s: the end that the provider named; ``until_s`` is the same or earlier.
     :ivar kind: the failure class with which the provider asked for it.
-    :ivar tester: the call that tests the model; ``None`` before.
+    :ivar tester: the call that tests the model, since ``tested_s``; ``None`` before.
     :ivar waiting: the calls that wait for the verdict.
     """
 
@@ -38,6 +38,7 @@ class _Wait:
     seconds: float
     kind: type[CallFailed]
     tester: object = None
+    tested_s: float = 0.0
     waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = attrs.field(factory=list)
 
 
@@ -46,13 +47,12 @@ class WaitLimits:
     """How long a call may wait.
 
     :ivar until_s: the end of the wait that the provider asked for, on the clock.
-    :ivar verdict_s: seconds for the verdict of the call that tests the model.
-    :ivar is_last: the chain has no other model, so the call is sent if the verdict takes longer.
+    :ivar verdict_s: seconds for the verdict of the call that tests the model. If it takes longer, the model is answering: a limit
+        that is still exceeded is reported at once.
     """
 
     until_s: float
     verdict_s: float
-    is_last: bool
 
 
 class SharedWaits:
@@ -93,8 +93,7 @@ class SharedWaits:
         seconds = min(failure.retry_after_s, self._max_wait_s)
         new = _Wait(now_s + seconds, now_s + failure.retry_after_s, seconds, type(failure))
         with self._lock:
-            if len(self._waits) >= MAX_MODELS:
-                self._waits.clear()
+            self._forget_old(now_s)
             before = self._waits.get(model)
             if before is None:
                 self._waits[model] = new
@@ -104,6 +103,16 @@ class SharedWaits:
             before.kind, before.tester = new.kind, None
             self._wake(before)
 
+    def _forget_old(self, now_s: float) -> None:
+        """Forget waits that ended long ago, of models that are not called any more."""
+        self._waits = {
+            model: wait
+            for model, wait in self._waits.items()
+            if wait.waiting or wait.until_s + self._max_wait_s >= now_s
+        }
+        if len(self._waits) >= MAX_MODELS:
+            self._waits.clear()
+
     def left(self, now_s: float) -> Mapping[str, float]:
         """Return the seconds that are left, by model."""
         if not self._waits:
@@ -111,31 +120,32 @@ class SharedWaits:
         with self._lock:
             return {model: wait.until_s - now_s for model, wait in self._waits.items() if wait.until_s > now_s}
 
-    async def enter(self, model: str, call: object, limits: WaitLimits) -> None:
+    async def enter(self, model: str, call: object, limits: WaitLimits, begin_s: float = 0.0) -> None:
         """Return when a call may be sent to a model.
 
         :param call: must call ``leave`` with its outcome.
+        :param begin_s: until when the call has waited already; timers may be a little early.
         :raises CallFailed: it may not be sent in time; of the class with which the provider asked for the wait.
         """
-        spread_s = 0.0
+        spread_s, is_tested = 0.0, False
         while (wait := self._waits.get(model)) is not None or spread_s:
-            now_s = self._clock()
+            now_s = max(self._clock(), begin_s)
             if wait is None:
                 pause_s, spread_s = self._jitter() * spread_s, 0.0
                 await self._sleep(pause_s)
             elif wait.until_s > now_s and wait.named_until_s > limits.until_s:
                 raise _refusal(wait, model, wait.named_until_s - now_s)
             elif wait.until_s > now_s:
-                await self._sleep(wait.until_s - now_s)
+                begin_s = wait.until_s
+                await self._sleep(begin_s - now_s)
                 spread_s = min(SPREAD_S, wait.seconds)
-            elif (verdict := self._test(wait, call)) is None:
+            elif is_tested or (verdict := self._test(wait, call, now_s)) is None:
                 return
             elif await _in_time(verdict, limits.verdict_s):
                 spread_s = min(SPREAD_S, wait.seconds)
-            elif limits.is_last:
-                return
             else:
-                raise _refusal(wait, model, None)
+                is_tested = True
+                await self._sleep(self._jitter() * min(SPREAD_S, wait.seconds))
 
     def leave(self, model: str, call: object, *, has_verdict: bool) -> None:
         """Report that the call that tests a model is over: other calls may be sent, or, without a verdict, one of them tests it."""
@@ -148,11 +158,12 @@ class SharedWaits:
                 self._waits.pop(model, None)
             self._wake(wait)
 
-    def _test(self, wait: _Wait, call: object) -> asyncio.Future[None] | None:
+    def _test(self, wait: _Wait, call: object, now_s: float) -> asyncio.Future[None] | None:
         """Let a call test the model; if another one does, return what ends with its verdict."""
         with self._lock:
-            if wait.tester in (None, call):
-                wait.tester = call
+            # A test without an end is one whose event loop has stopped.
+            if wait.tester in (None, call) or now_s > wait.tested_s + self._max_wait_s:
+                wait.tester, wait.tested_s = call, now_s
                 return None
             loop = asyncio.get_running_loop()
             verdict = loop.create_future()
@@ -181,14 +192,13 @@ async def _in_time(verdict: asyncio.Future[None], seconds: float) -> bool:
     return True
 
 
-def _refusal(wait: _Wait, model: str, left_s: float | None) -> CallFailed:
+def _refusal(wait: _Wait, model: str, left_s: float) -> CallFailed:
     """The failure of a call that is not sent."""
-    what = "and the test of the model is not over" if left_s is None else f"with {left_s:.1f} s left"
     return wait.kind(
         "the provider requires a wait before the next request",
         model=model,
         provider=ModelId.provider_of(model),
         sub_cause=WAITED,
         retry_after_s=left_s,
-        detail=f"Retry-After of another call, {what}; no request was sent",
+        detail=f"Retry-After of another call, with {left_s:.1f} s left; no request was sent",
     )

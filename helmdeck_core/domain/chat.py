@@ -187,6 +187,7 @@ class ChatRequest:
 
     :ivar model: ``provider/model``.
     :ivar max_tokens: output limit in tokens, reasoning included.
+    :ivar keeps_limit: a text that reaches ``max_tokens`` is the response, and is not continued; never sent.
     :ivar tool_choice: ``auto``, ``none``, ``required``, or the name of a required tool.
     :ivar stream: the response is streamed; set by the caller of ``stream``.
     :ivar continues: the last message is the model's partial answer, to be continued (prefill); only for models that
@@ -214,6 +215,7 @@ class ChatRequest:
     likelihood: Likelihood | None = None
     task: Task | None = None
     turn: Any = attrs.field(default=None, eq=False, repr=False)
+    keeps_limit: bool = attrs.field(default=False, eq=False, repr=False)
 
 
 @attrs.frozen(kw_only=True)

@@ -20,6 +20,7 @@ TEXTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "schema.heading": (),
         "ask.instructions": (),
         "retry.problem": ("problem",),
+        "retry.call": (),
         "done.label": (),
         "continuation.hint": (),
         "continuation.repair_hint": (),
@@ -45,6 +46,7 @@ class PromptText:
         - ``schema.heading``: above the JSON Schema of the answer, where it is part of the prompt.
         - ``ask.instructions``: above the JSON Schema, where ``ask`` requests a typed answer.
         - ``retry.problem``: repeats a question after an answer of the wrong shape; placeholder ``{problem}``.
+        - ``retry.call``: repeats a request that requires a tool call, after an answer without one.
         - ``done.label``: before each executed step, for a question without prompt variants.
         - ``continuation.hint``: asks a model to continue a truncated answer. Without it, only models that support prefill
           continue.

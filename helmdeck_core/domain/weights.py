@@ -17,6 +17,7 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         "listing.min_bytes": 0,
         "filter.max_time_share": 1,
         "continuation.max_thought_share": 1,
+        "continuation.own_limit_share": 1,
         "cooldown.provider_models": 0,
     }
 )
@@ -38,6 +39,7 @@ class Weight:
         - ``filter.max_time_share``: share of an attempt's time that a filter call may take.
         - ``continuation.max_thought_share``: an answer with a schema is not continued when more of its output tokens than
           this share were reasoning.
+        - ``continuation.own_limit_share``: share of an output limit of the caller's own at which a response has reached it.
         - ``cooldown.provider_models``: models of a provider in cooldown that put the provider in cooldown; 0 is never.
     :ivar value: 0 or more.
     """

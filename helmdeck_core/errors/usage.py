@@ -10,8 +10,8 @@ import attrs
 
 from helmdeck_core.errors.causes import FailureClass
 
-MAX_TOKENS = 2**53
-"""No response has more tokens, and every number up to here is exact as a float."""
+MAX_TOKENS = 100_000_000
+"""No response has more tokens: ten times the largest context window of a model."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +34,7 @@ class Usage:
     def plausible(self) -> Usage:
         """Return usage without impossible numbers, so that prices and limits can rely on it.
 
-        Numbers below zero or above ``MAX_TOKENS`` count as 0, and a part never exceeds its whole.
+        Numbers below zero and wholes above ``MAX_TOKENS`` count as 0, and a part never exceeds its whole.
         """
         is_plausible = (
             self.cached_input_tokens >= 0
@@ -45,13 +45,13 @@ class Usage:
         if is_plausible:
             return self
         input_tokens, output_tokens = _possible(self.input_tokens), _possible(self.output_tokens)
-        cached = min(_possible(self.cached_input_tokens), input_tokens)
+        cached = min(max(0, self.cached_input_tokens), input_tokens)
         return Usage(
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             cached_input_tokens=cached,
-            cache_write_tokens=min(_possible(self.cache_write_tokens), input_tokens - cached),
-            reasoning_tokens=min(_possible(self.reasoning_tokens), output_tokens),
+            cache_write_tokens=min(max(0, self.cache_write_tokens), input_tokens - cached),
+            reasoning_tokens=min(max(0, self.reasoning_tokens), output_tokens),
         )
 
     def __add__(self, other: Usage) -> Usage:

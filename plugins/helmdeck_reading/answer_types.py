@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core import AnswerFormat, AnswerType, WrongShape, find_problems, hookimpl
+from helmdeck_core import AnswerFormat, AnswerType, UntrustedSchema, WrongShape, find_problems, hookimpl, schema_mistake
 
 CACHED_FORMATS = 256
 VALUE = "value"
@@ -48,14 +48,11 @@ def json_schema_format(type: Any) -> AnswerFormat[Any] | None:
     """
     if not isinstance(type, Mapping):
         return None
-    from jsonschema import SchemaError
-    from jsonschema.validators import Draft202012Validator, validator_for
-
-    try:
-        validator_for(type, default=Draft202012Validator).check_schema(dict(type))
-    except SchemaError as exc:
-        path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in exc.absolute_path)
-        raise ValueError(f"the JSON Schema is malformed at {path}: {exc.message}") from exc
+    if isinstance(type, UntrustedSchema):
+        if mistake := schema_mistake(type):
+            raise ValueError(f"the JSON Schema {mistake}")
+    else:
+        _check_own(type)
 
     def parse(value: Any) -> Any:
         if problems := find_problems(type, value, is_trusted=True):
@@ -63,6 +60,21 @@ def json_schema_format(type: Any) -> AnswerFormat[Any] | None:
         return value
 
     return _object_format(type, parse)
+
+
+def _check_own(schema: Mapping[str, Any]) -> None:
+    """Check a schema of the program, whatever its size.
+
+    :raises ValueError: it is malformed.
+    """
+    from jsonschema import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    try:
+        validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
+    except SchemaError as exc:
+        path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in exc.absolute_path)
+        raise ValueError(f"the JSON Schema is malformed at {path}: {exc.message}") from exc
 
 
 def _object_format(schema: Mapping[str, Any], parse: Callable[[Any], Any]) -> AnswerFormat[Any]:

@@ -45,10 +45,13 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/repeated_token": (_WITH_PROBLEM_HELD, _WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
+    "constrained_deadlock/no_tool_call": (_WITH_PROBLEM_HELD, NextModel()),
     # An empty response.
     "likely_timeout": (NextModel(), _SMALLER_CATALOG, Retry(wait=Wait.BACKOFF)),
     # A retry would take as long again.
     "likely_timeout/timeout": (NextModel(),),
+    "likely_timeout/deadline": (NextModel(),),
+    "likely_timeout/deadline_share": (NextModel(),),
     "likely_timeout/pending": (NextModel(),),
     "likely_timeout/reasoning_overrun": (NextModel(),),
     # The server reports that it was too slow to read the request or to reach the model.
@@ -128,5 +131,10 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
 
 @hookimpl
 def helmdeck_weights() -> Sequence[Weight]:
-    """How many models of a provider are in cooldown before the provider is: one broken model says nothing about its router."""
-    return [Weight(name="cooldown.provider_models", value=2)]
+    """When a provider is in cooldown, and when an output limit is reached."""
+    return [
+        # One broken model is no evidence about the router in front of it.
+        Weight(name="cooldown.provider_models", value=2),
+        # Servers count a few tokens more or less than they return.
+        Weight(name="continuation.own_limit_share", value=0.9),
+    ]

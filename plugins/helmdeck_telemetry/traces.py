@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 import threading
 import time
@@ -42,6 +43,14 @@ BUSY_TIMEOUT_S = 0.5
 """Seconds to wait for a lock. A trace is dropped after that, so that storing it never delays a call."""
 RETRY_AFTER_S = 30.0
 """Seconds without another attempt after a write to the file failed."""
+MAX_TRACE_BYTES = 100_000
+"""Size of a stored trace, so that ``keep`` also bounds the size of the file; beyond it, events in the middle are left out."""
+MAX_EVENTS = 500
+"""Events of a trace; later ones are left out, apart from the last one."""
+MAX_TEXT = 1_000
+"""Characters of a string in a trace; names come from callers and servers, and may have any length."""
+MAX_ITEMS = 100
+"""Items of a list or object in a trace."""
 MAX_OPEN_CALLS = 10_000
 """Calls that are traced at the same time; the one that started first is dropped."""
 
@@ -72,7 +81,9 @@ class _OpenCall:
         data = event_data(event)
         for name in ("call_id", "pack", "caller"):  # stored once per trace
             data.pop(name, None)
-        self.events.append({"at_s": round(time.monotonic() - self.start_s, 6), **data})
+        if len(self.events) >= MAX_EVENTS:
+            self.events.pop()
+        self.events.append({"at_s": round(time.monotonic() - self.start_s, 6), **shortened(data)})
 
 
 class TraceSink:
@@ -131,17 +142,32 @@ def _outcome(event: Event) -> str:
             return ""
 
 
+def shortened(value: Any) -> Any:
+    """Return plain data with its long strings, lists and objects cut."""
+    if isinstance(value, str):
+        return value if len(value) <= MAX_TEXT else f"{value[: MAX_TEXT - 1]}…"
+    if isinstance(value, dict):
+        return {shortened(name): shortened(each) for name, each in itertools.islice(value.items(), MAX_ITEMS)}
+    if isinstance(value, list | tuple):
+        kept = [shortened(each) for each in value[:MAX_ITEMS]]
+        return kept if len(value) <= MAX_ITEMS else [*kept[:-1], f"… {len(value) - MAX_ITEMS + 1:,} more"]
+    return value
+
+
 def _trace(call: _OpenCall, outcome: str) -> CallTrace:
-    started = call.started
+    started, events = call.started, call.events
+    while len(events) > 2 and len(json.dumps(events)) > MAX_TRACE_BYTES:
+        kept = len(events) // 2
+        events = [*events[: (kept + 1) // 2], *events[len(events) - kept // 2 :]]
     return CallTrace(
         call_id=started.call_id,
         time=call.time,
-        pack=started.pack,
-        caller=started.caller,
-        model=started.model,
+        pack=shortened(started.pack),
+        caller=shortened(started.caller),
+        model=shortened(started.model),
         outcome=outcome,
         parent=started.parent,
-        events=tuple(call.events),
+        events=tuple(events),
     )
 
 

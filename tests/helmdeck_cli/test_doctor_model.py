@@ -151,7 +151,7 @@ def test_able_model_is_able_in_every_row_and_its_rows_follow_from_what_was_measu
         ("kept", "yes", "cannot be invented", True),
     ],
 )
-def test_schema_is_believed_only_if_the_server_keeps_it(examined, schema, verdict, text, wants):
+def test_schema_counts_only_if_the_server_keeps_it(examined, schema, verdict, text, wants):
     done, _ = examined(Model(schema=schema))
     assert verdicts(done)["json schema"] == verdict and text in text_of(done, "json schema")
     assert budget(done)["wants_strict_json"] is wants

@@ -247,6 +247,7 @@ IMPOSSIBLE = [
         {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 10**9}},
         (100, 10, 100, 0),
     ),
+    ({"prompt_tokens": 10**9, "completion_tokens": 10**18}, (0, 0, 0, 0)),
     ({"prompt_tokens": -5, "completion_tokens": 10}, (0, 10, 0, 0)),
     ({"prompt_tokens": int("9" * 400), "completion_tokens": 10}, (0, 10, 0, 0)),
     ({"prompt_tokens": 2**60, "completion_tokens": 2.5}, (0, 0, 0, 0)),

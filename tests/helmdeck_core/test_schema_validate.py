@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmdeck_core import find_problems, schema_problems
+from helmdeck_core import UntrustedSchema, find_problems, schema_mistake, schema_problems
 from tests.case_support import each_case
 
 SCHEMA = {
@@ -261,3 +261,36 @@ def test_a_value_that_is_nested_too_deeply_to_be_checked_does_not_match():
 def test_missing_properties_are_bounded_in_number():
     schema = {"required": [f"p{number}" for number in range(1_000)], "minProperties": 0}
     assert len(schema_problems(schema, {})) == 20
+
+
+# -- schemas from outside of the program ------------------------------------------------------------------------
+
+PATTERN = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^b+$"}}}
+
+
+def test_patterns_of_untrusted_schemas_are_never_evaluated():
+    assert find_problems(PATTERN, {"a": "c"}, is_trusted=True)
+    assert find_problems(UntrustedSchema(PATTERN), {"a": "c"}, is_trusted=True) == ()
+    assert find_problems(UntrustedSchema(PATTERN), {"a": 1}, is_trusted=True)
+
+
+def test_untrusted_schema_may_have_hundreds_of_properties():
+    schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(600)}, "minProperties": 1}
+    assert schema_mistake(schema) == ""
+    assert find_problems(UntrustedSchema(schema), {"p0": "x"}) == ()
+    assert find_problems(schema, {"p0": "x"}) != ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "mistake"),
+    [
+        ({"type": "object"}, ""),
+        ({"type": "strng"}, "is malformed at $.type: 'strng'"),
+        ({"$ref": "http://127.0.0.1:9/x"}, ""),
+        ({"properties": {"a": {"pattern": "(" * 1_000 + "a+" * 1_000}}}, ""),
+        ({"enum": ["x" * 2_000_000]}, "is too large to be checked"),
+    ],
+)
+def test_mistake_of_an_untrusted_schema_is_found_with_bounded_work(schema, mistake):
+    found = schema_mistake(schema)
+    assert found.startswith(mistake) and bool(found) == bool(mistake)

@@ -38,7 +38,7 @@ class Limited:
         return Fail(self.kind, retry_after_s=left_s) if left_s > 0 else "home"
 
 
-def run_calls(server, starts_s, *, limits=NO_LIMITS, fallback=None, **recovery):
+def run_calls(server, starts_s, *, limits=NO_LIMITS, fallback=False, first_token_timeout_s=12.0, **recovery):
     """The outcomes of calls that start at these times: the text and the attempts, or the failure."""
 
     async def one(deck, start_s):
@@ -51,7 +51,8 @@ def run_calls(server, starts_s, *, limits=NO_LIMITS, fallback=None, **recovery):
 
     async def run():
         away = scripted_provider(["away"] * len(starts_s), "b")
-        config = {"recovery": recovery, "fallback": CHAIN if fallback else {}}
+        budget = {"first_token_timeout_s": first_token_timeout_s}
+        config = {"recovery": recovery, "fallback": CHAIN if fallback else {}, "budgets": {"a/": budget}}
         async with make_deck(scripted_provider([server] * 4 * len(starts_s), "a"), away, config=config) as deck:
             return await asyncio.gather(*(one(deck, start_s) for start_s in starts_s))
 
@@ -105,13 +106,15 @@ def test_wait_of_an_unavailable_provider_is_kept_as_well(virtual_time):
     assert [each for each in server.arrivals if 0 < each < 5.0] == []
 
 
-def test_slow_test_of_a_model_holds_the_others_for_the_patience_only(virtual_time):
+@pytest.mark.parametrize("has_fallback", [False, True])
+def test_slow_test_of_a_model_holds_the_others_for_the_patience_only(virtual_time, has_fallback):
     def server(_request, calls=[]):  # noqa: B006
         calls.append(virtual_time.passed_s)
         return Fail("rate_limited", retry_after_s=3.0) if len(calls) == 1 else Reply("home", delay_s=30.0)
 
-    alone = run_calls(server, [0.0, 1.0])
-    assert [text for text, _ in alone] == ["home"] * 2 and virtual_time.passed_s <= 3.0 + 2.0 + 30.0
+    outcomes = run_calls(server, [0.0, 1.0], fallback=has_fallback, patience_s=3.0, first_token_timeout_s=60.0)
+    assert [text for text, _ in outcomes] == ["home"] * 2
+    assert virtual_time.passed_s <= 3.0 + 3.0 + 1.0 + 30.0
 
 
 def test_first_chunk_of_the_test_is_its_verdict(virtual_time):
@@ -137,7 +140,7 @@ def test_cancelled_test_is_taken_over_by_another_call(virtual_time):
     async def run():
         waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
         waits.start("a/one", RateLimited("x", retry_after_s=4.0), virtual_time())
-        limits = WaitLimits(until_s=virtual_time() + 60, verdict_s=60.0, is_last=True)
+        limits = WaitLimits(until_s=virtual_time() + 60, verdict_s=60.0)
         first, second, third = object(), object(), object()
         await waits.enter("a/one", first, limits)
         others = [asyncio.create_task(waits.enter("a/one", each, limits)) for each in (second, third)]
@@ -150,6 +153,27 @@ def test_cancelled_test_is_taken_over_by_another_call(virtual_time):
         assert waits.is_empty
 
     asyncio.run(run())
+
+
+def test_test_that_never_ends_is_taken_over_after_the_maximum(virtual_time):
+    async def run():
+        waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
+        waits.start("a/one", RateLimited("x", retry_after_s=4.0), virtual_time())
+        limits = WaitLimits(until_s=virtual_time() + 500, verdict_s=500.0)
+        await waits.enter("a/one", "a call of a loop that has stopped", limits)
+        await asyncio.sleep(61.0)
+        await waits.enter("a/one", object(), limits)
+
+    asyncio.run(run())
+    assert virtual_time.passed_s == pytest.approx(65.0)
+
+
+def test_waits_that_ended_long_ago_are_forgotten(virtual_time):
+    waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
+    waits.start("a/one", RateLimited("x", retry_after_s=4.0), virtual_time())
+    virtual_time.advance(65.0)
+    waits.start("a/two", RateLimited("x", retry_after_s=4.0), virtual_time())
+    assert not waits.applies_to("a/one") and waits.applies_to("a/two")
 
 
 def test_failed_test_with_a_new_wait_holds_the_others_until_then(virtual_time):
@@ -184,7 +208,7 @@ def test_refusal_has_the_class_of_the_failure_that_started_the_wait(virtual_time
     async def enter():
         waits = SharedWaits(virtual_time, asyncio.sleep, lambda: 0.5, 60.0)
         waits.start("a/one", ProviderUnavailable("x", retry_after_s=9.0), virtual_time())
-        await waits.enter("a/one", object(), WaitLimits(until_s=virtual_time() + 2, verdict_s=2.0, is_last=False))
+        await waits.enter("a/one", object(), WaitLimits(until_s=virtual_time() + 2, verdict_s=2.0))
 
     with pytest.raises(ProviderUnavailable, match=r"with 9\.0 s left; no request was sent"):
         asyncio.run(enter())

@@ -143,7 +143,7 @@ def test_failure_in_a_conversation_starts_with_the_name_of_the_pack():
 
     assert run(asks_once, "")[0] == {"text": ""}
     with pytest.raises(LikelyTimeout, match=r"^test\.ask: "):
-        run(asks_once, Fail("likely_timeout"))
+        run(asks_once, Fail("likely_timeout", sub_cause="timeout"))
 
 
 def test_all_calls_of_a_pack_share_its_deadline(virtual_time):

@@ -12,6 +12,7 @@ from helmdeck_gateway.calls.aside import INLINE_BYTES
 from helmdeck_gateway.dialects import chat
 from helmdeck_gateway.dialects.parsed import unique
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, make_deck
+from tests.helmdeck_gateway.gateway_key_support import config, keyed
 from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, FormatServer, running_gateway, upstream
 
 
@@ -96,3 +97,73 @@ def test_large_requests_are_read_in_a_thread_and_small_ones_are_not(server, monk
     monkeypatch.setattr(chat, "parse", parse_noted)
     assert asyncio.run(run()) == 200
     assert [each.rpartition("_")[0] or each for each in threads] == [thread]
+
+
+@pytest.mark.parametrize("limits", [{"rate": 1, "window_s": 3_600.0}, {"day_nusd": 1}])
+def test_large_request_of_a_key_that_was_just_refused_is_refused_before_it_is_read(server, monkeypatch, limits):
+    read, parse = [], chat.parse
+    monkeypatch.setattr(chat, "parse", lambda *arguments: read.append(1) or parse(*arguments))
+    large = [{"role": "user", "content": "word " * INLINE_BYTES}]
+    with keyed(config(server), **limits) as running:
+        assert running.chat().status == 200
+        first, second = (running.send(body={"model": "up/m", "messages": large}) for _ in range(2))
+    assert first.status == second.status in (402, 429)
+    assert first.body["error"]["code"] == second.body["error"]["code"]
+    assert len(read) == 2, "the second large request was not read"
+
+
+def schema_field(name, schema):
+    match name:
+        case "chat":
+            return {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}}
+        case "messages":
+            return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+        case _:
+            return {"text": {"format": {"type": "json_schema", "name": "a", "schema": schema}}}
+
+
+def properties(number):
+    return {"type": "object", "properties": {f"p{each}": {"type": "string"} for each in range(number)}}
+
+
+def nested(depth):
+    schema = {"type": "object"}
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    ("schema", "mistake"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "strng"}}}, "is malformed at $.properties.a.type"),
+        (properties(40_000), "is too large to be checked"),
+        (nested(150), "is nested too deeply"),
+    ],
+    ids=["malformed", "large", "deep"],
+)
+def test_schema_that_cannot_be_checked_is_refused_before_a_call(gateway, server, name, schema, mistake):
+    server.requests.clear()
+    answer = send(gateway, DIALECTS[name], **schema_field(name, schema))
+    assert (answer.status, answer.body["error"]["type"]) == (400, "invalid_request_error")
+    assert f"the JSON Schema {mistake}" in answer.body["error"]["message"]
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_patterns_of_a_schema_are_not_evaluated_since_they_could_block_the_process_forever(gateway, server, name):
+    server.answer = ScriptedAnswer(text='{"a": "aaaaaaaa!"}')
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}, "required": ["a"]}
+    answer = send(gateway, DIALECTS[name], **schema_field(name, schema))
+    server.answer = ScriptedAnswer(text="hello")
+    assert answer.status == 200
+    assert DIALECTS[name].whole(answer.body).text == '{"a": "aaaaaaaa!"}'
+
+
+def test_patterns_of_a_schema_beside_tools_are_not_evaluated(gateway, server):
+    server.answer = ScriptedAnswer(text='{"a": "aaaaaaaa!"}')
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}, "required": ["a"]}
+    answer = send(gateway, DIALECTS["chat"], tools=DIALECTS["chat"].tools, **schema_field("chat", schema))
+    server.answer = ScriptedAnswer(text="hello")
+    assert answer.status == 200

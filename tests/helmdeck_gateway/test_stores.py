@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.contract import NOON_S, GatewayStoreContract
 from helmdeck_gateway.stores.memory import MemoryStore
+from helmdeck_gateway.stores.postgres import PostgresStore
 from helmdeck_gateway.stores.records import Limits, Open, periods, seconds_left, to_nusd
-from helmdeck_storage import StorageError
+from helmdeck_gateway.stores.sqlite import SqliteStore
+from helmdeck_storage import PurgeSchedule, StorageError
 from tests.case_support import each_case
 from tests.databases_support import emptied, postgres_schema, redis_prefix
 
@@ -34,6 +36,24 @@ def redis_url():
         yield url
 
 
+def kept_of_a_limit_in_bytes(use, open_with):
+    """The numbers of the documents of 1,000 bytes that are left of 30 under a limit of 5,500 bytes."""
+
+    async def run(_):
+        store = open_with(max_bytes=5_500)
+        for number in range(30):
+            store._purges = PurgeSchedule()  # every write removes what is too much
+            await store.put("response", str(number), "ada", bytes(1_000), 60)
+        await store.put("turn", "other", "ada", b"x", 60)
+        kept = [number for number in range(30) if await store.get("response", str(number), "ada")]
+        await store.put("response", "large", "ada", bytes(9_000), 60)
+        kept.append(len(await store.get("response", "large", "ada")))
+        await store.aclose()
+        return kept
+
+    return use(run)
+
+
 class TestMemory(GatewayStoreContract):
     @pytest.fixture
     def open_store(self):
@@ -47,6 +67,10 @@ class TestSqlite(GatewayStoreContract):
     def open_store(self, tmp_path):
         return lambda **options: open_store(f"sqlite:{tmp_path / 'new' / 'gateway.db'}", **options)
 
+    def test_documents_are_bounded_in_bytes(self, use, tmp_path):
+        kept = kept_of_a_limit_in_bytes(use, lambda **options: SqliteStore(tmp_path / "bytes.db", **options))
+        assert kept == [*range(25, 30), 9_000]
+
     def test_only_its_owner_can_read_the_file(self, use, tmp_path):
         use(lambda store: store.put("response", "r", "ada", b"x", 60))
         assert stat.S_IMODE((tmp_path / "new" / "gateway.db").stat().st_mode) == 0o600
@@ -56,6 +80,10 @@ class TestPostgres(GatewayStoreContract):
     @pytest.fixture
     def open_store(self, postgres_url):
         return lambda **options: open_store(postgres_url, **options)
+
+    def test_documents_are_bounded_in_bytes(self, use, postgres_url):
+        kept = kept_of_a_limit_in_bytes(use, lambda **options: PostgresStore(postgres_url, **options))
+        assert kept == [*range(25, 30), 9_000]
 
 
 class TestRedis(GatewayStoreContract):

@@ -1,4 +1,4 @@
-"""Schemas of typed answers are sent with closed objects, so that a weak model cannot write properties without end."""
+"""Schemas of typed answers are sent with closed objects, so that a weak model cannot invent properties."""
 
 import json
 from dataclasses import dataclass

@@ -150,7 +150,10 @@ OPEN = {name: value for name, value in SCHEMA.items() if name != "additionalProp
 
 
 def test_json_mode_is_a_mime_type_and_schema_is_adapted():
-    for wanted in (ResponseFormat("json_object"), ResponseFormat("json_object", "a", OPEN)):
+    for wanted in (
+        ResponseFormat("json_object"),
+        ResponseFormat("json_object", "a", {**OPEN, "additionalProperties": True}),
+    ):
         assert sent(asking("gemini/g", response_format=wanted))["generationConfig"] == {
             "responseMimeType": "application/json"
         }

@@ -43,11 +43,31 @@ def test_llama_cpp_may_write_the_tokens_of_the_text_alone_after_each_prompt(chat
     response = ask(server, "llamacpp", asking(likelihood=Likelihood(prompts=PROMPTS, text=TEXT)))
     assert response.likelihoods == (-3.5, -9.0)
     tokenize, complete = server.requests
-    assert tokenize.body == {"content": TEXT}
+    assert tokenize.body == {"content": TEXT, "with_pieces": True}
     assert "/v1" not in tokenize.path
     assert complete.path.endswith("/v1/completions")
     assert complete.body["prompt"] == list(PROMPTS)
     assert complete.body["grammar"] == "root ::= <[17]> <[4]>"
+
+
+def test_tokens_that_are_parts_of_a_character_become_characters_of_the_grammar(chat_server):
+    # llama.cpp's server aborts if a grammar names such a token.
+    pieces = [
+        {"id": 7, "piece": "ok "},
+        {"id": 8, "piece": [229, 184]},
+        {"id": 9, "piece": [131]},
+        {"id": 5, "piece": " é"},
+    ]
+    server = chat_server(llama_server(generated(("x", -1.0)), tokens=pieces))
+    ask(server, "llamacpp", asking(likelihood=Likelihood(prompts=PROMPTS[:1], text="ok 布 é")))
+    assert server.requests[1].body["grammar"] == 'root ::= <[7]> "布" <[5]>'
+
+
+def test_tokens_without_pieces_are_enough_for_ascii_only(chat_server):
+    server = chat_server(llama_server(generated(("x", -1.0))))
+    with pytest.raises(InvalidRequest, match="no tokens of a text"):
+        ask(server, "llamacpp", asking(likelihood=Likelihood(prompts=PROMPTS[:1], text="布")))
+    assert len(server.requests) == 1
 
 
 def test_choices_are_read_in_the_order_of_the_prompts(chat_server):

@@ -64,13 +64,14 @@ def test_continuation_is_requested_by_a_message_field_and_path(server):
     assert sent(server, preset="deepseek").path == "/v1/chat/completions"
 
 
-def test_continuation_can_need_only_the_last_message(server):
-    body = sent(server, BEGUN, preset="openrouter").body
+@pytest.mark.parametrize("preset", ["openrouter", "llamacpp"])
+def test_continuation_can_need_only_the_last_message(server, preset):
+    body = sent(server, BEGUN, preset=preset).body
     assert body["messages"][-1] == {"role": "assistant", "content": "so"}
     assert "continue_final_message" not in body
 
 
-@pytest.mark.parametrize("preset", ["openai", "groq", "xai", "llamacpp"])
+@pytest.mark.parametrize("preset", ["openai", "groq", "xai"])
 def test_unsupported_continuation_is_rejected_before_sending(server, preset):
     with pytest.raises(InvalidRequest) as caught:
         sent(server, BEGUN, preset=preset)

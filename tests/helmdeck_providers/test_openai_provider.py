@@ -158,6 +158,7 @@ def test_temperature_of_a_reasoning_model_is_left_out_and_reported(server):
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+OPEN = {**SCHEMA, "additionalProperties": True}
 CLOSED = {**SCHEMA, "required": ["a"], "additionalProperties": False}
 OFFERED = ResponseFormat("json_object", "plan", CLOSED)
 
@@ -211,8 +212,14 @@ OFFERED = ResponseFormat("json_object", "plan", CLOSED)
             (preset, OFFERED, {"type": "json_object"}, ())
             for preset in ("groq", "deepseek", "zai", "moonshot", "alibaba")
         ),
-        ("vllm", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
-        ("llamacpp", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
+        ("vllm", ResponseFormat("json_object", "plan", OPEN), {"type": "json_object"}, ()),
+        ("llamacpp", ResponseFormat("json_object", "plan", OPEN), {"type": "json_object"}, ()),
+        (
+            "llamacpp",
+            ResponseFormat("json_object", "plan", SCHEMA),
+            {"type": "json_object", "schema": {**SCHEMA, "additionalProperties": False}},
+            (),
+        ),
     ],
 )
 def test_response_format_is_sent_translated_or_left_out_and_reported(

@@ -195,6 +195,14 @@ def test_next_attempt_has_the_source_of_its_wait_or_the_reason_for_the_fallback(
     assert (moved.model, moved.reason) == ("b/two", "a wait of 7 s is longer than patience_s 2")
 
 
+def test_second_failure_of_another_cause_falls_back_as_well():
+    machine = policy()
+    again = machine.after_failure(failed(machine.begin(0.0), "rate_limited", retry_after_s=1.0), 0.0)
+    assert again.model == "a/one"
+    moved = machine.after_failure(failed(again, "provider_unavailable"), 1.0)
+    assert (moved.model, moved.wait_s) == ("b/two", 0.0)
+
+
 def test_hiccup_of_a_model_in_cooldown_is_not_retried():
     machine = policy()
     moved = machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a/one"})

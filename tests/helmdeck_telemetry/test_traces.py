@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from helmdeck_core import CallFailed, PluginError, log
+from helmdeck_core import CallAborted, CallFailed, CallStarted, PluginError, ToolPayloadRepair, log
 from helmdeck_core.cli import main
+from helmdeck_telemetry.traces import MAX_TRACE_BYTES, shortened
 from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.helmdeck_telemetry.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
 
@@ -213,3 +214,23 @@ def test_trace_of_an_eventful_call_is_readable(helmdeck, file):
     ):  # fmt: skip
         assert part in out
     assert "PLANTED" not in out
+
+
+def test_trace_is_bounded_in_bytes_whatever_callers_and_servers_send(file):
+    long = "m" * 1_000_000
+    events = [{"at_s": 0.0, "event": "x", long: long, "items": [long] * 1_000, "nested": {"deep": {"text": long}}}]
+    (event,) = shortened(events)
+    assert len(json.dumps(event)) < 150_000
+    assert event["items"][-1] == "… 901 more"
+    with make_deck(scripted_provider([Reply(GOOD)], "a"), config={"events": {"sinks": ["traces"], "options": on_file(file)}}) as deck:  # fmt: skip
+        sink = deck.sink("traces")
+        place = {"call_id": "c", "pack": long, "caller": long, "model": long}
+        sink.handle(CallStarted(**place, parent=""))
+        for number in range(2_000):
+            repair = {"parse_issue": long, "repair_attempts": number, "is_successful": False}
+            sink.handle(ToolPayloadRepair(**place, **repair))
+        sink.handle(CallAborted(**place, error=long, latency_s=1.0))
+        trace = deck.call_trace("c")
+    assert trace.outcome == "aborted"
+    assert (trace.events[0]["event"], trace.events[-1]["event"]) == ("call_started", "call_aborted")
+    assert len(json.dumps(trace.to_dict())) < MAX_TRACE_BYTES + 10_000

@@ -20,7 +20,8 @@ def chance(wins: int, losses: int) -> float:
     :param wins: requests that only the one side has right; ``losses`` are those of the other side.
     """
     trials = wins + losses
-    return sum(math.comb(trials, count) for count in range(wins, trials + 1)) * 0.5**trials
+    favourable = sum(math.comb(trials, count) for count in range(wins, trials + 1))
+    return float(favourable / 2**trials)
 
 
 def proposed_chooser(*, ranker_only: int, model_only: int, has_likelihoods: bool) -> str:

@@ -12,10 +12,11 @@ import attrs
 
 from helmdeck_cli.config_file import Settings, add_to_file
 from helmdeck_cli.execution import wait_for
+from helmdeck_cli.model_checks.chooser import LOGPROBS
 from helmdeck_cli.model_checks.examine import examine, rank_config, ranked_by, single_attempts
 from helmdeck_cli.model_checks.proposal import proposed
 from helmdeck_cli.model_checks.results import Examination
-from helmdeck_core import BudgetConfig, Helmdeck, LoadedConfig, ModelId, ProviderPool
+from helmdeck_core import CHOSEN_BY_MODEL, BudgetConfig, Helmdeck, LoadedConfig, ModelId, ProviderPool
 from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, note, read_config, show, show_json, table
 
 if TYPE_CHECKING:
@@ -95,12 +96,14 @@ def summary(examination: Examination) -> str:
         good.append("typed answers, whose form the server guarantees")
     elif examination.is_able("json mode", "json in words"):
         good.append("typed answers, which are checked and asked for again")
-    right, by_ranker = examination.fact("right_tools"), examination.fact("right_by_ranker")
-    if right is None:
+    chooser = examination.fact("chooser")
+    if chooser is None:
         return f"worth its time for {', '.join(good)}; the choice of tools was not measured"
-    if right > by_ranker:
+    if chooser == CHOSEN_BY_MODEL:
         return f"worth its time for {', '.join((*good, 'the choice of tools'))}"
-    return f"worth its time for {', '.join(good)}; not for the choice of tools, where the ranker alone is as good"
+    if chooser == LOGPROBS:
+        return f"worth its time for {', '.join(good)}; it chooses worse than the ranker, whose choice its likelihoods can improve"
+    return f"worth its time for {', '.join(good)}; not for the choice of tools, where the ranker alone is better"
 
 
 def _show(examination: Examination, rows: Sequence[Settings]) -> None:

@@ -77,7 +77,7 @@ def _why(reply: Reply) -> str:
 
 
 async def text(session: Session) -> Result:
-    """One sentence; a model that returns nothing is asked once more in other words."""
+    """One sentence; a second question follows an empty answer."""
     reply = Reply()
     for question in ("In which country is the city of Lyon? Answer in one sentence.", "Say hello."):
         reply = await session.send(session.request(question, max_tokens=32), LOADING_S)
@@ -231,10 +231,15 @@ async def logprobs(session: Session) -> Result:
     request = attrs.evolve(session.request("Answer yes or no: is Lyon in France?", max_tokens=1), logprobs=5)
     reply = await session.send(request)
     if reply.response is None:
-        is_cut = isinstance(reply.failure, CallFailed) and reply.failure.failure_class is FailureClass.LENGTH_TRUNCATED
-        text = "unknown: a response of one token was not accepted" if is_cut else _refused_text(reply)
+        is_truncated = (
+            isinstance(reply.failure, CallFailed) and reply.failure.failure_class is FailureClass.LENGTH_TRUNCATED
+        )
+        text = "unknown: a response of one token was not accepted" if is_truncated else _refused_text(reply)
         return Result(
-            "logprobs", Verdict.NOT_TRIED if is_cut else Verdict.NO, text, {"logprobs": None if is_cut else False}
+            "logprobs",
+            Verdict.NOT_TRIED if is_truncated else Verdict.NO,
+            text,
+            {"logprobs": None if is_truncated else False},
         )
     if not reply.response.token_logprobs:
         text = "requested and ignored" if _sends_logprobs(reply) else "this kind of provider returns none"

@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 from helmdeck_cli.config_file import Settings
-from helmdeck_cli.model_checks.chooser import proposed_chooser
 from helmdeck_cli.model_checks.results import Examination
 from helmdeck_core import BudgetLookup, ModelId, ProviderSettings
 
@@ -59,8 +58,8 @@ def _num_ctx(examination: Examination, found: BudgetLookup) -> int:
     """The context window to load a model of Ollama with; 0 if it is large enough, or of another server."""
     window: int = examination.fact("context") or 0
     most: int = examination.fact("largest_context") or 0
-    wanted: int = min(most, max(found.budget.input_tokens, USUAL_WINDOW))
-    return wanted if window < min(most, USUAL_WINDOW) else 0
+    required: int = min(most, max(found.budget.input_tokens, USUAL_WINDOW))
+    return required if window < min(most, USUAL_WINDOW) else 0
 
 
 def _budget(examination: Examination, found: BudgetLookup, window: int | None, day: datetime.date) -> dict[str, Any]:
@@ -82,10 +81,8 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
         row["wants_strict_json"] = fact("schema") == "kept"
     if fact("logprobs") is not None:
         row["supports_logprobs"] = fact("logprobs")
-    if fact("tool_requests"):
-        row["chooser"] = proposed_chooser(
-            ranker_only=fact("ranker_only"), model_only=fact("model_only"), has_likelihoods=fact("has_likelihoods")
-        )
+    if fact("chooser"):
+        row["chooser"] = fact("chooser")
     if fact("is_own_server"):
         row |= {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 0.0}
     return {**row, "evidence": _evidence(examination, day)}

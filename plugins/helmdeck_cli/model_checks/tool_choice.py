@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import msgspec
 
+from helmdeck_cli.model_checks.chooser import proposed_chooser
 from helmdeck_cli.model_checks.results import Result, Verdict
 from helmdeck_cli.model_checks.session import Reply, Session
 from helmdeck_cli.printing.wording import counted
@@ -27,7 +28,7 @@ CHOICE_S = 5.0
 """Seconds of one choice: some tens of tokens to read, and a name to write."""
 
 WRITTEN_TOKENS = 48
-"""Output tokens of one choice: a name, and the twenty blanks that llama.cpp's grammars allow between two tokens of JSON."""
+"""Output tokens of one choice: a name, and the twenty spaces that llama.cpp's grammars allow between two tokens of JSON."""
 
 RESERVE_S = 2.0
 """Seconds that are left when no further request is sent."""
@@ -76,6 +77,9 @@ async def right_tools(session: Session) -> Result:
     }  # fmt: skip
     if not tried:
         return Result(NAME, Verdict.NOT_TRIED, "no time was left")
+    facts["chooser"] = proposed_chooser(
+        ranker_only=ranker_only, model_only=model_only, has_likelihoods=facts["has_likelihoods"]
+    )
     share = right / tried
     verdict = Verdict.YES if share >= GOOD_SHARE else Verdict.PARTLY if share >= USABLE_SHARE else Verdict.NO
     text = f"{right} of {tried}, the ranker alone {by_ranker}"

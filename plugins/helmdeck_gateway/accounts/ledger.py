@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import datetime
+import math
 import os
 import time
-from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
@@ -16,8 +17,9 @@ from helmdeck_core.log import logger
 from helmdeck_gateway.accounts.key_counters import KeyCounters
 from helmdeck_gateway.accounts.keys import unavailable, utc
 from helmdeck_gateway.accounts.request_costs import Pricing, Spend, utf8_size
+from helmdeck_gateway.accounts.surcharges import Surcharges
 from helmdeck_gateway.problems import Problem
-from helmdeck_gateway.stores.records import KeyRecord, Open, Refusal, to_nusd, to_usd
+from helmdeck_gateway.stores.records import RETRY_S, KeyRecord, Open, Refusal, to_nusd, to_usd
 from helmdeck_gateway.stores.store import AccountStore
 from helmdeck_storage import StorageError
 
@@ -30,6 +32,13 @@ SETTLE_S: Final = 2.0
 
 RETRIES_S: Final = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 """Pauses between attempts to settle; if all of them fail, the end of the lease counts what was held."""
+
+PROOF_S: Final = 10.0
+"""Seconds that calls wait for the first call of a model to show what its calls cost."""
+
+REMEMBERED_S: Final = 1.0
+"""Seconds for which a refusal that no other call can change is remembered."""
+MAX_REMEMBERED: Final = 4_096
 
 CLOSE_S: Final = 5.0
 
@@ -50,6 +59,7 @@ class Ledger:
         is_tracked: bool = True,
     ) -> None:
         self.pricing = Pricing(deck)
+        self.surcharges = Surcharges()
         self.counters = counters
         self.is_tracked = is_tracked
         self._find_store = find_store
@@ -57,6 +67,9 @@ class Ledger:
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._unproven: collections.Counter[tuple[str, str]] = collections.Counter()
+        self._has_settled = asyncio.Event()
+        self._refusals: dict[str, tuple[KeyRecord, Refusal, float]] = {}
 
     async def admit(
         self,
@@ -84,22 +97,91 @@ class Ledger:
         if store is None:
             raise unavailable(StorageError("no store is configured"))
         booking = Booking(self, store, key, tokens, max_tokens)
+        await self._prove(booking, model, max_tokens)
         booking.hold(model)
         try:
             result = await store.admit(key.id, booking.call_id, key.limits, booking.held_nusd, LEASE_S)
         except StorageError as exc:
+            self.ended(booking)
             raise unavailable(exc) from exc
         except asyncio.CancelledError:
             booking.close()  # it may have been admitted
             raise
         if isinstance(result, Refusal):
+            self.ended(booking)
             self.counters.refuse(key.name, result.limit)
+            self._remember(key, result)
             raise refusal_problem(key, result)
         self.counters.admit(key.name)
         self._open[booking.call_id] = booking
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew())
         return booking
+
+    def check(self, key: KeyRecord) -> None:
+        """Check a large request before it is read: whether a call of its key was just refused, and would be again.
+
+        :raises Problem: it would.
+        """
+        known, refusal, until_s = self._refusals.get(key.id, (None, None, 0.0))
+        if refusal is not None and known == key and time.monotonic() < until_s:
+            self.counters.refuse(key.name, refusal.limit)
+            raise refusal_problem(key, refusal)
+
+    def _remember(self, key: KeyRecord, refusal: Refusal) -> None:
+        limits = {"spend_per_day": key.limits.day_nusd, "spend_per_month": key.limits.month_nusd}
+        # A call that ends may leave room for others, unless all of the limit is spent.
+        if refusal.limit == "rate" or refusal.spent_nusd >= (limits.get(refusal.limit) or math.inf):
+            if len(self._refusals) >= MAX_REMEMBERED:
+                self._refusals.pop(next(iter(self._refusals)))
+            until_s = time.monotonic() + min(refusal.retry_after_s, REMEMBERED_S)
+            self._refusals[key.id] = (key, refusal, until_s)
+
+    async def _prove(self, booking: Booking, model: str, max_tokens: int | None) -> None:
+        """Let calls of a model begin one by one until one has shown what they cost, where the key might spend too much.
+
+        :raises Problem: none of them has ended in time.
+        """
+        key, place = booking.key, (booking.key.id, model)
+        if key.limits.day_nusd is None and key.limits.month_nusd is None:
+            return
+        if self._unproven[place] and not self.surcharges.is_proven(model):
+            window = to_nusd(self.pricing.window_usd(model, max_tokens))
+            left = await self._left_nusd(booking.store, key) - window * self._unproven[place]
+            if left < window and not await self._proven(place):
+                self.counters.refuse(key.name, "proof")
+                raise unproven_problem(key, model)
+        if not self.surcharges.is_proven(model):
+            self._unproven[place] += 1
+            booking.unproven = place
+
+    async def _left_nusd(self, store: AccountStore, key: KeyRecord) -> int:
+        """What the limits of a key leave, apart from what calls under way hold."""
+        try:
+            usage = await store.usage(key.id)
+        except StorageError as exc:
+            raise unavailable(exc) from exc
+        rows = (key.limits.day_nusd, usage.day), (key.limits.month_nusd, usage.month)
+        return min(most - period.spent_nusd for most, period in rows if most is not None)
+
+    async def _proven(self, place: tuple[str, str]) -> bool:
+        """Wait until the model is proven, or no call of the key is under way that may prove it."""
+        try:
+            async with asyncio.timeout(PROOF_S):
+                while self._unproven[place] and not self.surcharges.is_proven(place[1]):
+                    await self._has_settled.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def ended(self, booking: Booking) -> None:
+        """Release the calls that wait for this one."""
+        if booking.unproven is not None:
+            self._unproven[booking.unproven] -= 1
+            self._unproven += collections.Counter()  # without those that are 0
+            booking.unproven = None
+            event, self._has_settled = self._has_settled, asyncio.Event()
+            event.set()
 
     def raised(self, booking: Booking) -> None:
         """Hold more for a call, soon."""
@@ -108,6 +190,7 @@ class Ledger:
 
     def settled(self, booking: Booking, cost_nusd: int) -> None:
         """Take note of a settled call."""
+        self.ended(booking)
         if self._open.pop(booking.call_id, None) is not None:
             self.counters.spend(booking.key.name, cost_nusd, unpriced=booking.spend.is_unpriced)
 
@@ -133,7 +216,7 @@ class Ledger:
                 async with asyncio.timeout(RENEW_S):
                     await self._wake.wait()
             self._wake.clear()
-            groups: dict[tuple[int, str], list[Booking]] = defaultdict(list)
+            groups: dict[tuple[int, str], list[Booking]] = collections.defaultdict(list)
             for booking in self._open.values():
                 booking.held_nusd = max(booking.held_nusd, booking.spend.held_nusd)
                 groups[id(booking.store), booking.key.id].append(booking)
@@ -149,7 +232,9 @@ class Booking:
     """One admitted call.
 
     :ivar spend: takes note of the events of the call.
+    :ivar model: the model that is called first.
     :ivar held_nusd: what the store holds for it.
+    :ivar unproven: its key and model, while calls may wait for it to show what calls of the model cost.
     """
 
     def __init__(
@@ -159,12 +244,15 @@ class Booking:
         self.key = key
         self.call_id = os.urandom(12).hex()
         self.held_nusd = 0
-        self.spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise())
+        self.model = ""
+        self.unproven: tuple[str, str] | None = None
+        self.spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise(), ledger.surcharges)
         self._ledger = ledger
         self._is_settled = False
 
     def hold(self, model: str) -> None:
         """Hold the upper estimate of the first attempt."""
+        self.model = model
         self.held_nusd = self.spend.first_nusd(model)
 
     def _raise(self) -> None:
@@ -206,6 +294,7 @@ class Booking:
 
     def _cost(self, cost_usd: float | None = None) -> int:
         if cost_usd is not None:
+            self._ledger.surcharges.note(self.model, 0.0, cost_usd)  # the provider counts the same input
             return to_nusd(cost_usd)
         if not self._ledger.is_tracked:
             return self.held_nusd
@@ -227,6 +316,14 @@ class Booking:
                 return
         logger().error("a call of the key {} could not be settled: {}", self.key.name, failure)
         self._ledger.settled(self, cost)
+
+
+def unproven_problem(key: KeyRecord, model: str) -> Problem:
+    """Return the error for a call that waited too long for the first call of its model."""
+    message = (
+        f"the key {key.name!r} may be near its spend limit, and no call of {model!r} has shown yet what its calls cost"
+    )
+    return _too_many(message, "spend_limit", {"limit": "proof"}, RETRY_S)
 
 
 def refusal_problem(key: KeyRecord, refusal: Refusal, now_s: float | None = None) -> Problem:

@@ -1,7 +1,7 @@
 """Refuses requests that web pages make without a key: a gateway on the loopback interface is open to every page in a browser.
 
-A page on another host can post to ``127.0.0.1`` (its origin tells), and a page whose own name was pointed at ``127.0.0.1``
-meanwhile can read the responses as well (the name in ``Host`` tells). Clients other than browsers send neither.
+A page on another host can post to ``127.0.0.1``; its header ``Origin`` shows it. A page whose own host name was changed to the address
+``127.0.0.1`` can read the responses as well; the header ``Host`` shows it. Clients other than browsers send no such values.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LocalOnly:
             return True
         with contextlib.suppress(ValueError):
             return ipaddress.ip_address(name).is_loopback
-        # A name without a dot is of this network, such as a service of Docker Compose: nobody else can own it.
+        # A name without a dot is of this network, such as a service of Docker Compose, and cannot be registered.
         is_own = "." not in name.rstrip(".") or name.endswith(LOCAL_ENDS) or name == socket.gethostname().lower()
         return is_own and bool(name)
 

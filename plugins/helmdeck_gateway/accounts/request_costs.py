@@ -26,6 +26,7 @@ from helmdeck_core import (
     TextPart,
     Usage,
 )
+from helmdeck_gateway.accounts.surcharges import Surcharges
 from helmdeck_gateway.stores.records import to_nusd
 
 ASCII_PER_TOKEN: Final = 3.0
@@ -42,6 +43,9 @@ MESSAGE_TOKENS: Final = 8
 
 PLAN_TOKENS: Final = 2_000
 """Tokens of the instructions of a plan, a high estimate."""
+
+WINDOW_TOKENS: Final = 128_000
+"""Input tokens that a request of an unproven model may be charged for, where its budget is lower: a common context window."""
 
 FREE_CAUSES: Final = frozenset(("unreachable", "no_key", "misconfigured", "cost_limit"))
 """Sub-causes of failures before the provider got a request."""
@@ -101,6 +105,13 @@ class Pricing:
         budget = self._deck.budget(model).budget
         return budget.max_tokens if max_tokens is None else max_tokens
 
+    def window_usd(self, model: str, max_tokens: int | None) -> float:
+        """Return what a request costs that fills the context window of a model; 0 if its price is unknown."""
+        budget = self._deck.budget(model).budget
+        output = max(budget.max_tokens, max_tokens or 0)
+        usage = Usage(input_tokens=max(budget.input_tokens, WINDOW_TOKENS), output_tokens=output)
+        return self.cost_usd(model, usage) or 0.0
+
     def is_hidden(self, model: str) -> bool:
         """Return whether a model may generate reasoning that is not streamed."""
         return self._deck.budget(model).budget.is_hybrid_reasoning
@@ -118,11 +129,20 @@ class Spend:
 
     :param tokens: a high estimate of the input tokens.
     :param raised: called when the spend may exceed what it was so far.
+    :param surcharges: what calls cost beyond their estimates; they learn from this one.
     :ivar is_unpriced: the price of a model that answered is unknown.
     :ivar streamed: UTF-8 bytes that the client was sent.
     """
 
-    def __init__(self, pricing: Pricing, tokens: int, max_tokens: int | None, raised: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        pricing: Pricing,
+        tokens: int,
+        max_tokens: int | None,
+        raised: Callable[[], None],
+        surcharges: Surcharges | None = None,
+    ) -> None:
+        self._surcharges = surcharges or Surcharges()
         self._pricing = pricing
         self._tokens = tokens
         self._max_tokens = max_tokens
@@ -137,11 +157,12 @@ class Spend:
     def held_nusd(self) -> int:
         """What the request costs at most, as far as it is known: ended attempts, and the estimates of open ones."""
         with self._lock:
-            return to_nusd(self._usd + sum(usd for _, usd, _ in self._open.values()))
+            return to_nusd(self._usd + sum(self._surcharges.hold_usd(*each[:2]) for each in self._open.values()))
 
     def first_nusd(self, model: str) -> int:
         """Return what the first attempt costs at most."""
-        return to_nusd(self._most_usd(model, self._pricing.output_tokens(model, self._max_tokens)))
+        usd = self._most_usd(model, self._pricing.output_tokens(model, self._max_tokens))
+        return to_nusd(self._surcharges.hold_usd(model, usd))
 
     def handle(self, event: Event) -> None:
         """Take note of an event of a call."""
@@ -179,12 +200,23 @@ class Spend:
             for request in attempt.requests:
                 if request.usage == _NO_USAGE and request.cause not in _FREE:
                     self._usd += self._most_usd(attempt.model, most)
+            self._surcharges.end(attempt, most_usd)
             if attempt.cost_usd is not None:
                 self._usd += max(attempt.cost_usd, self._estimated_usd(attempt) if attempt.is_estimated else 0.0)
+                self._usd += self._left_out_usd(attempt)
             elif attempt.usage != _NO_USAGE:
                 self.is_unpriced = True
             elif attempt.is_sent:
                 self._usd += self._unreported_usd(attempt, most_usd)
+
+    def _left_out_usd(self, attempt: Attempt) -> float:
+        """The cost of the input or output that a provider reports none of, or an impossible number, although there is some."""
+        usage = attempt.usage
+        if attempt.is_estimated or (usage.input_tokens and usage.output_tokens):
+            return 0.0
+        tokens = 0 if usage.input_tokens else self._tokens
+        output = math.ceil(attempt.raw_length / BYTES_PER_TOKEN) - usage.output_tokens
+        return self._priced(attempt.model, tokens, max(0, output))
 
     def _unreported_usd(self, attempt: Attempt, most_usd: float) -> float:
         """The cost of an attempt for which the provider reported no usage."""
@@ -202,14 +234,17 @@ class Spend:
 
     def _aborted_usd(self, model: str, most_usd: float, most: int) -> float:
         """The cost of an attempt that was aborted: by what was streamed of it, where that is all the model generates."""
-        if not self.streamed or self._pricing.is_hidden(model):
-            return most_usd
-        tokens = min(most, math.ceil(self.streamed / BYTES_PER_TOKEN) + 50)  # a few more are on their way
-        return min(most_usd, self._most_usd(model, tokens))
+        usd = most_usd
+        if self.streamed and not self._pricing.is_hidden(model):
+            tokens = min(most, math.ceil(self.streamed / BYTES_PER_TOKEN) + 50)  # a few more are on their way
+            usd = min(most_usd, self._most_usd(model, tokens))
+        return usd + self._surcharges.of(model)
 
     def _most_usd(self, model: str, output: int, *, more: int = 0) -> float:
-        usage = Usage(input_tokens=self._tokens + more, output_tokens=output)
-        return self._pricing.cost_usd(model, usage) or 0.0
+        return self._priced(model, self._tokens + more, output)
+
+    def _priced(self, model: str, tokens: int, output: int) -> float:
+        return self._pricing.cost_usd(model, Usage(input_tokens=tokens, output_tokens=output)) or 0.0
 
 
 _FREE: Final = frozenset((FailureClass.INVALID_REQUEST, FailureClass.AUTH_FAILED, FailureClass.CONTEXT_WINDOW_EXCEEDED))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -20,8 +20,10 @@ from helmdeck_core import (
     ResponseFormat,
     Role,
     StopReason,
+    UntrustedSchema,
+    schema_mistake,
 )
-from helmdeck_gateway.accounts.ledger import Booking, Ledger
+from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.accounts.request_costs import input_tokens
 from helmdeck_gateway.calls.aside import aside
@@ -31,81 +33,22 @@ from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
 from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
 from helmdeck_gateway.calls.targets import Targets, extra_fields, listed
 from helmdeck_gateway.calls.tool_budget import Narrower
+from helmdeck_gateway.calls.work import NO_LIMITS, PLAN_MODEL, Work
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
 
-NO_LIMITS = CallLimits()
-
 MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
 """Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
 
-PLAN_MODEL = "helmdeck/plan"
-"""The model name that plans a request over the catalog instead of sending it."""
+SCHEMA_WEIGHT: Final = 25
+"""How much longer a byte of a schema takes to check than one of another request takes to read."""
 
 _ENDS = tuple(".!?…。！？؟।)]}>`\"'”’»*_")
 """Characters at the end of a sentence or block; a model that adds nothing after one may have nothing to add."""
 
 _encode = msgspec.json.Encoder().encode
-
-
-@attrs.define(kw_only=True)
-class Work:
-    """A request that is ready to be sent.
-
-    :ivar name: the client's name for the model.
-    :ivar dropped: names of fields that are left out.
-    :ivar size: bytes of the client's request.
-    :ivar headers: further headers of the response.
-    :ivar booking: what its key holds for it; ``None`` for a sender without a key of its own.
-    """
-
-    parsed: Parsed
-    request: ChatRequest
-    name: str
-    principal: Principal
-    record: CallRecord
-    size: int = 0
-    dropped: tuple[str, ...] = ()
-    headers: dict[str, str] = attrs.field(factory=dict)
-    limits: CallLimits = NO_LIMITS
-    booking: Booking | None = None
-
-    async def settle(self) -> None:
-        """Count the cost, once all calls of the request have ended."""
-        if self.booking is not None:
-            await self.booking.settle()
-
-    @property
-    def is_plan(self) -> bool:
-        """Whether the request is planned instead of sent."""
-        return self.name == PLAN_MODEL
-
-    @property
-    def enforced_schema(self) -> Mapping[str, Any] | None:
-        """The schema that the whole answer is decoded by; ``None`` where it is not enforced as a question."""
-        request = self.request
-        if request.response_format is None or request.tools or request.messages[-1].role is not Role.USER:
-            return None
-        return request.response_format.schema or {"type": "object"}
-
-    def shown_model(self) -> str:
-        """The model that a response names: the client's own name, unless a fallback answers."""
-        return self.name if self.record.model in ("", self.request.model) else self.record.model
-
-    def response_headers(self) -> dict[str, str]:
-        """The headers that report the call."""
-        record, headers = self.record, dict(self.headers)
-        if record.call_id:
-            headers["x-helmdeck-call-id"] = record.call_id
-        if record.model:
-            headers["x-helmdeck-model"] = listed([record.model])
-        if record.attempts > 1:
-            headers["x-helmdeck-attempts"] = str(record.attempts)
-        if self.dropped:
-            headers["x-helmdeck-dropped"] = listed(self.dropped)
-        return headers
 
 
 class Service:
@@ -150,7 +93,7 @@ class Service:
             limits = attrs.evolve(limits, fallbacks=target.fallbacks)
         work = Work(
             parsed=parsed,
-            request=attrs.evolve(parsed.request, model=target.model, extra=extra),
+            request=attrs.evolve(parsed.request, model=target.model, extra=extra, keeps_limit=True),
             name=name,
             principal=principal,
             record=CallRecord(),
@@ -161,6 +104,17 @@ class Service:
         if work.enforced_schema is not None:
             work.dropped = (*work.dropped, *_not_in_questions(work.request))
         return work
+
+    async def check_schema(self, work: Work) -> None:
+        """Check the schema of structured output before a call is made; the first check of a large one takes long.
+
+        :raises Problem: it is malformed or too large.
+        """
+        form = work.request.response_format
+        if form is None or not form.schema or work.is_plan:
+            return
+        if mistake := await aside(work.size * SCHEMA_WEIGHT, schema_mistake, form.schema):
+            raise invalid(f"the JSON Schema {mistake}", "response_format")
 
     def keep_deadline(self, work: Work, deadline_s: float | None) -> None:
         """End a call before its client stops waiting.
@@ -211,27 +165,38 @@ class Service:
             return await self._plan(work)
         if (schema := work.enforced_schema) is not None:
             return await self._decoded(work, schema)
-        response = await self.deck.acomplete(work.request, caller=work.principal.caller, limits=work.limits)
-        return self.finished(work, await self._not_silent(work, response))
+        try:
+            response = await self.deck.acomplete(
+                work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
+            )
+        except CallFailed as exc:
+            response = work.truncated(exc)
+        return await self.finished(work, await self._not_silent(work, response))
 
     async def stream(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Make a call: yield the deltas in batches, and last the response.
 
-        Plans and structured output are checked as a whole before their first delta.
+        Plans, structured output and required tool calls are checked as a whole before their first delta.
 
         :raises CallFailed: the subclass of the cause.
         """
-        if work.is_plan or work.enforced_schema is not None:
+        if work.is_plan or work.enforced_schema is not None or work.requires_call:
             yield await self.complete(work)
             return
-        chunks = self.deck.astream_batches(work.request, caller=work.principal.caller, limits=work.limits)
-        start = LeadingWhitespace()
+        chunks = self.deck.astream_batches(
+            work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
+        )
+        start, shown = LeadingWhitespace(), list[str]()
         try:
             async for chunk in chunks:
                 if isinstance(chunk, ChatResponse):
-                    yield self.finished(work, await self._not_silent(work, chunk))
+                    yield await self.finished(work, await self._not_silent(work, chunk))
                 elif deltas := start.feed(chunk, work.record.attempts):
+                    shown += [delta.text for delta in deltas]
                     yield deltas
+        except CallFailed as exc:
+            response = work.truncated(exc)
+            yield await self.finished(work, attrs.evolve(response, text="".join(shown) or response.text))
         finally:
             await chunks.aclose()
 
@@ -249,8 +214,11 @@ class Service:
             return response
         return with_usage(again, response.usage)
 
-    def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
+    async def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
         """Return a response as clients get it: with tool calls that the model wrote as text, and with valid JSON."""
+        return await aside(len(response.text), self._finished, work, response)
+
+    def _finished(self, work: Work, response: ChatResponse) -> ChatResponse:
         if is_truncated(response):
             response = attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS)
         response = self._with_tool_calls(work.request, response)
@@ -264,6 +232,8 @@ class Service:
         """Convert tool calls that a model wrote as text, and leave them out of the text."""
         if not request.tools or not response.text or request.tool_choice == "none":
             return response
+        if not response.tool_calls and response.continuation is None:
+            return response  # the call has read it already, and found none
         raw = response.raw_stop_reason
         found = self.deck.tool_calls(response.text, tools=request.tools, stop_reason=raw, model=request.model)
         names = [each.call.name for each in found.calls]
@@ -278,14 +248,14 @@ class Service:
         :raises CallFailed: the text is not what the schema requires.
         """
         raw = response.raw_stop_reason
-        schema: Any = form.schema or {"type": "object"}
+        schema: Any = UntrustedSchema(form.schema or {"type": "object"})
         decoded: Decoded[Any] = self.deck.decode(response.text, schema, raw)
         return attrs.evolve(response, text=response.text if _is_json(response.text) else _text_of(decoded.value))
 
     async def _decoded(self, work: Work, schema: Mapping[str, Any]) -> ChatResponse:
         """Ask for structured output: the schema is enforced and decoded, whatever the model supports natively."""
         request = work.request
-        answer_type: Any = dict(schema)
+        answer_type: Any = UntrustedSchema(schema)
         answer: Answer[Any] = await self.deck.aask(
             request.messages,
             answer_type,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from helmdeck_gateway.calls.service import Work
+from helmdeck_gateway.calls.work import Work
 from helmdeck_gateway.dialects.reply import StreamWriter
 
 if TYPE_CHECKING:

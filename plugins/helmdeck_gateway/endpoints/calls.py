@@ -13,12 +13,13 @@ from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Authoriser, Principal
 from helmdeck_gateway.calls import call_record
-from helmdeck_gateway.calls.aside import aside
+from helmdeck_gateway.calls.aside import INLINE_BYTES, aside
 from helmdeck_gateway.calls.client_deadlines import client_deadline_s
 from helmdeck_gateway.calls.client_retries import ends_retries
 from helmdeck_gateway.calls.request_ids import echoing, request_id_of, trace_context_of
-from helmdeck_gateway.calls.service import Service, Work
+from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.calls.stream_out import ClientWatch, StreamOut
+from helmdeck_gateway.calls.work import Work
 from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.parsed import Parsed
@@ -119,11 +120,14 @@ class CallEndpoint:
         try:
             principal = await self.door.open(scope)
             body = await read_json(scope, receive, self.door.service.settings)
+            if principal.key is not None and body.size > INLINE_BYTES:
+                self.door.ledger.check(principal.key)
             parsed = await self.parse(body, principal)
             if self.dialect is messages_dialect:
                 parsed = messages_dialect.with_betas(parsed, headers.get(b"anthropic-beta"))
             narrows = headers.get(b"x-helmdeck-narrow-tools") != b"off"
             work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, body.size)
+            await self.door.service.check_schema(work)
             if not parsed.is_stream:
                 self.door.service.keep_deadline(work, client_deadline_s(headers))
             if work.request.tools and narrows:

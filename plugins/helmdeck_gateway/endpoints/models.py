@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from helmdeck_core import Helmdeck, HelmdeckError
-from helmdeck_gateway.calls.service import PLAN_MODEL
 from helmdeck_gateway.calls.targets import Targets
+from helmdeck_gateway.calls.work import PLAN_MODEL
 
 LISTING_S = 5.0
 """Seconds that a provider gets to list its models."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 
-from helmdeck_core import Budget, Helmdeck, Tier, TransportSettings
+from helmdeck_core import Budget, Helmdeck, Tier, TransportSettings, schema_mistake
 
 
 async def warm_up(deck: Helmdeck) -> None:
-    """Open and close the transports of the providers, look a price up, and read an answer; nothing is sent or reported.
+    """Open and close the transports of the providers, look a price up, read an answer, and check a schema; nothing is sent or reported.
 
     This imports modules and compiles patterns. Whatever fails is reported by the first call.
     """
@@ -22,3 +22,5 @@ async def warm_up(deck: Helmdeck) -> None:
         runtime.pricer.is_free(Budget(model=model, tier=Tier.C), model)
     with contextlib.suppress(Exception):
         runtime.decoder.has_reasoning("<think>a</think>b")
+    with contextlib.suppress(Exception):
+        schema_mistake({"type": "object"})

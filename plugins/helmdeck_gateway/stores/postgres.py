@@ -7,7 +7,7 @@ from typing import Final
 
 from helmdeck_gateway.stores import postgres_accounts as accounts
 from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Period, Refusal, Usage
-from helmdeck_gateway.stores.store import MAX_DOCUMENTS, checked, document_id
+from helmdeck_gateway.stores.store import MAX_DOCUMENTS, MAX_KIND_BYTES, checked, document_id
 from helmdeck_storage import AsyncPostgresDatabase, PurgeSchedule, Schema
 
 _PUT: Final = """
@@ -18,8 +18,11 @@ _GET: Final = "SELECT data FROM gateway_documents WHERE id = ? AND expires > ext
 _DELETE: Final = """
 DELETE FROM gateway_documents WHERE id = ? AND expires > extract(epoch FROM clock_timestamp()) RETURNING 1"""
 _PRUNE: Final = """
-DELETE FROM gateway_documents WHERE kind = ? AND (expires <= extract(epoch FROM clock_timestamp()) OR stored < (
-SELECT stored FROM gateway_documents WHERE kind = ? ORDER BY stored DESC LIMIT 1 OFFSET ?))"""
+DELETE FROM gateway_documents WHERE kind = ? AND (expires <= extract(epoch FROM clock_timestamp()) OR id IN (
+SELECT id FROM (
+SELECT id, row_number() OVER newest AS number, sum(octet_length(data)) OVER newest AS size FROM gateway_documents WHERE kind = ?
+WINDOW newest AS (ORDER BY stored DESC, id)) AS documents
+WHERE number > ? OR (size > ? AND number > 1)))"""
 
 SCHEMA: Final = Schema(
     name="gateway",
@@ -40,16 +43,17 @@ class PostgresStore:
     :param url: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
     """
 
-    def __init__(self, url: str, *, max_documents: int = MAX_DOCUMENTS) -> None:
+    def __init__(self, url: str, *, max_documents: int = MAX_DOCUMENTS, max_bytes: int = MAX_KIND_BYTES) -> None:
         self._database = AsyncPostgresDatabase(url, SCHEMA)
         self._max_documents = max_documents
+        self._max_bytes = max_bytes
         self._purges = PurgeSchedule()
 
     async def put(self, kind: str, key: str, owner: str, data: bytes, ttl_s: float) -> None:
         """Implement ``DocumentStore.put``."""
         await self._database.rows(_PUT, (document_id(kind, key, owner), kind, ttl_s, checked(data)))
         if self._purges.is_due():
-            await self._database.rows(_PRUNE, (kind, kind, self._max_documents - 1))
+            await self._database.rows(_PRUNE, (kind, kind, self._max_documents, self._max_bytes))
 
     async def get(self, kind: str, key: str, owner: str) -> bytes | None:
         """Implement ``DocumentStore.get``."""

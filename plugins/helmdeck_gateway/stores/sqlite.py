@@ -10,7 +10,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from helmdeck_gateway.stores import sqlite_accounts as accounts
 from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Refusal, Usage
-from helmdeck_gateway.stores.store import MAX_DOCUMENTS, checked, document_id
+from helmdeck_gateway.stores.store import MAX_DOCUMENTS, MAX_KIND_BYTES, checked, document_id
 from helmdeck_storage import GroupCommit, PurgeSchedule, Schema, Session, SqliteDatabase
 
 P = ParamSpec("P")
@@ -32,7 +32,10 @@ SCHEMA: Final = Schema(
 
 _SURPLUS: Final = """
 DELETE FROM gateway_documents WHERE id IN (
-SELECT id FROM gateway_documents WHERE kind = ? ORDER BY stored DESC LIMIT -1 OFFSET ?)"""
+SELECT id FROM (
+SELECT id, row_number() OVER newest AS number, sum(length(data)) OVER newest AS size FROM gateway_documents WHERE kind = ?
+WINDOW newest AS (ORDER BY stored DESC, id))
+WHERE number > ? OR (size > ? AND number > 1))"""
 
 
 class SqliteStore:
@@ -44,10 +47,11 @@ class SqliteStore:
     :param path: missing folders are created.
     """
 
-    def __init__(self, path: Path, *, max_documents: int = MAX_DOCUMENTS) -> None:
+    def __init__(self, path: Path, *, max_documents: int = MAX_DOCUMENTS, max_bytes: int = MAX_KIND_BYTES) -> None:
         database = SqliteDatabase(path, SCHEMA, busy_timeout_s=BUSY_TIMEOUT_S)
         self._commits = GroupCommit(database, "helmdeck-gateway-store")
         self._max_documents = max_documents
+        self._max_bytes = max_bytes
         self._purges = PurgeSchedule()
 
     async def put(self, kind: str, key: str, owner: str, data: bytes, ttl_s: float) -> None:
@@ -108,7 +112,7 @@ class SqliteStore:
         session.change(statement, (name, kind, now, now + ttl_s, data))
         if self._purges.is_due():
             session.change("DELETE FROM gateway_documents WHERE kind = ? AND expires <= ?", (kind, now))
-            session.change(_SURPLUS, (kind, self._max_documents))
+            session.change(_SURPLUS, (kind, self._max_documents, self._max_bytes))
 
     def _get(self, session: Session, name: str) -> bytes | None:
         statement = "SELECT data FROM gateway_documents WHERE id = ? AND expires > ?"

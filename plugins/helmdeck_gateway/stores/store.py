@@ -16,6 +16,9 @@ from helmdeck_storage import StorageError
 MAX_DOCUMENTS = 10_000
 """Documents that are kept of each kind; the oldest ones are removed first."""
 
+MAX_KIND_BYTES = 1_000_000_000
+"""Bytes of all documents of a kind in a database; the oldest ones are removed first. Redis has a limit of its own, ``maxmemory``."""
+
 MAX_DOCUMENT_BYTES = 8_000_000
 """A larger document is not stored."""
 

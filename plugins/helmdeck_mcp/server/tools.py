@@ -72,7 +72,7 @@ class Tool:
 
         :raises PackError: ``invalid_input``, with every problem.
         """
-        if self.checks_input and (problems := schema_problems(self.input_schema, arguments, is_trusted=True)):
+        if self.checks_input and (problems := schema_problems(self.input_schema, arguments)):
             raise PackError(self.name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
 
     def to_wire(self) -> dict[str, Any]:

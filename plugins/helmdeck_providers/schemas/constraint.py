@@ -38,7 +38,7 @@ _COMBINED = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "pa
 def closed_objects(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema whose objects forbid properties that they do not list, where it says nothing about these.
 
-    A type has no use for them, and a weak model writes them without end. Objects whose properties several schemas
+    A type has no use for them, and a weak model may never stop writing them. Objects whose properties several schemas
     describe together stay as they are.
     """
     closed = dict(schema)

@@ -21,6 +21,7 @@ from helmdeck_core import (
 _PREFILL = "documented as prefill; not with thinking or an output schema"
 _ENDED = "rejects a last assistant message with 400: no prefill since the 4.6 models"
 _TEMPLATE = "continue_final_message, where the chat template supports it"
+_ASSISTANT = "measured 2026-11 with llama-server: a last message of the assistant is continued, which is its default"
 
 _CLAUDES = ("claude-2", "claude-3", "claude-opus-4", "claude-sonnet-4", "claude-haiku-4")
 _CLAUDES_FROM_4_6 = (
@@ -38,6 +39,7 @@ def _rows() -> list[NativeContinuation]:
     ]
     rows.append(NativeContinuation(prefix="mistral/", evidence="documented: a last message with prefix true"))
     rows += [NativeContinuation(prefix=f"{name}/", evidence=_TEMPLATE) for name in ("vllm", "sglang", "fireworks")]
+    rows.append(NativeContinuation(prefix="llamacpp/", evidence=_ASSISTANT))
     return rows
 
 
@@ -59,6 +61,7 @@ TEXTS: Mapping[str, str] = {
     ),
     "continuation.repair_error": "Error: {error}.",
     "continuation.repair_calls": "It contained these calls, which were not executed either; send them again as well: {calls}.",
+    "retry.call": "You called no tool, but the request requires it. Answer with a call of one of the offered tools, and no other text.",
     "notice.retry_limit": "the response is truncated: it was not complete after {attempts} continuations",
     "notice.budget_exhausted": "the response is truncated: its output budget is exhausted",
     "notice.cost_limit": "the response is truncated: the cost limit of the call is reached",

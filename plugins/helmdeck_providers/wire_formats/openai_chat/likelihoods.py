@@ -7,7 +7,8 @@ amounts that say nothing about the text. vLLM returns the log-probabilities of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -40,7 +41,9 @@ def render_likelihood(request: ChatRequest, likelihood: Likelihood, mode: str) -
 
 
 def _tokenize_body(request: ChatRequest) -> bytes | None:
-    return None if request.likelihood is None else msgspec.json.encode({"content": request.likelihood.text})
+    if request.likelihood is None:
+        return None
+    return msgspec.json.encode({"content": request.likelihood.text, "with_pieces": True})
 
 
 def with_tokens(request: ChatRequest, answer: object) -> ChatRequest:
@@ -48,15 +51,49 @@ def with_tokens(request: ChatRequest, answer: object) -> ChatRequest:
 
     :raises InvalidRequest: the server returned no tokens.
     """
-    tokens = table(answer).get("tokens")
-    if not (isinstance(tokens, list) and tokens and all(isinstance(each, int) for each in tokens)):
+    pieces = list(
+        _pieces(table(answer).get("tokens"), is_ascii=request.likelihood is None or request.likelihood.text.isascii())
+    )
+    if not pieces or None in pieces:
         raise InvalidRequest(
             "the server returned no tokens of a text",
             sub_cause="likelihood_unsupported",
             detail="set the option likelihoods to none if the server is not llama.cpp's",
         )
-    grammar = f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}"
-    return attrs.evolve(request, extra={**request.extra, "grammar": grammar})
+    return attrs.evolve(
+        request, extra={**request.extra, "grammar": f"root ::= {' '.join(_terms(filter(None, pieces)))}"}
+    )
+
+
+def _pieces(tokens: object, *, is_ascii: bool) -> Iterator[tuple[int, bytes] | None]:
+    """Id and bytes of each token; ``None`` for one that cannot be read. A server without pieces is enough for ASCII."""
+    for token in tokens if isinstance(tokens, list) else ():
+        match token:
+            case {"id": int(number), "piece": str(piece)}:
+                yield number, piece.encode()
+            case {"id": int(number), "piece": list(piece)} if all(each in range(256) for each in piece):
+                yield number, bytes(piece)
+            case int(number) if is_ascii:
+                yield number, b"x"
+            case _:
+                yield None
+
+
+def _terms(pieces: Iterable[tuple[int, bytes]]) -> Iterator[str]:
+    """The terms of a grammar: tokens, or characters where a token is a part of one.
+
+    llama.cpp's server aborts if a grammar names a token that is a part of a character.
+    """
+    part = b""
+    for number, piece in pieces:
+        whole = part + piece
+        try:
+            text = whole.decode()
+        except UnicodeDecodeError:
+            part = whole
+            continue
+        yield json.dumps(text, ensure_ascii=False) if part else f"<[{number}]>"
+        part = b""
 
 
 # The path is that of the server, not of its API of OpenAI's form.

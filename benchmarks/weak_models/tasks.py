@@ -1,0 +1,133 @@
+"""The tasks: their ways, cases and sizes, as cells of a schedule."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from benchmarks.weak_models import long_output, picking, plans, typed
+from benchmarks.weak_models.cases import SIZES, Pool, own_catalogs, pick_cases, sample
+from benchmarks.weak_models.peer_process import NotInstalled
+from benchmarks.weak_models.results import Result
+from benchmarks.weak_models.schedule import Cell, Unavailable
+from benchmarks.weak_models.session import TEMPERATURE, Session, opened
+from helmdeck_core import ConfigError
+
+Judge = Callable[[Any, Any], Mapping[str, Any]]
+
+
+@attrs.frozen(kw_only=True)
+class Sizes:
+    """How much is measured.
+
+    :ivar runs: runs of ``pick`` and ``typed``; the others, which take longer, have one.
+    :ivar request_s: seconds of one case at most.
+    """
+
+    requests: int
+    texts: int
+    plans: int
+    outputs: int
+    runs: int
+    request_s: float
+
+
+WHOLE = Sizes(requests=30, texts=100, plans=60, outputs=40, runs=3, request_s=120.0)
+QUICK = Sizes(requests=40, texts=25, plans=0, outputs=0, runs=1, request_s=30.0)
+
+
+@attrs.frozen(kw_only=True)
+class Task:
+    """One task.
+
+    :ivar cases: values with an ``id``.
+    :ivar ways: makes each way for a session.
+    :ivar judge: what to set in a result for a case and what was found.
+    :ivar weight: part of a limited time of each way, compared with those of other tasks.
+    :ivar rank: tasks of a lower rank are measured first; the peers of all tasks follow.
+    """
+
+    name: str
+    cases: Sequence[Any]
+    ways: Mapping[str, Callable[[Session], Any]]
+    judge: Judge
+    runs: int
+    temperature: float = TEMPERATURE
+    weight: float = 1.0
+    rank: int = 0
+
+    def cells(self, session: Session, chosen: Sequence[str] | None) -> list[Cell]:
+        """Return a cell for each way, or for each chosen one."""
+        return [self._cell(session, way) for way in self.ways if chosen is None or way in chosen]
+
+    def _cell(self, session: Session, way: str) -> Cell:
+        @contextlib.contextmanager
+        def open_way() -> Iterator[Callable[[int, int], Result]]:
+            try:
+                with opened(self.ways[way], session) as do:
+                    yield lambda place, run: self._measure(session, way, do, self.cases[place], run)
+            except NotInstalled as exc:
+                raise Unavailable(f"not installed: {exc}") from exc
+            except ConfigError as exc:
+                raise Unavailable(f"not in this version: {exc}") from exc
+
+        ids = [case.id for case in self.cases]
+        weight, rank = self.weight * WEIGHTS.get(way, PEER_WEIGHT), self.rank + (0 if way in WEIGHTS else PEERS_AFTER)
+        return Cell(task=self.name, way=way, case_ids=ids, runs=self.runs, open=open_way, weight=weight, rank=rank)
+
+    def _measure(self, session: Session, way: str, do: Any, case: Any, run: int) -> Result:
+        if hasattr(do, "prepare"):
+            do.prepare(case)
+        return session.measure(
+            self.name, way, case.id, run, lambda: do(case), lambda found: self.judge(case, found), self.temperature
+        )
+
+
+TASKS = ("pick", "typed", "plan", "long", "calibrate")
+WEIGHTS: Mapping[str, float] = {"ranker": 0.0, "helped": 2.0, "raw": 1.5, "logprobs": 1.5, "uncut": 1.5}
+PEER_WEIGHT = 0.7
+PEERS_AFTER = 10
+"""Parts of a limited time by way, and how many ranks peers follow after the other ways."""
+
+
+def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
+    """Return the tasks by name."""
+    found: list[Task] = []
+    if "pick" in names:
+        requests, fillers = sample(pool.requests, sizes.requests), list(own_catalogs().values())
+        found += [
+            Task(
+                name=f"pick_{size}",
+                cases=pick_cases(pool, requests, size, fillers),
+                ways=picking.WAYS,
+                judge=picking.judge,
+                runs=sizes.runs,
+                rank=2 * place,
+            )
+            for place, size in enumerate(SIZES)
+        ]
+    others = (
+        Task(
+            name="typed",
+            cases=typed.load()[: sizes.texts],
+            ways=typed.WAYS,
+            judge=typed.judge,
+            runs=sizes.runs,
+            weight=0.6,
+            rank=1,
+        ),
+        Task(name="plan", cases=plans.load()[: sizes.plans], ways=plans.WAYS, judge=plans.judge, runs=1, rank=6),
+        Task(
+            name="long",
+            cases=long_output.load()[: sizes.outputs],
+            ways=long_output.WAYS,
+            judge=long_output.judge,
+            runs=1,
+            temperature=0.0,
+            rank=7,
+        ),
+    )
+    return [*found, *(task for task in others if task.name in names and task.cases)]
