@@ -45,7 +45,7 @@ def configuration(fast: str, silent: str) -> str:
     """Return a configuration: a fast upstream, one that never completes a response, and one that refuses connections."""
     urls = {"up": fast, "silent": silent, "closed": "http://127.0.0.1:9/v1"}
     providers = [f'[providers.{name}]\nkind = "openai-compatible"\nbase_url = "{url}"\n' for name, url in urls.items()]
-    limits = '[recovery]\nmax_attempts = 1\ncool_down_after = 0\n[gateway]\nmax_requests = 4096\n'
+    limits = "[recovery]\nmax_attempts = 1\ncool_down_after = 0\n[gateway]\nmax_requests = 4096\n"
     return "".join(providers) + limits
 
 
