@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 PLAIN: Mapping[str, Any] = {
-    "wants_strict_json": True,
+    "enforces_schema": True,
     "prompt_variant": "single_pick",
     "max_catalog_bytes": 4_000,
     "output_tokens": 400,

@@ -149,7 +149,12 @@ class QuestionOperation(Generic[T]):
         budget = self.runtime.budgets.find(model).budget
         if changes == NO_REQUEST_CHANGES:
             return budget
-        changed = attrs.evolve(budget, wants_strict_json=budget.wants_strict_json and changes.strict_json)
+        is_strict = changes.strict_json
+        changed = attrs.evolve(
+            budget,
+            wants_strict_json=budget.wants_strict_json and is_strict,
+            enforces_schema=budget.enforces_schema and is_strict,
+        )
         if changes.output_factor != 1.0:
             # The output shares the window with the prompt.
             limit = max(budget.output_tokens, budget.input_tokens - budget.max_tokens)

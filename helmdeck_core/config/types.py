@@ -407,6 +407,7 @@ class BudgetConfig:
     starts_in_reasoning: bool | None = None
     reasoning_headroom_tokens: int | None = None
     wants_strict_json: bool | None = None
+    enforces_schema: bool | None = None
     supports_prefix_cache: bool | None = None
     input_cost_usd_per_mtok: float | None = None
     output_cost_usd_per_mtok: float | None = None

@@ -183,7 +183,7 @@ class Composer:
         a provider that takes one makes it.
         """
         question, selection = prompt.question, prompt.selection
-        if not prompt.budget.wants_strict_json or (question.tools and question.tool_choice != "none"):
+        if not self.runtime.budgets.asks_for_json(prompt.budget) or (question.tools and question.tool_choice != "none"):
             return None
         schemas = question.schema if question.constraint is None else question.constraint(prompt.task)
         forms = (self._form_of(question, schemas),) if isinstance(schemas, Mapping) else tuple(schemas or ())

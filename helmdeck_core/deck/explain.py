@@ -77,7 +77,7 @@ class Explanation:
             "tier": self.lookup.budget.tier.value,
             **({"notices": [notice]} if notice else {}),
             "variant": self.variant,
-            "response_format": "json_object" if self.lookup.budget.wants_strict_json else None,
+            "response_format": "json_object" if self.lookup.asks_for_json else None,
             "constraint": None if self.constraint is None else _wire(self.constraint, self.ids),
             "max_tokens": self.lookup.budget.max_tokens,
             "max_catalog_bytes": selection.cap,

@@ -87,7 +87,8 @@ class Budget:
     :ivar starts_in_reasoning: the chat template opens the reasoning block, so a text that the server does not separate
         starts inside it.
     :ivar reasoning_headroom_tokens: added to ``output_tokens`` if ``is_hybrid_reasoning``.
-    :ivar wants_strict_json: constrained decoding improves the output of this model, so that it is requested.
+    :ivar wants_strict_json: JSON mode improves the output of this model.
+    :ivar enforces_schema: the server keeps a JSON Schema while it generates, so that output is constrained in every tier.
     :ivar supports_prefix_cache: the provider discounts cached prompt prefixes.
     :ivar input_cost_usd_per_mtok: US dollars per million input tokens, where known.
     :ivar output_cost_usd_per_mtok: US dollars per million output tokens, where known.
@@ -112,6 +113,7 @@ class Budget:
     starts_in_reasoning: bool = False
     reasoning_headroom_tokens: int = 0
     wants_strict_json: bool = False
+    enforces_schema: bool = False
     supports_prefix_cache: bool = False
     input_cost_usd_per_mtok: float | None = None
     output_cost_usd_per_mtok: float | None = None
@@ -138,7 +140,7 @@ class TierDefaults:
     :ivar prompt_variant: name of the prompt variant; empty is the first one of the task.
     :ivar max_entries: maximum number of entries in a ranked selection; 0 is no limit.
     :ivar has_prefix_index: whether a cached prefix lists every entry if the catalog itself does not fit.
-    :ivar allows_json_mode: whether a model that the configuration moves to this tier keeps its constrained decoding.
+    :ivar allows_json_mode: whether JSON mode is requested from models that want it; a server that keeps schemas gets one in any case.
     :ivar first_token_timeout_s: ``Budget.first_token_timeout_s`` of models in a fallback chain; ``None`` is no limit.
     :ivar reasoning_first_token_timeout_s: the same for reasoning models, some of which stream nothing while they reason.
     """
@@ -222,6 +224,7 @@ class BudgetLookup:
     :ivar row: prefix of the matching row; ``""`` for the fallback.
     :ivar sources: source by field name, such as ``row 'acme/large' of plugin 'budgets'``.
     :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
+    :ivar asks_for_json: whether JSON is requested by the API, not in words alone.
     :ivar notice: for a model without a row, the limits that apply and the line of the configuration that sets them.
     """
 
@@ -229,6 +232,7 @@ class BudgetLookup:
     row: str
     sources: Mapping[str, str]
     prompt_variant: str = ""
+    asks_for_json: bool = False
     notice: str = ""
 
     @property

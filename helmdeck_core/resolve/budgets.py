@@ -86,6 +86,7 @@ class BudgetResolver:
             known = self._known[model, lists_prices] = attrs.evolve(
                 found,
                 prompt_variant=self.prompt_variant(found.budget),
+                asks_for_json=self.asks_for_json(found.budget),
                 notice=_notice(found) if name and found.is_fallback else "",
             )
         return known
@@ -93,6 +94,10 @@ class BudgetResolver:
     def prompt_variant(self, budget: Budget) -> str:
         """The name of the prompt variant: the budget's own, else the default of its tier."""
         return budget.prompt_variant or self.tiers[budget.tier].prompt_variant
+
+    def asks_for_json(self, budget: Budget) -> bool:
+        """Whether constrained decoding to JSON is requested."""
+        return budget.enforces_schema or (budget.wants_strict_json and self.tiers[budget.tier].allows_json_mode)
 
     def names(self, model: str) -> tuple[str, ...]:
         """The ids of a model for rules: that of the wrapped model, if its provider wraps another one, then its own."""
@@ -171,10 +176,8 @@ class BudgetResolver:
             origin = self._origins.get(("budgets", prefix, name), "the configuration")
             sources[name] = f'{origin}: budgets."{prefix}"'
         if "tier" in configured and configured["tier"] is not below.budget.tier:
-            # Another tier brings its own catalog limit, prompt variant and JSON mode, unless they are configured.
-            tier = self.tiers[configured["tier"]]
-            derived: dict[str, Any] = {"max_catalog_bytes": tier.max_catalog_bytes, "prompt_variant": None}
-            derived |= {} if tier.allows_json_mode else {"wants_strict_json": False}
+            # Another tier brings its own catalog limit and prompt variant, unless they are configured.
+            derived = {"max_catalog_bytes": self.tiers[configured["tier"]].max_catalog_bytes, "prompt_variant": None}
             for name, value in derived.items():
                 if name not in configured:
                     configured[name] = value

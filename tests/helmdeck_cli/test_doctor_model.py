@@ -134,7 +134,7 @@ def test_able_model_is_able_in_every_row_and_its_rows_follow_from_what_was_measu
     assert "the choice of tools" in done.data["summary"]
     row = budget(done)
     assert (row["supports_logprobs"], row["chooser"]) == (True, "model")
-    assert row["wants_strict_json"] is True and row["input_tokens"] + row["output_tokens"] < 4_096
+    assert row["enforces_schema"] is True and row["input_tokens"] + row["output_tokens"] < 4_096
     assert "20 of 20 tools right" in row["evidence"]
     chats = [each.body for each in server.requests if "messages" in each.body]
     assert done.data["calls"] == len(chats) <= 30
@@ -154,7 +154,7 @@ def test_able_model_is_able_in_every_row_and_its_rows_follow_from_what_was_measu
 def test_schema_counts_only_if_the_server_keeps_it(examined, schema, verdict, text, wants):
     done, _ = examined(Model(schema=schema))
     assert verdicts(done)["json schema"] == verdict and text in text_of(done, "json schema")
-    assert budget(done)["wants_strict_json"] is wants
+    assert budget(done)["enforces_schema"] is wants
     assert done.code == 0
 
 
@@ -228,14 +228,14 @@ def test_ollama_reports_what_it_loaded_and_what_the_model_allows(cli, chat_serve
 
 
 def test_written_rows_leave_the_rest_of_the_file_and_settings_that_are_there(examined, tmp_path):
-    more = '\n# measured by hand\n[budgets."acme/m"]\ntier = "B"  # 18 of 20\nwants_strict_json = false\n'
+    more = '\n# measured by hand\n[budgets."acme/m"]\ntier = "B"  # 18 of 20\nenforces_schema = false\n'
     done, _ = examined(Model(), "--write", more=more)
     text = (tmp_path / "helmdeck.toml").read_text()
     row = tomllib.loads(text)["budgets"]["acme/m"]
     assert text.startswith("# mine\n") and '# measured by hand\n[budgets."acme/m"]\ntier = "B"  # 18 of 20\n' in text
-    assert (row["tier"], row["wants_strict_json"]) == ("B", False)
+    assert (row["tier"], row["enforces_schema"]) == ("B", False)
     assert row["evidence"].startswith("doctor ") and row["input_cost_usd_per_mtok"] == 0.0
-    assert "left as they are" in done.err and "wants_strict_json" in done.err
+    assert "left as they are" in done.err and "enforces_schema" in done.err
 
 
 def test_written_rows_are_a_valid_configuration(cli, examined):

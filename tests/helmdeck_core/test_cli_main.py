@@ -72,7 +72,7 @@ def test_version_option_prints_the_version(cli):
 def test_help_lists_every_command_and_every_exit_code(cli):
     done = cli("--help")
     assert done.code == 0
-    missing = [(n, s) for n, s in COMMANDS.items() if not (f"  {n} " in done.out and s in done.out)]; assert missing == []
+    assert all(f"  {name} " in done.out and summary in done.out for name, summary in COMMANDS.items())
     assert all(f"{code:>5}  {meaning}" in done.out for code, meaning in MEANINGS.items())
 
 
@@ -176,7 +176,8 @@ def test_plugin_that_cannot_be_loaded_is_reported_by_help_and_listing_commands(c
     assert "'broken'" in mistake["problem"] and "--disable-plugin broken" in mistake["problem"]
     hooks = cli("hooks")
     assert hooks.code == 3 and "helmdeck_packs" in hooks.out and "--disable-plugin broken" in hooks.err
-    assert cli("plan", "remember this").code == 3, "a missing override could change the result"
+    planned = cli("plan", "remember this")
+    assert planned.code == 0 and "--disable-plugin broken" in planned.err, "the command works without it and names it"
     assert cli("config", "sample").code == 0
     shown = cli("--help")
     assert shown.code == 0

@@ -123,6 +123,12 @@ def test_tier_c_never_gets_json_mode(answering):
     assert provider.requests[0].response_format is None
 
 
+def test_a_server_that_enforces_schemas_gets_one_in_every_tier(answering):
+    deck, provider = answering(GOOD, config={"budgets": {FREE: {"enforces_schema": True}}})
+    deck.plan(ASK, model=FREE)
+    assert provider.requests[0].response_format is not None
+
+
 def test_output_limit_includes_headroom_for_reasoning_models(answering):
     deck, provider = answering(GOOD)
     for model in (FREE, "openrouter/moonshotai/kimi-k2"):

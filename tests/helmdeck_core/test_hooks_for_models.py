@@ -172,7 +172,7 @@ def test_helmdeck_tier_defaults_replace_one_tier_and_leave_the_others(deck_with)
         contributing("helmdeck_tier_defaults", ours), config={"budgets": {"openai/gpt-4o": {"tier": "C"}}}
     )
     found = moved.budget("openai/gpt-4o")
-    assert (found.budget.max_catalog_bytes, found.budget.wants_strict_json) == (9_000, True)
+    assert (found.budget.max_catalog_bytes, found.asks_for_json) == (9_000, True)
 
 
 def test_without_tier_defaults_no_tier_has_a_limit(deck_with):

@@ -299,7 +299,7 @@ def test_every_pack_fails_alike_on_the_same_answer(answering, text, stop, raw):
             '{"a" "b"}',
             StopReason.END_TURN,
             ConstrainedDeadlock,
-            ["wants_strict_json", "doctor --model", "another model"],
+            ["enforces_schema", "doctor --model", "another model"],
         ),
         ("", StopReason.UNKNOWN, LikelyTimeout, ["another model", "prompt is too long"]),
     ],

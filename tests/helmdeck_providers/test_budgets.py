@@ -246,22 +246,6 @@ def test_overridden_tier_brings_its_own_cap(deck_with):
     assert deck.budget("openai/gpt-4o").budget.max_catalog_bytes == 8_000
 
 
-@each_case(
-    ("model", "configured", "wants"),
-    [
-        ("llamacpp/small", {"wants_strict_json": True}, True),
-        ("llamacpp/small", {"tier": "C", "wants_strict_json": True}, True),
-        ("openai/gpt-4o", {"tier": "C", "wants_strict_json": True}, True),
-        ("openai/gpt-4o", {"tier": "C"}, False),
-    ],
-)
-def test_configured_constrained_decoding_outranks_the_default_of_the_tier(deck_with, model, configured, wants):
-    deck = deck_with(config={"budgets": {model: configured}})
-    assert deck.budget(model).budget.wants_strict_json is wants
-    constraint = deck.explain("draft a post", model=model).constraint
-    assert bool(constraint is not None and constraint.kind) is wants
-
-
 def test_configured_cap_of_zero_is_no_limit(deck_with):
     deck = deck_with(config={"budgets": {"openrouter/openrouter/free": {"max_catalog_bytes": 0}}})
     assert deck.budget("openrouter/openrouter/free").budget.max_catalog_bytes is None

@@ -25,7 +25,7 @@ class Order:
 def test_typed_answer_is_constrained_to_closed_objects(chat_server):
     server = chat_server(lambda body: completion('{"customer": "Kim", "items": []}'))
     providers = {"llamacpp": {"base_url": server.base_url}}
-    budgets = {"llamacpp/m": {"wants_strict_json": True}}
+    budgets = {"llamacpp/m": {"enforces_schema": True}}
     with make_deck(config={"providers": providers, "budgets": budgets}) as deck:
         assert deck.ask("Read the order.", Order, model="llamacpp/m").value == Order("Kim", [])
     sent = server.requests[-1].body["response_format"]["schema"]

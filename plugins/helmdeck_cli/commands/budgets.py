@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FLAGS = (
     ("hybrid", "is_hybrid_reasoning"),
     ("strict", "wants_strict_json"),
+    ("schema", "enforces_schema"),
     ("cache", "supports_prefix_cache"),
     ("filter", "allows_llm_filter"),
 )

@@ -157,5 +157,5 @@ def _usable_deck(loaded: LoadedConfig, inventory: PluginInventory) -> Helmdeck |
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The command ``doctor``."""
-    summary = "check configuration, keys, providers and stores, or with --model what a model can do"
+    summary = "check the deployment, or with --model what a model can do"
     return (Command(name="doctor", summary=summary, configure=configure, run=run, order=85),)

@@ -151,7 +151,7 @@ def _learned(explanation: Explanation) -> str:
 
 def _constraint(explanation: Explanation) -> str:
     constraint = explanation.constraint
-    if not explanation.lookup.budget.wants_strict_json or (constraint is not None and not constraint.kind):
+    if not explanation.lookup.asks_for_json or (constraint is not None and not constraint.kind):
         text = "JSON, requested in the prompt"
     elif constraint is None:
         text = "JSON, requested through the provider"

@@ -78,7 +78,8 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
         if budget.max_catalog_bytes is None or readable < budget.max_catalog_bytes:
             row["max_catalog_bytes"] = readable
     if fact("schema") is not None:
-        row["wants_strict_json"] = fact("schema") == "kept"
+        row["enforces_schema"] = fact("schema") == "kept"
+        row |= {} if row["enforces_schema"] else {"wants_strict_json": False}
     if fact("logprobs") is not None:
         row["supports_logprobs"] = fact("logprobs")
     if fact("chooser"):

@@ -57,8 +57,9 @@ def _rows(deck: Helmdeck, explanation: Explanation) -> Iterator[Row]:
     yield "filter call", *_filter(explanation)
     yield "prompt variant", explanation.variant, sources["prompt_variant"] if budget.prompt_variant else tier_default
     yield "prefix", *_prefix(explanation)
-    json_mode = "requested through the provider" if budget.wants_strict_json else "requested in the prompt"
-    yield "JSON", json_mode, sources["wants_strict_json"]
+    json_mode = "requested through the provider" if explanation.lookup.asks_for_json else "requested in the prompt"
+    is_capped_by_tier = budget.wants_strict_json and not explanation.lookup.asks_for_json
+    yield "JSON", json_mode, sources["tier" if is_capped_by_tier else "wants_strict_json"]
     headroom = budget.max_tokens - budget.output_tokens
     reserved = f", {headroom:,} of them for reasoning" if headroom else ""
     source = sources["reasoning_headroom_tokens" if headroom else "output_tokens"]

@@ -30,7 +30,10 @@ def budget_row(outcome: Outcome, route: str, day: datetime.date) -> dict[str, An
     json_probe = probes.get("strict_json", {})
     # Two rows without a right answer compare nothing.
     if json_probe and (json_probe["constrained"] or json_probe["plain"]):
-        row["wants_strict_json"] = json_probe["constrained"] >= json_probe["plain"] and not json_probe["is_downgraded"]
+        is_better = json_probe["constrained"] >= json_probe["plain"] and not json_probe["is_downgraded"]
+        row["wants_strict_json"] = is_better
+        if is_better and row["tier"] == "C":  # which takes JSON mode from servers alone that keep a schema
+            row["enforces_schema"] = True
     if (chosen := chooser(outcome)) != CHOSEN_BY_MODEL:
         row["chooser"] = chosen
     if (first := probes.get("first_token", {}).get("max_s")) is not None:
