@@ -82,10 +82,10 @@ class Labelling(StubProvider):
 def choosing(tmp_path):
     """Plans with a provider ``weak`` whose models use a chooser, and with a fallback model that can do everything."""
     catalog = tmp_path / "tools.json"
-    catalog.write_text(json.dumps({"packs": TOOLS}), encoding="utf-8")
     decks = []
 
-    def make(provider, chooser="ranker", *plugins, fallback=(), **budget):
+    def make(provider, chooser="ranker", *plugins, tools=TOOLS, fallback=(), **budget):
+        catalog.write_text(json.dumps({"packs": tools}), encoding="utf-8")
         strong = StubProvider({"steps": [{"tool": "stock.price", "args": {}}]})
         providers = [
             ProviderSpec(name="weak", open=lambda *_: provider),
@@ -146,6 +146,21 @@ def test_plan_shows_who_chose_and_how_probable_the_choice_is(choosing):
 def test_request_that_matches_nothing_is_a_gap(choosing):
     found = plan(choosing(StubProvider(FILLED)), "xyzzy")
     assert [step.is_gap for step in found.steps] == [True]
+
+
+@pytest.mark.parametrize("chooser", ["ranker", "logprobs"])
+def test_entry_that_matches_by_a_number_alone_is_a_gap(choosing, chooser):
+    tool = {"name": "grid.decode", "description": "Turns a code of three words into a place"}
+    model = Weighing({"grid.decode": -1.0})
+    found = plan(choosing(model, chooser, tools=[*TOOLS, tool]), "Half a leek, three eggs")
+    assert [step.is_gap for step in found.steps] == [True]
+    assert not model.requests
+
+
+def test_entry_that_matches_by_one_word_of_its_description_is_unsure(choosing):
+    found = plan(choosing(StubProvider(FILLED)), "a person with a leek")
+    assert (tools_of(found), found.choice.is_sure) == (["mail.send"], False)
+    assert plan(choosing(StubProvider(FILLED)), "stock for the leek").choice.is_sure
 
 
 def test_request_whose_step_was_executed_is_complete(choosing):
