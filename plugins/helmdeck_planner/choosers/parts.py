@@ -65,8 +65,9 @@ def next_part(task: ChoiceTask) -> Part | None:
             left.append((text, ranking))
         else:
             done.remove(executed)
-    # Another tool than the chosen one was run for a request with one part, such as by a person.
-    if not left or (len(parts) == 1 and done):
+    # What is left of the executed steps ran another entry than the ranker's first one, for the first parts.
+    left = left[len(done) :]
+    if not left:
         return None
     return Part(*left[0], has_more=len(left) > 1)
 
@@ -76,6 +77,11 @@ def candidates(task: ChoiceTask, part: Part, count: int) -> Sequence[Candidate]:
     entries = task.catalog.entries
     scores = part.ranking.scores[: len(part.ranking.leading(count))]
     return [Candidate(entries[each.index], each.score, _is_weak(each)) for each in scores if not _is_by_number(each)]
+
+
+def leading(task: ChoiceTask, part: Part, count: int) -> Sequence[Entry]:
+    """Return the first ``count`` entries of the ranking of a part, also those that do not match: a model may know better."""
+    return [task.catalog.entries[index] for index in part.ranking.order[:count]]
 
 
 def _is_by_number(score: Score) -> bool:
