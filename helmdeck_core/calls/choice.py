@@ -11,7 +11,7 @@ import attrs
 
 from helmdeck_core.calls.operation import SideAttempts
 from helmdeck_core.calls.provider_client import ProviderClient
-from helmdeck_core.context.composer import Composer
+from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.choosing import Choice, ChoiceTask, Chooser
@@ -30,6 +30,21 @@ UNSURE_CHOICE = "unsure_choice"
 def is_chosen(runtime: Runtime, question: Question[Any], budget: Budget) -> bool:
     """Whether a chooser chooses for a model, and not the model itself."""
     return budget.chooser != CHOSEN_BY_MODEL and runtime.budgets.prompt_variant(budget) in question.chosen_in
+
+
+def chooser_by_size(runtime: Runtime, client: ProviderClient, prompt: Prompt, request: ChatRequest) -> str:
+    """Return the chooser that names a tool before its arguments are requested; empty where one request does both.
+
+    Two requests are made where the schema that would be sent is larger than the model's catalog limit: the server would compile, or
+    the model read, more for the arguments of tools that are not chosen than the catalog itself may have.
+    """
+    question, budget = prompt.question, prompt.budget
+    limit = budget.max_catalog_bytes
+    is_single = runtime.budgets.prompt_variant(budget) in question.chosen_in
+    if limit is None or not is_single or question.chosen_by_name not in runtime.contributed(Chooser):
+        return ""
+    constraint = client.constraint(request)
+    return question.chosen_by_name if constraint is not None and constraint.size > limit else ""
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.choice import CHOICE_PURPOSE, ChoiceCalls, is_chosen, unsure
+from helmdeck_core.calls.choice import CHOICE_PURPOSE, ChoiceCalls, chooser_by_size, is_chosen, unsure
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
@@ -82,7 +82,7 @@ class QuestionOperation(Generic[T]):
         question, library = self.question, self.composer.library
         model = str(self.registry.check(step.model))
         budget = self._budget(model, step.changes)
-        if is_chosen(self.runtime, question, budget):
+        if model in self.made_choices or is_chosen(self.runtime, question, budget):
             return await self._prepare_chosen(budget, step, record)
         if question.needs_catalog or question.lists_catalog:
             await library.load()
@@ -96,8 +96,10 @@ class QuestionOperation(Generic[T]):
         if prompt.filter_model is not None:
             filter_call = await self._filter(prompt, prompt.filter_model, step, call, record)
             prompt = self._narrowed(prompt, filter_call, call)
-        self._emit_selected(prompt, call)
         request = self._request(prompt, step)
+        if chooser := chooser_by_size(self.runtime, self.choices.client, prompt, request):
+            return await self._prepare_chosen(attrs.evolve(budget, chooser=chooser), step, record)
+        self._emit_selected(prompt, call)
         return Prepared(
             request=request,
             budget=budget,

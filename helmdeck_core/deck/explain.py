@@ -6,10 +6,10 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.calls.choice import is_chosen
+from helmdeck_core.calls.choice import chooser_by_size, is_chosen
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.config.precedence import SelectionRules
-from helmdeck_core.context.composer import Composer, PromptPart
+from helmdeck_core.context.composer import Composer, Prompt, PromptPart
 from helmdeck_core.domain.chat import ChatRequest, Message
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.history import Learned
@@ -17,6 +17,7 @@ from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.questions import Question, Selection
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.errors import ConfigError, InvalidRequest
+from helmdeck_core.resolve.runtime import Runtime
 
 
 @attrs.frozen(kw_only=True)
@@ -134,12 +135,22 @@ def explain(composer: Composer, client: ProviderClient, question: Question[Any],
         ranking=selection.ranking or library.rank(question.request, budget, question.learned.planned),
         filter_model=prompt.filter_model,
         filter_reason=prompt.filter_reason,
-        chooser=budget.chooser if is_chosen(runtime, question, budget) else "",
+        chooser=_chooser(runtime, client, prompt, request),
         constraint=_constraint(client, request),
         ids=len(prompt.task.catalog),
         messages=prompt.messages,
         parts=prompt.parts,
     )
+
+
+def _chooser(runtime: Runtime, client: ProviderClient, prompt: Prompt, request: ChatRequest) -> str:
+    """The chooser that is used; empty where the model chooses in one request."""
+    if is_chosen(runtime, prompt.question, prompt.budget):
+        return prompt.budget.chooser
+    try:
+        return chooser_by_size(runtime, client, prompt, request)
+    except (ConfigError, InvalidRequest):
+        return ""
 
 
 def _constraint(client: ProviderClient, request: ChatRequest) -> Constraint | None:

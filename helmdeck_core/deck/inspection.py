@@ -116,6 +116,7 @@ class Inspection:
             learned=self.history.learned(caller, intent),
             constraint=pack.value.constraint if pack is not None else None,
             chosen_in=pack.value.chosen_in if pack is not None else (),
+            chosen_by_name=pack.value.chosen_by_name if pack is not None else "",
         )
         model = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
         return explain(self._engine.composer(self._engine.library), self._engine.client, question, model)

@@ -153,6 +153,7 @@ class Pack:
         ``timeout``, and any exception other than ``PackError`` and ``CallFailed`` becomes ``handler_failed``.
     :ivar constraint: the ``Question.constraint`` of its question, for dry runs.
     :ivar chosen_in: the ``Question.chosen_in`` likewise.
+    :ivar chosen_by_name: the ``Question.chosen_by_name`` likewise.
     :ivar is_listed: whether plans may use it.
     :ivar annotations: hints about its effects, as tools of MCP servers have them: ``readOnlyHint``, ``destructiveHint``,
         ``idempotentHint`` and ``openWorldHint``. What is not annotated as read-only may need a confirmation.
@@ -171,6 +172,7 @@ class Pack:
     output_schema: Mapping[str, Any] = EMPTY
     constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
     chosen_in: tuple[str, ...] = ()
+    chosen_by_name: str = ""
     is_listed: bool = True
     order: int = 0
     annotations: Mapping[str, bool] = EMPTY

@@ -86,6 +86,8 @@ class Question(Generic[T]):
     :ivar learned: what the history contributes; scores of planned entries are raised where the catalog has to be ranked.
     :ivar chosen_in: prompt variants whose answer names one entry, which the chooser of the model's budget may choose.
     :ivar chosen_variant: the prompt variant that asks for the arguments of an entry that was chosen.
+    :ivar chosen_by_name: the chooser for a model that chooses itself, where the schema of its response would be
+        larger than the model's catalog limit; empty for none.
     :ivar settle: returns the value for a choice that needs no model, such as that of a tool whose arguments are all known;
         ``None`` if the model has to be asked for the rest. It must give a value where no entry was chosen.
     """
@@ -116,6 +118,7 @@ class Question(Generic[T]):
     learned: Learned = Learned()
     chosen_in: tuple[str, ...] = ()
     chosen_variant: str = ""
+    chosen_by_name: str = ""
     settle: Callable[[Task, Choice], T | None] | None = None
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helmdeck_core import (
+    UNKNOWN_TOOL,
     Catalog,
     ChatResponse,
     Choice,
@@ -22,6 +23,8 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_planner.packs.plan import CONSTRAINT
+from helmdeck_providers import constrained
+from helmdeck_providers.schemas.server_dialects import JSON_SCHEMA
 from helmdeck_testing import StubProvider, make_deck, plugin_with
 
 TOOLS = [
@@ -82,13 +85,13 @@ class Labelling(StubProvider):
 def choosing(tmp_path):
     """Plans with a provider ``weak`` whose models use a chooser, and with a fallback model that can do everything."""
     catalog = tmp_path / "tools.json"
-    catalog.write_text(json.dumps({"packs": TOOLS}), encoding="utf-8")
     decks = []
 
-    def make(provider, chooser="ranker", *plugins, fallback=(), **budget):
+    def make(provider, chooser="ranker", *plugins, tools=TOOLS, fallback=(), constrain=None, **budget):
+        catalog.write_text(json.dumps({"packs": tools}), encoding="utf-8")
         strong = StubProvider({"steps": [{"tool": "stock.price", "args": {}}]})
         providers = [
-            ProviderSpec(name="weak", open=lambda *_: provider),
+            ProviderSpec(name="weak", open=lambda *_: provider, constrain=constrain),
             ProviderSpec(name="strong", open=lambda *_: strong),
         ]
         config = {
@@ -146,6 +149,21 @@ def test_plan_shows_who_chose_and_how_probable_the_choice_is(choosing):
 def test_request_that_matches_nothing_is_a_gap(choosing):
     found = plan(choosing(StubProvider(FILLED)), "xyzzy")
     assert [step.is_gap for step in found.steps] == [True]
+
+
+@pytest.mark.parametrize("chooser", ["ranker", "logprobs"])
+def test_entry_that_matches_by_a_number_alone_is_a_gap(choosing, chooser):
+    tool = {"name": "grid.decode", "description": "Turns a code of three words into a place"}
+    model = Weighing({"grid.decode": -1.0})
+    found = plan(choosing(model, chooser, tools=[*TOOLS, tool]), "Half a leek, three eggs")
+    assert [step.is_gap for step in found.steps] == [True]
+    assert not model.requests
+
+
+def test_entry_that_matches_by_one_word_of_its_description_is_unsure(choosing):
+    found = plan(choosing(StubProvider(FILLED)), "a person with a leek")
+    assert (tools_of(found), found.choice.is_sure) == (["mail.send"], False)
+    assert plan(choosing(StubProvider(FILLED)), "stock for the leek").choice.is_sure
 
 
 def test_request_whose_step_was_executed_is_complete(choosing):
@@ -229,6 +247,79 @@ def test_failure_of_the_model_that_is_to_weigh_leads_to_the_next_model(choosing)
     assert (found.model, tools_of(found)) == ("strong/one", ["stock.price"])
 
 
+# -- names alone ---------------------------------------------------------------------------------------------
+
+
+def of_tools(request):
+    """The names that a response may contain."""
+    return request.response_format.schema["properties"]["tool"]["enum"]
+
+
+def test_model_names_a_tool_of_a_closed_list_and_is_not_asked_for_stated_arguments(choosing):
+    model = StubProvider({"tool": "stock.price"})
+    found = plan(choosing(model, "words"), FORECAST)
+    assert (tools_of(found), found.choice.chooser) == (["stock.price"], "words")
+    (request,) = model.requests
+    assert of_tools(request) == ["weather.forecast", "weather.history", "mail.send", "stock.price", UNKNOWN_TOOL]
+    assert request.response_format.schema["additionalProperties"] is False
+
+
+def test_arguments_of_a_named_tool_are_a_second_request_with_its_schema_alone(choosing):
+    model = StubProvider({"tool": "mail.send"}, FILLED)
+    found = plan(choosing(model, "words"), MAIL)
+    assert tools_of(found) == ["mail.send"]
+    assert found.steps[0].args["mood"] == "merry"
+    assert [attempt.purpose for attempt in found.attempts] == ["choice", ""]
+    assert "weather" not in "".join(message.text for message in model.requests[1].messages)
+
+
+def test_unknown_tool_of_the_list_is_a_gap(choosing):
+    found = plan(choosing(StubProvider({"tool": UNKNOWN_TOOL}), "words", fallback=["strong/one"]), FORECAST)
+    assert (found.model, [step.is_gap for step in found.steps]) == ("weak/one", [True])
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "no idea", {"tool": "no.such"}, {"name": 1}, [1], InvalidRequest("no schema")], ids=str
+)
+def test_ranker_chooses_where_the_model_names_no_tool(choosing, reply):
+    found = plan(choosing(StubProvider(reply), "words"), FORECAST)
+    assert tools_of(found) == ["weather.forecast"]
+    assert "so the ranker chose" in found.choice.reason
+
+
+def test_chosen_entry_that_is_not_the_first_of_its_part_completes_the_part(choosing):
+    request = "tell me the price of a share, then send a mail"
+    done = [CompletedStep("weather.history", "7")]
+    found = plan(choosing(StubProvider({"tool": "mail.send"}, FILLED), "words"), request, done=done)
+    assert (tools_of(found), found.choice.part, found.more_steps_likely) == (["mail.send"], "send a mail", False)
+    assert not plan(choosing(StubProvider(FILLED), "words"), request, done=[*done, CompletedStep("mail.send")]).steps
+
+
+def constrained_deck(choosing, model, **budget):
+    """A deck whose model chooses itself, on a server that takes any schema."""
+    return choosing(model, "model", constrain=lambda _, request: constrained(request.response_format, ("json_schema",), JSON_SCHEMA), wants_strict_json=True, **budget)  # fmt: skip
+
+
+def test_model_names_the_tool_first_where_the_schema_of_all_arguments_exceeds_its_catalog_limit(choosing):
+    model = StubProvider({"tool": "mail.send"}, FILLED)
+    found = plan(constrained_deck(choosing, model, max_catalog_bytes=800), MAIL)
+    assert (tools_of(found), found.choice.chooser) == (["mail.send"], "words")
+    assert of_tools(model.requests[0])[-1] == UNKNOWN_TOOL
+    assert len(model.requests) == 2
+
+
+def test_model_chooses_and_fills_arguments_in_one_request_where_the_schema_is_small(choosing):
+    model = StubProvider(FILLED)
+    found = plan(constrained_deck(choosing, model, max_catalog_bytes=9_000), MAIL)
+    assert (tools_of(found), found.choice, len(model.requests)) == (["stock.price"], None, 1)
+
+
+def test_dry_run_shows_whether_a_tool_is_named_first(choosing):
+    for limit, chooser in ((800, "words"), (9_000, "")):
+        deck = constrained_deck(choosing, StubProvider(FILLED), max_catalog_bytes=limit)
+        assert deck.explain(MAIL, model="weak/one").chooser == chooser
+
+
 # -- unsure choices ------------------------------------------------------------------------------------------
 
 UNSURE = "tell me about the city"
@@ -245,6 +336,12 @@ def test_unsure_choice_is_used_and_reported_where_no_other_model_is_left(choosin
     found = plan(choosing(StubProvider(FILLED)), UNSURE)
     assert tools_of(found)[0].startswith("weather.")
     assert not found.choice.is_sure
+
+
+def test_route_is_chosen_by_the_model_because_a_choice_has_no_alternatives(choosing):
+    model = StubProvider({"recommendation": {"id": "stock.price"}})
+    assert choosing(model, "ranker").route(FORECAST, model="weak/one").recommendation.id == "stock.price"
+    assert len(model.requests) == 1
 
 
 # -- choosers of plugins -------------------------------------------------------------------------------------

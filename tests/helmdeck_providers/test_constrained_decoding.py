@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helmdeck_core import CallFinished, ChatRequest, Message, ResponseFormat, Role, TextPart
+from helmdeck_planner.choosers.words import tool_schema
 from helmdeck_testing import Chunks, EventRecorder, make_deck
 from helmdeck_testing.server_formats import SERVER_FORMATS, ScriptedAnswer
 
@@ -99,6 +100,13 @@ FAMILIES = {
     "anthropic/claude-3-5-haiku": ("anthropic", {}),
     "gemini/gemini-3.8-flash": ("gemini", in_gemini(GEMINI)),
 }
+OWN_SERVERS = {"llamacpp/tiny": "openai-chat", "vllm/tiny": "openai-chat", "ollama/tiny": "ollama"}
+
+
+def has_schema(fields):
+    return "schema" in json.dumps(fields)
+
+
 FIELDS = ("response_format", "text", "output_config", "generationConfig", "format")
 
 
@@ -169,7 +177,7 @@ def stage(chat_server, tmp_path, monkeypatch):
     made = []
 
     def make(model, answer=lambda body: GOOD, **how):
-        family = FAMILIES[model][0]
+        family = OWN_SERVERS.get(model) or FAMILIES[model][0]
         made.append(Stage(chat_server, tmp_path, model, family, answer, **how))
         return made[-1]
 
@@ -314,6 +322,19 @@ def test_unsupported_format_of_the_caller_is_a_downgrade(stage, model, response_
         model=model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=response_format
     )
     assert stage(model).deck.complete(request).downgrades == (downgrade,)
+
+
+@pytest.mark.parametrize(
+    "model", [*OWN_SERVERS, *(model for model, (_, fields) in FAMILIES.items() if has_schema(fields))]
+)
+def test_choice_of_one_tool_is_sent_as_a_closed_list_of_names(stage, model):
+    wanted = ResponseFormat("json_schema", "choice", tool_schema(["web.scrape"]))
+    made = stage(model, lambda body: '{"tool": "web.scrape"}')
+    answer = made.deck.complete(
+        ChatRequest(model=model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=wanted)
+    )
+    assert answer.downgrades == ()
+    assert '"enum": ["web.scrape", "unknown"]' in json.dumps(constraint_fields(made.bodies[0]))
 
 
 def test_non_strict_schema_of_the_caller_is_sent_unchanged(stage):

@@ -7,11 +7,12 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from helmdeck_core import Catalog, Helmdeck, InvalidRequest, ProviderSettings, SchemaOffer
+from helmdeck_core import UNKNOWN_TOOL, Catalog, Helmdeck, InvalidRequest, ProviderSettings, ResponseFormat, SchemaOffer
+from helmdeck_planner.choosers.words import tool_schema
 from helmdeck_planner.packs.plan import PlanAnswer
 from helmdeck_planner.packs.route import RouteAnswer
 from helmdeck_planner.packs.validation import StepChecker
-from helmdeck_providers.schemas.constraint import adapted_form, pick_form
+from helmdeck_providers.schemas.constraint import adapted_form, constrained, pick_form
 from helmdeck_providers.schemas.server_dialects import DIALECTS, OPENAI_MODELS, dialect_of
 from helmdeck_providers.wire_formats.openai_chat.request import Options
 from tests.case_support import each_case
@@ -185,3 +186,19 @@ def test_longest_model_prefix_selects_the_dialect(model, name):
 def test_unknown_dialect_is_named(value, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
         Options.read(ProviderSettings(name="mine", options={"schema_dialects": value}))
+
+
+EVERY_DIALECT = pytest.mark.parametrize(
+    "dialect", [pytest.param(each, id=name) for name, each in {**DIALECTS, **NARROW}.items()]
+)
+
+
+@EVERY_DIALECT
+def test_choice_of_one_name_of_a_list_stays_closed_in_every_dialect(dialect):
+    names = [*(f"pack.tool_{number}" for number in range(11)), "工具", UNKNOWN_TOOL]
+    wanted = ResponseFormat("json_schema", "choice", tool_schema(names[:-1]))
+    sent = constrained(wanted, ("json_schema",), dialect)
+    assert (sent.kind, sent.downgrades) == ("json_schema", ())
+    assert sent.schema["properties"]["tool"]["enum"] == names
+    assert sent.schema["required"] == ["tool"]
+    assert sent.schema.get("additionalProperties", False) is False

@@ -1,1 +1,1 @@
-"""Choosers: the tool of one step, chosen by the ranker alone or by probabilities of a model."""
+"""Choosers: the tool of one step, chosen by the ranker alone, by probabilities of a model, or by a model that names it alone."""

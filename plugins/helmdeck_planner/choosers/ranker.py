@@ -37,7 +37,7 @@ def ranked(task: ChoiceTask, part: Part, reason: str = "") -> Choice:
         entry_id=listed[0].entry.id,
         probabilities=shares,
         part=part.text,
-        is_sure=shares[listed[0].entry.id] >= RANKER_ALONE.sure,
+        is_sure=shares[listed[0].entry.id] >= RANKER_ALONE.sure and not listed[0].is_weak,
         has_more=part.has_more,
         reason=reason or "the best entry of the ranking",
     )

@@ -28,6 +28,7 @@ from helmdeck_core import (
     args_sha,
     hookimpl,
 )
+from helmdeck_planner.choosers.words import NAME as WORDS
 from helmdeck_planner.packs.arguments import check_nesting
 from helmdeck_planner.packs.chosen import arguments_of, chosen_step, settled_steps
 from helmdeck_planner.packs.constraints import plan_forms
@@ -98,7 +99,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 def helmdeck_packs() -> Sequence[Pack]:
     """Contribute the pack."""
     description = "Turns a request into an ordered, validated plan of packs and pipelines."
-    return (planning_pack(NAME, description, make_plan, CONSTRAINT, (SINGLE_PICK,), PlanningOptions),)
+    return (planning_pack(NAME, description, make_plan, CONSTRAINT, (SINGLE_PICK,), WORDS, PlanningOptions),)
 
 
 async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
@@ -117,6 +118,7 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
         constraint=CONSTRAINT,
         chosen_in=(SINGLE_PICK,),
         chosen_variant=ARGUMENTS,
+        chosen_by_name=WORDS,
         settle=settle,
     )
     try:

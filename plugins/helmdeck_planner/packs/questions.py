@@ -65,11 +65,13 @@ def planning_pack(
     run: Callable[[PackContext, PlanRequest], Awaitable[Any]],
     constraint: Constrain,
     chosen_in: tuple[str, ...] = (),
+    chosen_by_name: str = "",
     options: type[Any] | None = None,
 ) -> Pack:
     """Declare a planning pack; it is not listed, because a plan must never name it.
 
     :param chosen_in: prompt variants in which a chooser may choose the entry.
+    :param chosen_by_name: the chooser for a model that chooses itself, where one schema for everything would be too large.
     """
     return Pack(
         name=name,
@@ -80,6 +82,7 @@ def planning_pack(
         input_type=PlanRequest,
         constraint=constraint,
         chosen_in=chosen_in,
+        chosen_by_name=chosen_by_name,
         is_listed=False,
         options_type=options,
         options_table="helmdeck",
