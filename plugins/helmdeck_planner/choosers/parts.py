@@ -20,7 +20,7 @@ MAX_CLAUSES: Final = 12
 NUMBER_WORDS: Final = frozenset(
     "half one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million".split()
 )
-"""A number says how many, not what: of 2,200 requests, three match their best entry by numbers alone, and none of these is right."""
+"""A number says how many, not what: of the requests examined, three match their best entry by numbers alone, and none of these is right."""
 
 WEAK_FIELD: Final = "description"
 """A single word of the description is a weak match: in 30 % of 69 requests, the entry is the right one."""
