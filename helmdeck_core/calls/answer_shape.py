@@ -16,7 +16,9 @@ from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.resolve.runtime import Runtime
 
-_DOCUMENT = re.compile(r"\s*(?:[^\n`{}\[\]]{1,200}:\s*\n\s*)?(?:(?:`{3}|~{3})(?:json)?[ \t]*\n\s*)?[\[{]", re.IGNORECASE)
+_DOCUMENT = re.compile(
+    r"\s*+(?:[^\n`{}\[\]]{1,200}:[ \t]*\n\s*+)?(?:(?:`{3}|~{3})(?:json)?[ \t]*\n\s*+)?[\[{]", re.IGNORECASE
+)
 """JSON at the start of a text, possibly after a line that introduces it and a fence."""
 CHARS_PER_TOKEN: Final = 4
 """Of text for which a server reports no usage."""

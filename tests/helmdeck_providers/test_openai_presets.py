@@ -64,7 +64,9 @@ def test_continuation_is_requested_by_a_message_field_and_path(server):
     assert sent(server, preset="deepseek").path == "/v1/chat/completions"
 
 
-@pytest.mark.parametrize("settings", [{"preset": "openrouter"}, {"preset": "llamacpp", "options": {"prefill_server": ""}}])
+@pytest.mark.parametrize(
+    "settings", [{"preset": "openrouter"}, {"preset": "llamacpp", "options": {"prefill_server": ""}}]
+)
 def test_continuation_can_need_only_the_last_message(server, settings):
     body = sent(server, BEGUN, **settings).body
     assert body["messages"][-1] == {"role": "assistant", "content": "so"}
