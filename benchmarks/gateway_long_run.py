@@ -23,7 +23,7 @@ from typing import Any
 
 import aiohttp
 
-from benchmarks.gateway.__main__ import ROOT, STREAM, Served, process
+from benchmarks.gateway.__main__ import ROOT, STREAM, Served, configure, process
 from benchmarks.gateway_faults.judge import PATHS
 
 PAGE = ROOT / "docs" / "benchmarks" / "gateway-long-runs.md"
@@ -45,7 +45,7 @@ def configuration(fast: str, silent: str) -> str:
     """Return a configuration: a fast upstream, one that never completes a response, and one that refuses connections."""
     urls = {"up": fast, "silent": silent, "closed": "http://127.0.0.1:9/v1"}
     providers = [f'[providers.{name}]\nkind = "openai-compatible"\nbase_url = "{url}"\n' for name, url in urls.items()]
-    limits = '[recovery]\nmax_attempts = 1\ncool_down_after = 0\n[http]\ntransport = "aiohttp"\n[gateway]\nmax_requests = 4096\n'
+    limits = "[recovery]\nmax_attempts = 1\ncool_down_after = 0\n[gateway]\nmax_requests = 4096\n"
     return "".join(providers) + limits
 
 
@@ -56,7 +56,7 @@ def gateway(silent_port: int) -> Iterator[tuple[Served, Path]]:
         _, port = stack.enter_context(process("benchmarks.overhead.server"))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         text = configuration(f"http://127.0.0.1:{port.strip()}/v1", f"http://127.0.0.1:{silent_port}/v1")
-        (folder / "helmdeck.toml").write_text(text, encoding="utf-8")
+        configure(folder, text)
         reports = folder / "memory.jsonl"
         command = ("benchmarks.gateway_memory", str(reports), "serve", "--port", "0", "--no-traces")
         running, line = stack.enter_context(process(*command, folder=folder, reads="stderr"))

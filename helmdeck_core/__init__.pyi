@@ -129,6 +129,9 @@ from helmdeck_core.domain.history import PlanRecord as PlanRecord
 from helmdeck_core.domain.history import RecordedStep as RecordedStep
 from helmdeck_core.domain.history import args_sha as args_sha
 from helmdeck_core.domain.history import intent_sha as intent_sha
+from helmdeck_core.domain.instruction_patterns import InstructionFinding as InstructionFinding
+from helmdeck_core.domain.instruction_patterns import InstructionPattern as InstructionPattern
+from helmdeck_core.domain.instruction_patterns import find_instructions as find_instructions
 from helmdeck_core.domain.models import CHOSEN_BY_MODEL as CHOSEN_BY_MODEL
 from helmdeck_core.domain.models import MAX_MODEL_CHARS as MAX_MODEL_CHARS
 from helmdeck_core.domain.models import Budget as Budget

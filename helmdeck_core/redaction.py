@@ -345,6 +345,18 @@ def speaks_of_secrets(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
+_MIXED = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+_MIN_SECRET_CHARS = 20
+_MIN_MIXED = 6
+
+
+def looks_like_a_secret(text: str) -> bool:
+    """Whether a word changes between letters and digits as often as generated keys do, such as one in the wrong option."""
+    return any(
+        len(word) >= _MIN_SECRET_CHARS and len(_MIXED.findall(word)) >= _MIN_MIXED for word in text[:1_000].split()
+    )
+
+
 def shown_url(text: str) -> str:
     """A URL without its userinfo, query and fragment, which may contain secrets."""
     scheme, slashes, rest = text.partition("://")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import aiohttp  # noqa: F401  # what importing a library takes is not a call's time
-import httpx2  # noqa: F401
+import httpx2  # noqa: F401  # what importing a library takes is not a call's time
 import pytest
 
 from helmdeck_core import Helmdeck, ProviderSpec, hookimpl
 from helmdeck_core.cli import options
-from helmdeck_core.resolve.transports import TransportChooser
 from helmdeck_history import service
 from helmdeck_planner.packs import questions
 from helmdeck_testing import StubProvider
@@ -73,12 +71,11 @@ def answering(deck_with: Callable[..., Helmdeck]) -> Callable[..., tuple[Helmdec
     return make
 
 
-@pytest.fixture(params=["httpx", "aiohttp"])
-def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a test once for each built-in transport: every deck and every provider of the test uses it.
+@pytest.fixture
+def transport() -> str:
+    """The transport of all decks and providers of a test: the built-in one.
 
-    Tests over HTTP ask for it with ``usefixtures("transport")``.
+    Tests of what any transport has to do ask for it with ``usefixtures("transport")``. The distribution of another transport
+    overrides this fixture and runs the same tests.
     """
-    name: str = request.param
-    monkeypatch.setattr(TransportChooser, "name_of", lambda self, provider: name)
-    return name
+    return "httpx"

@@ -65,7 +65,7 @@ NOT_JSON = (400, 422)
 TEXTS: dict[str, tuple[bytes, tuple[int, ...]]] = {
     "an empty body": (b"", NOT_JSON),
     "a body of whitespace": (b" \n" * 1_000, NOT_JSON),
-    "JSON that is no object": (b"[1, 2]", NOT_JSON),
+    "JSON that is not an object": (b"[1, 2]", NOT_JSON),
     "null": (b"null", NOT_JSON),
     "truncated JSON": (START, NOT_JSON),
     "text after the end": (START + b"} {}", NOT_JSON),

@@ -286,8 +286,9 @@ def _killed(stage: Stage) -> Verdict:
                 time.sleep(0.1)
             stop(at.victim.process)
         now, later = usage_of(at.url, key), usage_of(at.url, key, later_s=61.0)
-    text = f"{now.under_way} under way and ${now.day.held_nusd / NANO:.4f} held; a minute later {later.under_way} and ${later.day.held_nusd / NANO:.4f}, " \
-           f"${later.day.spent_nusd / NANO:.4f} spent"  # fmt: skip
+    held_usd, later_usd = now.day.held_nusd / NANO, later.day.held_nusd / NANO
+    spent_usd = later.day.spent_nusd / NANO
+    text = f"{now.under_way} under way and ${held_usd:.4f} held; a minute later {later.under_way} and ${later_usd:.4f}, ${spent_usd:.4f} spent"
     return (
         held(text)
         if now.under_way == 1 and (later.under_way, later.day.held_nusd) == (0, 0) and later.day.spent_nusd

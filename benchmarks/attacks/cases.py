@@ -117,6 +117,10 @@ class Case:
     deadline_s: float = 30.0
 
 
+def _bound(run: Callable[[Stage, Any], Verdict], value: Any) -> Run:
+    return lambda stage: run(stage, value)
+
+
 class Suite:
     """Collects the cases of a module."""
 
@@ -140,9 +144,7 @@ class Suite:
 
         def add(run: Callable[[Stage, Any], Verdict]) -> Callable[[Stage, Any], Verdict]:
             for name, value in rows.items():
-                self.cases.append(
-                    Case(self.group, name, lambda stage, value=value: run(stage, value), reference, deadline_s)
-                )
+                self.cases.append(Case(self.group, name, _bound(run, value), reference, deadline_s))
             return run
 
         return add

@@ -86,7 +86,7 @@ def _key(stage: Stage, headers: Any) -> Verdict:
     for path in ("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/embeddings"):
         before = len(at.upstream.exchanges)
         reply = at.victim.raw(request_bytes(path, headers(at)), timeout_s=3.0, is_one=True)
-        if reply.statuses and reply.statuses[0] not in REFUSED or len(at.upstream.exchanges) > before:
+        if (reply.statuses and reply.statuses[0] not in REFUSED) or len(at.upstream.exchanges) > before:
             return broken(
                 f"{path} answered {reply.statuses} and called the provider {len(at.upstream.exchanges) - before} times"
             )
@@ -132,7 +132,7 @@ def _timing(stage: Stage) -> Verdict:
                 reply = b""
             if not reply or b"connection: close" in reply.lower():
                 client.close()
-                client = at.victim.connect()  # noqa: PLW2901
+                client = at.victim.connect()
             times[key].append(time.perf_counter() - start_s)
     first, second = times[early], times[late]
     later = sum(a > b for a in first for b in second) / (len(first) * len(second))
@@ -182,7 +182,7 @@ def _responses(stage: Stage) -> Verdict:
     follow = at.victim.send("/v1/responses", {"model": "up/ok", "input": "?", "previous_response_id": name}, key=at.bob)
     own = at.victim.send(f"/v1/responses/{name}", method="GET", key=at.ann).status
     seen = [read, deleted, follow.status, own]
-    if seen[:3] != [404] * 3 and {*seen[:3]} - {400, 404} or own != 200 or len(at.upstream.exchanges) > before:
+    if (seen[:3] != [404] * 3 and {*seen[:3]} - {400, 404}) or own != 200 or len(at.upstream.exchanges) > before:
         return broken(f"read {read}, deleted {deleted}, continued {follow.status}, owner afterwards {own}")
     return held(f"read {read}, deleted {deleted}, continued {follow.status}; the owner still reads it")
 

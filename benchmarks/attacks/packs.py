@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.server
+import itertools
 import os
 import socket
 import threading
@@ -61,7 +62,7 @@ def _nothing(_: Path, __: Path) -> None:
 WRITES: dict[str, tuple[str, Prepare]] = {
     "..": ("../outside/secret.txt", _nothing),
     ".. in the middle": ("a/../../outside/secret.txt", _nothing),
-    "an absolute path": ("/tmp/../{outside}/secret.txt", _nothing),  # noqa: S108
+    "an absolute path": ("/tmp/../{outside}/secret.txt", _nothing),
     "a tilde": ("~/secret.txt", _nothing),
     "backslashes": ("..\\outside\\secret.txt", _nothing),
     "a NUL": ("a\0/../secret.txt", _nothing),
@@ -102,7 +103,7 @@ def _write(stage: Stage, row: tuple[str, Prepare]) -> Verdict:
 
 NAMES: dict[str, Any] = {
     "..": "../evil.txt",
-    "an absolute path": "/tmp/evil.txt",  # noqa: S108
+    "an absolute path": "/tmp/evil.txt",
     "a folder": "a/b.txt",
     "a device of Windows": "CON.txt",
     "a hidden file": ".bashrc",
@@ -133,7 +134,7 @@ def _name(stage: Stage, name: str) -> Verdict:
     folder = stage.new_folder()
     found = _artifacts(folder / "out", lambda context: context.artifacts.write(name, "x"))
     left = [path.name for path in folder.rglob("*") if path.is_file()]
-    return broken(f"{found}: {left}") if left or found == "written" or Path("/tmp/evil.txt").exists() else held(found)  # noqa: S108
+    return broken(f"{found}: {left}") if left or found == "written" or Path("/tmp/evil.txt").exists() else held(found)
 
 
 OUTPUTS: dict[str, Callable[[Any, Path], Any]] = {
@@ -193,7 +194,7 @@ def private(_: Stage) -> Iterator[Private]:
             with contextlib.suppress(OSError):
                 pages.get(self.path, _page)(self)
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("", 0), Handler)
@@ -288,7 +289,7 @@ def resolving(*answers: str) -> Any:
     """Let the name server give one address after the other."""
     left = list(answers)
 
-    async def getaddrinfo(_: Any, host: str, port: int, **options: Any) -> Any:
+    async def getaddrinfo(_: Any, __: str, port: int, **___: Any) -> Any:
         address = left.pop(0) if len(left) > 1 else left[0]
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         return [(family, socket.SOCK_STREAM, 6, "", (address, port, *((0, 0) if family == socket.AF_INET6 else ())))]
@@ -296,7 +297,7 @@ def resolving(*answers: str) -> Any:
     return mock.patch.object(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
 
 
-@SUITE.each({"a name that leads to loopback": ("127.0.0.1",), "a name whose address changes after the check": ("93.184.216.34", "127.0.0.1"),
+@SUITE.each({"a name that leads to loopback": ("127.0.0.1",), "a name that changes its IP address after the check": ("93.184.216.34", "127.0.0.1"),
              "a name that leads to a mapped address": ("::ffff:127.0.0.1",), "a name that leads to link-local": ("169.254.169.254",)},
             reference="CWE-367; CWE-350; DNS rebinding")  # fmt: skip
 def _rebinding(stage: Stage, answers: tuple[str, ...]) -> Verdict:
@@ -362,7 +363,7 @@ def html(text: str, size: int = 2_000_000) -> Callable[[Any], None]:
 
 
 BODIES: dict[str, Callable[[Any], None]] = {
-    "without end": _endless,
+    "of unlimited length": _endless,
     "of two bytes per second": _slowly,
     "of 300 MB in gzip": _bomb,
     "of 2 MB of unclosed tags": html('<a"'),
@@ -406,7 +407,7 @@ def _body(stage: Stage, page: Callable[[Any], None]) -> Verdict:
     start_s = time.monotonic()
     found = asyncio.run(run())
     seconds = time.monotonic() - start_s
-    stall = max((later - earlier for earlier, later in zip(ticks, ticks[1:], strict=False)), default=0.0)
+    stall = max((later - earlier for earlier, later in itertools.pairwise(ticks)), default=0.0)
     text = f"{found} in {seconds:.1f} s of a limit of 3 s, event loop stalled for {stall:.2f} s"
     if seconds > 6 or stall > 2:
         return broken(text)

@@ -9,14 +9,14 @@ from pathlib import Path
 import attrs
 
 from benchmarks.attacks.cases import Stage, Suite, Verdict, broken, degraded, held
-from benchmarks.attacks.runner import ROOT
-from benchmarks.attacks.victim import cli
+from benchmarks.attacks.victim import cli, load_modules
 from helmdeck_testing import write_distribution
 
 SUITE = Suite("plugins")
 CHAIN = "OWASP LLM03:2025; OWASP A06:2021"
 HOOK = "from helmdeck_core import *\nfrom helmdeck_core import hookimpl\n"
-LIMIT_S = 25.0
+LIMIT_S = 12.0
+SETTINGS = "[plugins]\nload_timeout_s = 2.0\n"
 WORDS = ("plan", "remember this and draft a blog post about it", "--json")
 
 
@@ -50,11 +50,11 @@ ROWS: dict[str, Row] = {
     "exits when it is imported": Row("import sys; sys.exit(0)"),
     "raises a BaseException": Row("class Odd(BaseException): pass\nraise Odd()"),
     "raises an exception that cannot be printed": Row("class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute()"),
-    "recurses without end": Row("def f(): f()\nf()"),
+    "recurses endlessly": Row("def f(): f()\nf()"),
     "hangs when it is imported": Row("import time; time.sleep(3600)"),
     "ends the process when it is imported": Row("import os; os._exit(0)"),
     "kills the process when it is imported": Row("import os; os.kill(os.getpid(), 9)"),
-    "has the name of a built-in": Row("", name="planner"),
+    "has the name of a built-in": Row("", name="budgets"),
     "has a hook that does not exist": Row(f"{HOOK}@hookimpl\ndef helmdeck_no_such_hook(): return []"),
     "has a hook without its mark": Row("def helmdeck_packs(): return []"),
     "has a hook with unknown arguments": Row(f"{HOOK}@hookimpl\ndef helmdeck_packs(nonsense): return []"),
@@ -80,15 +80,15 @@ BY_DESIGN = {
     "ends the process when it is imported", "kills the process when it is imported", "hangs at exit", "leaves a thread that never ends",
     "patches the standard library", "patches Helmdeck", "closes standard output", "sets a limit of recursion of 60",
 }  # fmt: skip
-"""Plugins run in the process of the application: what they do there cannot be prevented, and SECURITY.md says so."""
+"""Plugins run in the process of the application: what they do there cannot be prevented, as SECURITY.md states."""
 
 
-def install(folder: Path, row: Row) -> dict[str, str]:
-    """Install the plugin; return the environment that has it."""
-    site = folder / "site"
+def install(folder: Path, row: Row) -> list[Path]:
+    """Install the plugin; return the folders of the module path that have it."""
+    load_modules()
+    (folder / "helmdeck.toml").write_text(SETTINGS, encoding="utf-8")
     modules = {} if row.source is None else {"evil_plugin": row.source}
-    write_distribution(site, "evil-dist", {row.name: row.target}, modules)
-    return {"PYTHONPATH": f"{site}:{ROOT}:{ROOT / 'plugins'}"}
+    return [write_distribution(folder / "site", "evil-dist", {row.name: row.target}, modules)]
 
 
 @SUITE.each({f"a plugin that {name}": row for name, row in ROWS.items()}, reference=CHAIN, deadline_s=LIMIT_S + 20)
@@ -97,7 +97,7 @@ def _plugin(stage: Stage, row: Row) -> Verdict:
     folder = stage.new_folder()
     start_s = time.monotonic()
     try:
-        run = cli(folder, *WORDS, environ=install(folder, row), timeout_s=LIMIT_S)
+        run = cli(folder, *WORDS, path=install(folder, row), timeout_s=LIMIT_S)
     except Exception as exc:
         text = f"no plan within {LIMIT_S:g} s ({type(exc).__name__})"
         return degraded(f"{text}; plugins are trusted code") if name in BY_DESIGN else broken(text)
@@ -120,11 +120,11 @@ def _plugin(stage: Stage, row: Row) -> Verdict:
 @SUITE.case("a broken plugin is listed with its error", reference=CHAIN)
 def _listed(stage: Stage) -> Verdict:
     folder = stage.new_folder()
-    environ = install(folder, ROWS["raises when it is imported"])
+    path = install(folder, ROWS["raises when it is imported"])
     found = {}
-    for words in (("plugins",), ("doctor", "--offline")):
-        run = cli(folder, *words, environ=environ)
-        found[" ".join(words)] = b"evil" in run.stdout and b"ZeroDivisionError" in run.stdout
+    for words in (("plugins", "list"), ("doctor", "--offline")):
+        run = cli(folder, *words, path=path)
+        found[" ".join(words)] = b"evil" in run.stdout and b"ZeroDivisionError" in run.stdout + run.stderr
     return held("listed by plugins and doctor, with its error") if all(found.values()) else broken(str(found))
 
 
@@ -134,7 +134,7 @@ PACKS: dict[str, str] = {
     "prints": "print('noise'); return {}",
     "returns no mapping": "return 7",
     "returns 50 MB": "return {'text': 'x' * 50_000_000}",
-    "recurses without end": "return await run(context, value)",
+    "recurses endlessly": "return await run(context, value)",
 }
 
 
@@ -149,7 +149,7 @@ async def run(context, value):
 def helmdeck_packs():
     return [Pack(name="evil.pack", version="1", description="d", run=run)]
 """
-    run = cli(folder, "run", "evil.pack", "--json", environ=install(folder, Row(source)), timeout_s=LIMIT_S)
+    run = cli(folder, "run", "evil.pack", "--json", path=install(folder, Row(source)), timeout_s=LIMIT_S)
     try:
         output = json.loads(run.stdout)
     except ValueError:
@@ -181,9 +181,8 @@ def handle(event):
 def helmdeck_event_sinks():
     return [EventSink(name="evil", handle=handle)]
 """
-    (folder / "helmdeck.toml").write_text('[events]\nsinks = ["evil"]\n', encoding="utf-8")
     start_s = time.monotonic()
-    run = cli(folder, *WORDS, environ=install(folder, Row(source)), timeout_s=LIMIT_S)
+    run = cli(folder, *WORDS, path=install(folder, Row(source)), timeout_s=LIMIT_S)
     seconds = time.monotonic() - start_s
     try:
         steps = len(json.loads(run.stdout)["steps"])

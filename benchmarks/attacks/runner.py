@@ -57,12 +57,12 @@ def run_group(group: str, *, is_quick: bool, only: str, show: Callable[[Outcome]
 
 def _run_process(group: str, cases: Sequence[Case], is_quick: bool) -> Iterator[Outcome]:
     """Yield outcomes until all cases are done or the process has ended; the case it ended in is broken."""
-    with tempfile.TemporaryDirectory(prefix="attacks-", ignore_cleanup_errors=True) as folder:
+    with new_folder() as folder:
         names = json.dumps([case.name for case in cases])
         command = [sys.executable, "-m", "benchmarks.attacks", "--worker", group, names, folder]
         worker = subprocess.Popen(
             command + ["--quick"] * is_quick, cwd=ROOT, env=clean_environment(Path(folder)), stdout=subprocess.PIPE,
-            start_new_session=True, text=True,
+            stderr=subprocess.DEVNULL, start_new_session=True, text=True,
         )  # fmt: skip
         assert worker.stdout is not None
         try:
@@ -87,6 +87,16 @@ def _run_process(group: str, cases: Sequence[Case], is_quick: bool) -> Iterator[
                 os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
             worker.stdout.close()
+
+
+@contextlib.contextmanager
+def new_folder() -> Iterator[str]:
+    """A temporary folder, which is removed however deep it is."""
+    folder = tempfile.mkdtemp(prefix="attacks-")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=False)
 
 
 def _line_within(worker: subprocess.Popen[str], seconds: float) -> tuple[str, bool]:

@@ -84,6 +84,8 @@ class Open:
 def open_gateway(stage: Stage) -> Iterator[Open]:
     """A gateway without keys."""
     provider = f"max_response_bytes = {MAX_RESPONSE_BYTES}"
-    with hostile_upstream() as upstream:
-        with gateway(stage.new_folder(), configuration(upstream, provider=provider)) as victim:
-            yield Open(victim, upstream)
+    with (
+        hostile_upstream() as upstream,
+        gateway(stage.new_folder(), configuration(upstream, provider=provider)) as victim,
+    ):
+        yield Open(victim, upstream)

@@ -7,11 +7,11 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,9 +23,9 @@ import attrs
 
 from benchmarks.attacks.budgets import Bank, running
 from benchmarks.attacks.cases import Stage, Suite, Verdict, broken, degraded, held
-from benchmarks.attacks.runner import clean_environment
-from benchmarks.attacks.victim import cli, create_key, polled, store_url, usage_of
+from benchmarks.attacks.victim import TooLong, cli, create_key, load_modules, polled, usage_of
 from helmdeck_gateway.stores.records import NANO
+from helmdeck_testing import make_deck
 
 SUITE = Suite("stores")
 FAULTS = "CWE-703; CWE-755; SQLite, How To Corrupt"
@@ -40,7 +40,7 @@ def planned(folder: Path, **more: Any) -> tuple[str, int]:
     start_s = time.monotonic()
     try:
         run = cli(folder, *PLAN, timeout_s=40.0, **more)
-    except subprocess.TimeoutExpired:
+    except TooLong:
         return "no plan within 40 s", 0
     try:
         steps = len(json.loads(run.stdout)["steps"])
@@ -51,12 +51,21 @@ def planned(folder: Path, **more: Any) -> tuple[str, int]:
     return f"exit code {run.returncode}, {steps} steps in {time.monotonic() - start_s:.1f} s, {warning}{trace}", steps
 
 
-def with_data(stage: Stage) -> Path:
-    """A folder whose data directory has the files of a plan, a key and a run."""
+@contextlib.contextmanager
+def _template(stage: Stage) -> Iterator[Path]:
+    """The files of a plan and a key, which are made once."""
+    load_modules()
     folder = stage.new_folder()
     (folder / "helmdeck.toml").write_text('model = "local/lexical"\n[events]\nsinks = ["traces"]\n', encoding="utf-8")
     planned(folder)
     create_key(folder, "first")
+    yield folder
+
+
+def with_data(stage: Stage) -> Path:
+    """A folder whose data directory has the files of a plan, a key and a run."""
+    folder = stage.new_folder()
+    shutil.copytree(stage.use(_template), folder, dirs_exist_ok=True)
     return folder
 
 
@@ -66,7 +75,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def judged(text: str, steps: int) -> Verdict:
-    """A plan is made whatever happens to the stores."""
+    """A plan is made in every state of the stores."""
     if steps < 2:
         return broken(text)
     return degraded(text) if "Traceback" in text else held(text)
@@ -83,12 +92,12 @@ def _full() -> None:
 def _full_plan(stage: Stage) -> Verdict:
     folder = stage.new_folder()
     (folder / "helmdeck.toml").write_text('model = "local/lexical"\n[events]\nsinks = ["traces"]\n', encoding="utf-8")
-    return judged(*planned(folder, preexec_fn=_full))
+    return judged(*planned(folder, before=_full))
 
 
 @SUITE.case("a full disk when a key is created", reference=FAULTS)
 def _full_key(stage: Stage) -> Verdict:
-    run = cli(stage.new_folder(), "keys", "create", "ann", preexec_fn=_full)
+    run = cli(stage.new_folder(), "keys", "create", "ann", before=_full)
     text = " ".join(run.stderr.decode().split())[:150]
     if run.returncode == 0 or b"hd-" in run.stdout or b"Traceback" in run.stderr:
         return broken(f"exit code {run.returncode}: {text}")
@@ -101,9 +110,10 @@ def _full_gateway(stage: Stage) -> Verdict:
         key = at.key("ann", 1.0)
         at.victim.chat("up/ok", key=key)
         largest = max(path.stat().st_size for path in (at.victim.folder / DATA).rglob("*") if path.is_file())
-        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (4_096, 4_096))
+        hard = resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (4_096, hard))
         statuses = [at.victim.chat("up/ok", key=key).status for _ in range(5)]
-        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (-1, -1))
+        resource.prlimit(at.victim.pid, resource.RLIMIT_FSIZE, (hard, hard))
         after = [at.victim.chat("up/ok", key=key).status for _ in range(3)]
     text = f"statuses {statuses} while nothing can be written, {after} afterwards; files of up to {largest:,} bytes"
     return held(text) if {*statuses} <= {200, 503} and after[-1] == 200 else broken(text)
@@ -112,7 +122,9 @@ def _full_gateway(stage: Stage) -> Verdict:
 @contextlib.contextmanager
 def read_only(paths: list[Path]) -> Iterator[bool]:
     """Make files and folders read-only, also for root; yields whether that is possible."""
-    done = [subprocess.run(["chattr", "+i", str(path)], capture_output=True, check=False).returncode == 0 for path in paths]
+    done = [
+        subprocess.run(["chattr", "+i", str(path)], capture_output=True, check=False).returncode == 0 for path in paths
+    ]
     try:
         yield all(done)
     finally:
@@ -176,8 +188,10 @@ def _journal(path: Path) -> None:
 def _newer(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 999")
-        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE name LIKE '%\\_schema' ESCAPE '\\'").fetchall():
-            connection.execute(f"UPDATE {table} SET version = 999")  # noqa: S608 - a name of ours
+        for (table,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE name LIKE '%\\_schema' ESCAPE '\\'"
+        ).fetchall():
+            connection.execute(f"UPDATE {table} SET version = 999")
         connection.commit()
 
 
@@ -187,7 +201,11 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }  # fmt: skip
 
 
-@SUITE.each({f"{name} in place of history, traces and keys": damage for name, damage in DAMAGES.items()}, reference=FAULTS, deadline_s=90)
+@SUITE.each(
+    {f"{name} in place of history, traces and keys": damage for name, damage in DAMAGES.items()},
+    reference=FAULTS,
+    deadline_s=90,
+)
 def _damaged(stage: Stage, damage: Callable[[Path], None]) -> Verdict:
     folder = with_data(stage)
     names = [path.name for path in files_of(folder)]
@@ -220,7 +238,12 @@ def _older(stage: Stage, name: str) -> Verdict:
     (folder / "helmdeck.toml").write_text('model = "local/lexical"\n[events]\nsinks = ["traces"]\n', encoding="utf-8")
     rows = _rows(path)
     text, steps = planned(folder)
-    words = {"gateway": ("keys", "list"), "runs": ("pipeline", "runs"), "history": ("history", "show"), "traces": ("explain", "--call", "last")}[kind]
+    words = {
+        "gateway": ("keys", "list"),
+        "runs": ("pipeline", "runs"),
+        "history": ("history", "show"),
+        "traces": ("explain", "--call", "last"),
+    }[kind]
     run = cli(folder, *words)
     text = f"{text}; {' '.join(words)}: exit code {run.returncode}; {rows} rows before, {_rows(path)} after"
     if run.returncode not in (0, 2) or b"Traceback" in run.stderr or _rows(path) < rows:
@@ -230,9 +253,14 @@ def _older(stage: Stage, name: str) -> Verdict:
 
 def _rows(path: Path) -> int:
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
+        names = [
+            n
+            for (n,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            )
+        ]
         kept = [name for name in names if not name.endswith(("_schema", "_config")) and "_fts" not in name]
-        return sum(connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in kept)  # noqa: S608
+        return sum(connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in kept)
 
 
 # -- locks -------------------------------------------------------------------------------------------------------------
@@ -272,18 +300,19 @@ def _locked_keys(stage: Stage) -> Verdict:
             seconds = time.monotonic() - start_s
         after = [at.victim.chat("up/ok", key=key, timeout_s=30).status for _ in range(2)]
     text = f"answered {reply.status} in {seconds:.1f} s, {stall}; {after[-1]} afterwards"
-    return held(text) if reply.status in (200, 503) and seconds < 30 and stall.seconds < 1 and after[-1] == 200 else broken(text)
+    return (
+        held(text)
+        if reply.status in (200, 503) and seconds < 30 and stall.seconds < 1 and after[-1] == 200
+        else broken(text)
+    )
 
 
 # -- killed ------------------------------------------------------------------------------------------------------------
 
 
 def _write_for_ever(folder: Path) -> None:
-    from helmdeck_core import Helmdeck
-
     os.environ["HELMDECK_DATA_DIR"] = str(folder)
-    config = {"model": "local/lexical", "events": {"sinks": ["traces"]}}
-    with Helmdeck(config=config) as deck:
+    with make_deck(config={"model": "local/lexical", "events": {"sinks": ["traces"]}}) as deck:
         number = 0
         while True:
             number += 1
@@ -295,18 +324,13 @@ def _write_for_ever(folder: Path) -> None:
 @SUITE.case("killed with SIGKILL at 50 random moments", reference=FAULTS, deadline_s=240)
 def _killed(stage: Stage) -> Verdict:
     folder, kills, chance = stage.new_folder() / DATA, stage.sized(50, 8), random.Random(7)
-    import benchmarks.attacks.stores as module  # the modules are loaded once, before the forks
-
-    from helmdeck_core import Helmdeck
-
-    with Helmdeck(config={"model": "local/lexical"}) as deck:
-        deck.plan("draft a blog post")
+    load_modules()
     damaged: list[str] = []
     for _ in range(kills):
         pid = os.fork()
         if pid == 0:
             with contextlib.suppress(BaseException):
-                module._write_for_ever(folder)
+                _write_for_ever(folder)
             os._exit(1)
         time.sleep(chance.uniform(0.2, 1.2))
         os.kill(pid, signal.SIGKILL)
@@ -320,27 +344,35 @@ def _killed(stage: Stage) -> Verdict:
                 damaged.append(f"{path.name}: {found[:60]}")
     rows = {path.name: _rows(path) for path in sorted(folder.glob("*.db"))}
     text = f"{kills} kills, rows {rows}"
-    return broken(f"{text}: {damaged[:3]}") if damaged or min(rows.values(), default=0) == 0 else held(f"{text}; every database is intact and was opened again")
+    return (
+        broken(f"{text}: {damaged[:3]}")
+        if damaged or min(rows.values(), default=0) == 0
+        else held(f"{text}; every database is intact and was opened again")
+    )
 
 
 # -- clocks ------------------------------------------------------------------------------------------------------------
 
-SHIFT = "import os, time\n_s = float(os.environ['CLOCK_SHIFT_S'])\n_t, _n = time.time, time.time_ns\ntime.time = lambda: _t() + _s\n" \
-        "time.time_ns = lambda: _n() + int(_s * 1e9)\n"  # fmt: skip
+
+def shift(seconds: float) -> None:
+    """Shift the clock of this process."""
+    read, read_ns = time.time, time.time_ns
+    time.time = lambda: read() + seconds
+    time.time_ns = lambda: read_ns() + int(seconds * 1e9)
 
 
 @SUITE.each({"the clock set back by a day": -86_400.0, "the clock set forward by a year": 31_536_000.0, "the clock at 1970": -1.8e9},
             reference="CWE-367", deadline_s=90)  # fmt: skip
 def _clock(stage: Stage, shift_s: float) -> Verdict:
     folder = with_data(stage)
-    (folder / "shift").mkdir()
-    (folder / "shift" / "sitecustomize.py").write_text(SHIFT, encoding="utf-8")
-    path = f"{folder / 'shift'}:{clean_environment(folder)['PYTHONPATH']}"
-    environ = {"PYTHONPATH": path, "CLOCK_SHIFT_S": str(shift_s)}
-    there, steps = planned(folder, environ=environ)
+
+    def before() -> None:
+        shift(shift_s)
+
+    there, steps = planned(folder, before=before)
     back, again = planned(folder)
     last = cli(folder, "explain", "--call", "last")
-    keys = cli(folder, "keys", "list", environ=environ)
+    keys = cli(folder, "keys", "list", before=before)
     text = f"there: {there}; back: {back}; explain: exit code {last.returncode}, keys list: exit code {keys.returncode}"
     if steps < 2 or again < 2 or last.returncode or keys.returncode or b"Traceback" in last.stderr + keys.stderr:
         return broken(f"{text}: {(last.stderr + keys.stderr)[-150:]!r}")
@@ -349,9 +381,6 @@ def _clock(stage: Stage, shift_s: float) -> Verdict:
 
 @SUITE.case("a spend limit with the clock set back by a day", reference="CWE-367", deadline_s=60)
 def _clock_spend(stage: Stage) -> Verdict:
-    folder = stage.new_folder()
-    (folder / "shift").mkdir()
-    (folder / "shift" / "sitecustomize.py").write_text(SHIFT, encoding="utf-8")
     with _bank(stage) as at:
         key = at.key("ann", 1.0)
         at.victim.chat("up/ok", key=key)
@@ -359,7 +388,9 @@ def _clock_spend(stage: Stage) -> Verdict:
     yesterday = usage_of(url, key, later_s=-86_400.0)
     back = usage_of(url, key)
     text = f"${now.day.spent_nusd / NANO:.6f} today, ${yesterday.day.spent_nusd / NANO:.6f} on the day before, ${back.day.spent_nusd / NANO:.6f} back"
-    return held(text) if now.day.spent_nusd == back.day.spent_nusd > 0 and yesterday.day.spent_nusd >= 0 else broken(text)
+    return (
+        held(text) if now.day.spent_nusd == back.day.spent_nusd > 0 and yesterday.day.spent_nusd >= 0 else broken(text)
+    )
 
 
 # -- networks ----------------------------------------------------------------------------------------------------------
@@ -439,14 +470,14 @@ def behind(stage: Stage, store: str) -> Iterator[tuple[Bank, Wire]]:
             wire.close()
 
 
-@SUITE.each({f"{name} whose connections are {state}": (name, state) for name in ("PostgreSQL", "Redis") for state in ("cut", "silent")},
+@SUITE.each({f"{name} whose connections are {state}": (name, state) for name in ("PostgreSQL", "Redis") for state in ("closed", "silent")},
             reference=FAULTS, deadline_s=120)  # fmt: skip
 def _network(stage: Stage, row: tuple[str, str]) -> Verdict:
     store, state = row
     with behind(stage, store) as (at, wire):
         key = create_key(at.victim.folder, "ann", url=at.url, day_nusd=NANO)
         first = at.victim.chat("up/ok", key=key).status
-        wire.set(state)
+        wire.set("cut" if state == "closed" else state)
         with polled(at.victim) as stall:
             start_s = time.monotonic()
             during = at.victim.chat("up/ok", key=key, timeout_s=60).status
@@ -456,12 +487,14 @@ def _network(stage: Stage, row: tuple[str, str]) -> Verdict:
         while (after := at.victim.chat("up/ok", key=key, timeout_s=30).status) != 200 and time.monotonic() < end_s:
             time.sleep(0.3)
     text = f"{first} before, {during} in {seconds:.1f} s during, {stall}, {after} afterwards"
-    return held(text) if (first, after) == (200, 200) and during in (200, 503) and seconds < 35 and stall.seconds < 1 else broken(text)
+    return (
+        held(text)
+        if (first, after) == (200, 200) and during in (200, 503) and seconds < 35 and stall.seconds < 1
+        else broken(text)
+    )
 
 
 @contextlib.contextmanager
 def _bank(stage: Stage) -> Iterator[Bank]:
     with running(stage.new_folder()) as at:
         yield at
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import http.client
 import json
@@ -12,8 +13,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -281,20 +285,110 @@ def usage_of(url: str, key: str, *, later_s: float = 0.0) -> Usage:
     return asyncio.run(read())
 
 
+@attrs.frozen
+class Done:
+    """A command that has ended.
+
+    :ivar returncode: its exit code; minus the signal that ended it.
+    """
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+class TooLong(Exception):
+    """A command was killed after its time limit."""
+
+
 def cli(
     folder: Path,
     *words: str,
     environ: Mapping[str, str] | None = None,
+    path: Sequence[Path] = (),
     timeout_s: float = 60.0,
-    stdin: bytes = b"",
-    **more: Any,
-) -> subprocess.CompletedProcess[bytes]:
-    """Run a command in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "helmdeck_core.cli", *words],
-        cwd=folder, env=clean_environment(folder, **(environ or {})), capture_output=True, timeout=timeout_s, input=stdin,
-        check=False, **more,
-    )  # fmt: skip
+    before: Callable[[], None] = lambda: None,
+) -> Done:
+    """Run a command in a folder, in a process that is forked from this one: its modules are loaded already.
+
+    :param path: folders that are put in front of the module path.
+    :param before: is called in the process first.
+    :raises TooLong: it has not ended in time.
+    """
+    from helmdeck_core.cli import main
+
+    outputs = [tempfile.TemporaryFile() for _ in range(2)]  # noqa: SIM115 - closed below
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.setsid()
+            os.environ.clear()
+            os.environ.update(clean_environment(folder, **(environ or {})))
+            os.chdir(folder)
+            with Path(os.devnull).open(encoding="utf-8") as nothing:
+                os.dup2(nothing.fileno(), 0)
+            for number, file in enumerate(outputs, 1):
+                os.dup2(file.fileno(), number)
+            sys.stdin, sys.stdout, sys.stderr = (
+                open(number, mode, closefd=False)  # noqa: SIM115
+                for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+            )
+            sys.path[:0] = map(str, path)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for background processes
+            sys.argv = ["helmdeck", *words]
+            before()
+            code = main(list(words))
+        except SystemExit as exc:
+            code = exc.code if isinstance(exc.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            _end(code)
+    try:
+        status = _waited(pid, timeout_s)
+        for file in outputs:
+            file.seek(0)
+        return Done(os.waitstatus_to_exitcode(status), *(file.read() for file in outputs))
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+        for file in outputs:
+            file.close()
+
+
+def _end(code: int) -> None:
+    """End a forked process as the interpreter does: threads and functions at exit first."""
+    with contextlib.suppress(BaseException):
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        atexit._run_exitfuncs()  # noqa: SLF001
+    with contextlib.suppress(BaseException):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _waited(pid: int, timeout_s: float) -> int:
+    end_s = time.monotonic() + timeout_s
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        if time.monotonic() > end_s:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise TooLong(f"no end within {timeout_s:g} s")
+        time.sleep(0.01)
+
+
+def load_modules() -> None:
+    """Load what commands use, so that forked ones start at once."""
+    from helmdeck_testing import make_deck
+
+    with make_deck(config={"model": "local/lexical"}) as deck:
+        deck.plan("draft a blog post")
 
 
 @attrs.define

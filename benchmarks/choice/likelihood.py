@@ -6,16 +6,15 @@ by all requests, which makes hundreds of requests affordable.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gguf import GGUFReader
-from gguf.quants import dequantize
 
-Array = np.ndarray[Any, np.dtype[np.float32]]
-Cache = list[tuple[Array, Array]]
+Array = np.ndarray[Any, np.dtype[Any]]
+Cache = list[tuple[Array, ...]]
 
 KEPT = 250
 """Prefixes whose keys and values are kept; each takes one to two megabytes."""
@@ -28,7 +27,9 @@ class GgufModel:
     """
 
     def __init__(self, path: Path, tokenize: Callable[[str], list[int]]) -> None:
-        reader = GGUFReader(str(path))
+        gguf: Any = importlib.import_module("gguf")
+        dequantize = importlib.import_module("gguf.quants").dequantize
+        reader = gguf.GGUFReader(str(path))
         fields = {name: field.contents() for name, field in reader.fields.items() if name.startswith("llama.")}
         self._heads = int(fields["llama.attention.head_count"])
         self._kv_heads = int(fields["llama.attention.head_count_kv"])
@@ -63,7 +64,7 @@ class GgufModel:
             if len(self._caches) >= KEPT:
                 self._caches.pop(next(iter(self._caches)))
             tokens = self._tokenize(prefix)
-            empty = (np.zeros((0, self._kv_heads, self._size), np.float32),) * 2
+            empty: tuple[Array, ...] = (np.zeros((0, self._kv_heads, self._size), np.float32),) * 2
             cache: Cache = []
             states = self._forward([tokens], [([empty] * self._layers, 0)], keep=cache)[0]
             self._caches[prefix] = cache, len(tokens), states[-1:]

@@ -27,7 +27,10 @@ from typing import Any
 import aiohttp
 import attrs
 
+from helmdeck_testing import write_distribution
+
 ROOT = Path(__file__).resolve().parents[2]
+TRANSPORT_SOURCE = ROOT / "contrib_transports" / "aiohttp" / "src"
 PAGE = ROOT / "docs" / "benchmarks" / "gateway.md"
 STREAM = "text-pieces-20"
 """The model that streams twenty chunks of text and an end."""
@@ -57,6 +60,12 @@ class Measured:
     rate: float
 
 
+def configure(folder: Path, text: str) -> None:
+    """Write a configuration for a process in the folder, and the metadata that installing the transport ``aiohttp`` would write."""
+    (folder / "helmdeck.toml").write_text(f'{text}[http]\ntransport = "aiohttp"\n', encoding="utf-8")
+    write_distribution(folder, "helmdeck-transport-aiohttp", {"aiohttp": "helmdeck_transport_aiohttp"}, {})
+
+
 @attrs.frozen(kw_only=True)
 class Served:
     """A running server.
@@ -84,7 +93,8 @@ class Served:
 @contextlib.contextmanager
 def process(*command: str, folder: Path = ROOT, reads: str = "stdout") -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run a process and yield it with the first line that it prints."""
-    environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}", "HOME": str(folder)}
+    paths = (ROOT, ROOT / "plugins", TRANSPORT_SOURCE, folder)
+    environ = {**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "HOME": str(folder)}
     pipe: dict[str, Any] = {reads: subprocess.PIPE}
     started = subprocess.Popen([sys.executable, "-m", *command], cwd=folder, env=environ, text=True, **pipe)
     try:
@@ -104,7 +114,7 @@ def servers() -> Iterator[Sequence[Served]]:
         bare, port = stack.enter_context(process("benchmarks.gateway.bare", upstream))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         provider = f'[providers.up]\nkind = "openai-compatible"\nbase_url = "{upstream}"\n'
-        (folder / "helmdeck.toml").write_text(f'{provider}[http]\ntransport = "aiohttp"\n', encoding="utf-8")
+        configure(folder, provider)
         start_s = time.monotonic()
         command = ("helmdeck_core.cli", "serve", "--port", "0", "--no-traces")
         gateway, line = stack.enter_context(process(*command, folder=folder, reads="stderr"))

@@ -17,7 +17,11 @@ import time
 import tracemalloc
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
+
+# A separate distribution; if it is installed, the same code is found.
+sys.path.append(str(Path(__file__).parents[2] / "contrib_transports" / "aiohttp" / "src"))
 
 ASK = "draft a blog post about tea"
 PATH = "/chat/completions"
@@ -61,7 +65,7 @@ def bare(library: str, url: str) -> Callable[[bytes], Call]:
 
 
 TRANSPORTS = {"httpx": "httpx2", "aiohttp": "aiohttp"}
-"""The built-in transports, and the library that each is compared with."""
+"""The transports, and the library that each is compared with."""
 
 
 async def helmdeck(url: str) -> Calls:
@@ -71,7 +75,8 @@ async def helmdeck(url: str) -> Calls:
 
     def deck_at(base_url: str, transport: str = "httpx", **config: Any) -> Any:
         given = {"providers": {"vllm": {"base_url": base_url}}, "budgets": {"vllm/": budget}}
-        return testing.make_deck(config={**given, "http": {"transport": transport}, **config})
+        plugins = [importlib.import_module("helmdeck_transport_aiohttp")] if transport == "aiohttp" else []
+        return testing.make_deck(*plugins, config={**given, "http": {"transport": transport}, **config})
 
     request = core.ChatRequest(
         model="vllm/fast", messages=(core.Message(core.Role.USER, (core.TextPart(ASK),)),), max_tokens=200

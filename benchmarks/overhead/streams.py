@@ -16,9 +16,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-for _name in ("bedrock", "cohere"):
+for _folder in ("contrib_providers/bedrock", "contrib_providers/cohere", "contrib_transports/aiohttp"):
     # Separate distributions; if they are installed, the same code is found.
-    sys.path.append(str(Path(__file__).parents[2] / "contrib_providers" / _name / "src"))
+    sys.path.append(str(Path(__file__).parents[2] / _folder / "src"))
 
 PIECES = 10_000
 FEW = 20
@@ -153,6 +153,7 @@ def deck_and_request(
     core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_testing")
     os.environ.update(dict.fromkeys(_KEYS, "none"))
     plugins = [importlib.import_module(f"helmdeck_provider_{name}")] if name in ("cohere", "bedrock") else []
+    plugins += [importlib.import_module("helmdeck_transport_aiohttp")] if transport == "aiohttp" else []
     options: dict[str, Any] = {"options": {"region": "eu-north-1"}} if name == "bedrock" else {}
     provider = WIRES[name].provider
     config = {"providers": {provider: {"base_url": url, **options}}, "http": {"transport": transport}}

@@ -1,6 +1,6 @@
-"""What only our gateway does: its error codes, and the format of its keys."""
+"""What only our company has: error codes and keys of its gateway, and phrases that no description should have."""
 
-from helmdeck_core import InvalidRequest, RateLimited, SecretPattern, hookimpl
+from helmdeck_core import InstructionPattern, InvalidRequest, RateLimited, SecretPattern, hookimpl
 from helmdeck_providers import Cause, ErrorRules
 
 
@@ -21,3 +21,9 @@ def helmdeck_error_rules():
 def helmdeck_secret_patterns():
     """Redact keys of the gateway wherever text is quoted, also keys that this deck does not use."""
     return [SecretPattern(name="acme", pattern=r"acme-[0-9a-f]{32}")]
+
+
+@hookimpl
+def helmdeck_instruction_patterns():
+    """Report descriptions of tools that mention internal projects."""
+    return [InstructionPattern(name="acme", pattern=r"\bproject (?:tern|gannet)\b", reason="names an internal project")]

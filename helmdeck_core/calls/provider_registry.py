@@ -163,6 +163,10 @@ class ProviderRegistry:
 
     # -- secrets -------------------------------------------------------------------------------------------
 
+    def all_secrets(self) -> Secrets:
+        """Return the secrets of all providers, for texts of plugins that may have read them."""
+        return self.secrets(*self.names).with_pattern(self._runtime.secret_pattern)
+
     def secrets(self, *names: str) -> Secrets:
         """Return the secrets of providers. They are read when something is reported, and not kept."""
         secrets = itertools.chain(*(self._provider_secrets(name) for name in names if name in self.names))

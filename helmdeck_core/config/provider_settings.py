@@ -39,7 +39,7 @@ def key_notices(name: str, config: ProviderConfig, specs: Mapping[str, ProviderS
     spec, generic, url = specs[kind], generic_kind(specs), _split(config.base_url or "")
     if not config.kind and kind != name:
         yield f'providers.{name} has a base_url and no kind, so it is of kind {kind!r}; write kind = "{kind}"'
-    if config.api_key is None and _is_foreign(config, spec):
+    if config.api_key is None and url.hostname and _is_foreign(config, spec):
         other = f', or kind = "{generic}" for a server without it' if generic else ""
         yield (
             f"providers.{name}: the default key of kind {kind!r} ({spec.api_key}) is not sent to {url.hostname}; "

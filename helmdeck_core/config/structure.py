@@ -15,7 +15,7 @@ from helmdeck_core.config.types import Config, SecretRef, is_hidden
 from helmdeck_core.config.validators import Invalid
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import ConfigError, Mistake
-from helmdeck_core.redaction import NOT_SHOWN, shown_url
+from helmdeck_core.redaction import NOT_SHOWN, looks_like_a_secret, shown_url
 from helmdeck_core.suggestions import did_you_mean
 
 KeyPath = tuple[str, ...]
@@ -130,6 +130,8 @@ def dotted(path: KeyPath) -> str:
 def shown(value: Any, path: KeyPath) -> str:
     """Return a value for a message: shortened, and hidden if it may be a secret."""
     if is_hidden(path):
+        return NOT_SHOWN
+    if isinstance(value, str) and looks_like_a_secret(value):
         return NOT_SHOWN
     text = shown_url(repr(value)) if path[-1] in ("base_url", "url") else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

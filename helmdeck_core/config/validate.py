@@ -58,7 +58,7 @@ def mistakes_of(
     _check_selection(check, config.selection, contributions.values_of(Ranker))
     _check_events(check, config.events, contributions.values_of(EventSink))
     _check_packs(check, config, contributions.values_of(Pack))
-    _check_transports(check, config, list(contributions.by_name(TransportSpec)))
+    _check_transports(check, config, contributions.values_of(TransportSpec))
     routers = list(contributions.by_name(RouterSpec))
     for name, provider in config.providers.items():
         _check_provider(check, name, provider, specs)
@@ -144,12 +144,20 @@ def _check_options(
             check.add((*path, name), invalid.problem, value, invalid.allowed)
 
 
-def _check_transports(check: _Checker, config: Config, transports: Sequence[str]) -> None:
+def _check_transports(check: _Checker, config: Config, specs: Iterable[TransportSpec]) -> None:
+    needs = {spec.name: spec.needs for spec in specs}
+    installed = [name for name, missing in needs.items() if not missing]
     names = [("http", config.http.transport)]
     names += [(f"providers.{name}", each.transport) for name, each in config.providers.items()]
     for table, transport in names:
-        if transport is not None:
-            check.name((*table.split(".", 1), "transport"), transport, transports, "unknown transport")
+        if transport is None or transport in installed:
+            continue
+        if missing := needs.get(transport):
+            problem = f"not installed: pip install {missing}"
+        else:
+            problem = "unknown transport" + did_you_mean(transport, needs)
+        allowed = nearest_names(transport, installed) or "none: no plugin contributes one"
+        check.add((*table.split(".", 1), "transport"), problem, transport, allowed)
 
 
 def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs: Mapping[str, ProviderSpec]) -> None:

@@ -161,6 +161,8 @@ class TransportSpec:
     :ivar open: opens the transport, in a running event loop; should import its library itself, to keep start-up fast.
     :ivar accepts: whether a client of the application is one of its library; ``None`` if it accepts no client.
     :ivar order: the transport with the lowest order is the default.
+    :ivar needs: the distribution to install, for a specification that only announces a transport; its plugin replaces it by name.
+        A configuration that chooses an announced transport is invalid, and the message names the distribution.
     """
 
     name: str
@@ -168,3 +170,4 @@ class TransportSpec:
     summary: str = ""
     accepts: Callable[[object], bool] | None = None
     order: int = 0
+    needs: str = ""

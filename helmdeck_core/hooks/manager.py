@@ -32,6 +32,9 @@ OPTIONAL = (ENTRY_POINT, FILE)
 """The sources of plugins that a deck works without."""
 
 PREFIX = "helmdeck_"
+_STUCK: set[str] = set()
+"""Targets whose import hangs in this process: it holds the lock of the module, on which a second import would wait as well."""
+
 HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
 
 
@@ -269,7 +272,7 @@ def _name_conflicts(candidates: Iterable[_Candidate]) -> dict[_Candidate, Plugin
 
 def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
     try:
-        plugin = run_foreign(c.load, limit_s) if c.source in OPTIONAL else c.load()
+        plugin = _imported(c, limit_s) if c.source in OPTIONAL else c.load()
         pm.parsed = set()
         _refuse_unmarked(plugin)
         pm.register(plugin, c.name)
@@ -284,6 +287,16 @@ def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
         where = f" (line {line})" if line is not None and not isinstance(exc, SyntaxError) else ""
         raise PluginLoadError(c.name, c.target, f"{describe_error(exc)}{where}", c.distribution) from exc
     return PluginInfo(c.name, c.source, c.target, c.distribution, tuple(sorted(pm.parsed)))
+
+
+def _imported(c: _Candidate, limit_s: float) -> Any:
+    if c.target in _STUCK:
+        raise TimeoutError("its import hangs")
+    try:
+        return run_foreign(c.load, limit_s)
+    except TimeoutError:
+        _STUCK.add(c.target)
+        raise
 
 
 def _refuse_unmarked(plugin: object) -> None:

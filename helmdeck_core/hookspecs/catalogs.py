@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.catalog import CatalogSource, TrimStep
     from helmdeck_core.domain.chat_input import ChatInputReader
     from helmdeck_core.domain.choosing import Chooser
+    from helmdeck_core.domain.instruction_patterns import InstructionPattern
     from helmdeck_core.domain.packs import Pack
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
@@ -28,6 +29,20 @@ def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
 
     :returns: Catalog sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_instruction_patterns() -> Sequence[InstructionPattern]:
+    """Contribute phrases of instructions that descriptions of tools should not have, since a model reads them.
+
+    Called once when a deck is made. ``helmdeck doctor`` and ``helmdeck catalog check`` report entries whose texts match.
+
+    :returns: Patterns. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
     """
     return ()
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import time
+import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed
 from helmdeck_core.hooks.foreign_code import describe_error
 from helmdeck_core.json_schema import MAX_WORK, schema_problems
+from helmdeck_core.redaction import MAX_READ_CHARS, quoted, without
 from helmdeck_core.resolve.history import open_history
 from helmdeck_core.suggestions import did_you_mean, nearest_names
 
@@ -103,15 +105,24 @@ class Runner:
         start_s, report, library = time.monotonic(), progress or _no_progress, self.engine.library
         context = _Context(self, name, model, caller, report, limits, start_s, library, options, stack, artifacts)
         timeout_s = None if limits.deadline_s is None else max(0.0, limits.deadline_s) + GRACE_S
+        hidden: PackError | None = None
+        output: Any = None
         try:
             async with asyncio.timeout(timeout_s):
                 output = await pack.run(context, checked)
-        except (HelmdeckError, KeyboardInterrupt, GeneratorExit):
-            raise
+        except (HelmdeckError, KeyboardInterrupt, GeneratorExit) as exc:
+            hidden = self._without_secrets(exc, exc)
+            if hidden is None:
+                raise
         except BaseException as exc:
             if _is_own_cancellation(exc):
                 raise
-            raise _handler_error(name, exc, context.start_s) from exc
+            failure = _handler_error(name, exc, context.start_s)
+            hidden = self._without_secrets(failure, exc)
+            if hidden is None:
+                raise failure from exc
+        if hidden is not None:  # raised here: a chained exception would be shown with its message
+            raise hidden
         _check_output(pack, output)
         if owned is None and (size := len(msgspec.json.encode(output))) > MAX_ENTRY_OUTPUT_BYTES:
             detail = f"{size:,} bytes, of at most {MAX_ENTRY_OUTPUT_BYTES:,}"
@@ -119,7 +130,23 @@ class Runner:
         if output_type is not None and not isinstance(output, output_type):
             detail = f"pack {name!r} returned {type(output).__name__}, not {output_type.__name__}"
             raise owned.fault(detail) if owned is not None else TypeError(detail)
-        return output  # type: ignore[return-value]
+        return output  # type: ignore[no-any-return]
+
+    def shown(self, text: str) -> str:
+        """A text of a pack without the secrets of the providers."""
+        return without(self.engine.pool.registry.all_secrets(), text)
+
+    def _without_secrets(self, failure: BaseException, cause: BaseException) -> PackError | None:
+        """The failure of a pack without secrets of the providers, and with its traceback as a note; ``None`` if it has none."""
+        if not isinstance(failure, PackError):
+            return None
+        secrets = self.engine.pool.registry.all_secrets()
+        trace = "".join(traceback.format_exception(cause)).rstrip()
+        if not secrets.are_in(failure.detail) and not secrets.are_in(trace):
+            return None
+        clean: PackError = attrs.evolve(failure, detail=quoted(failure.detail, secrets, MAX_READ_CHARS))
+        clean.add_note(without(secrets, trace))
+        return clean
 
     def can_run(self, name: str) -> bool:
         """Whether an id of the catalog can be run here: a configured pack, an entry that its source runs, or a pipeline of these."""
@@ -240,7 +267,7 @@ class _Context:
     memory: PackMemory = attrs.Factory(lambda self: PackMemory(self.run), takes_self=True)
 
     def progress(self, message: str, fraction: float | None = None) -> None:
-        self._progress(ProgressText(message, fraction))
+        self._progress(ProgressText(self._runner.shown(message), fraction))
 
     @property
     def folder(self) -> Path:

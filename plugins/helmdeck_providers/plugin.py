@@ -12,5 +12,5 @@ PLUGINS = {
     "routing": "helmdeck_providers.routing",  # several keys and servers of one provider
     "secrets": "helmdeck_providers.key_formats",  # formats of API keys, for redaction
     "httpx": "helmdeck_providers.transports.httpx",  # the default transport
-    "aiohttp": "helmdeck_providers.transports.aiohttp",  # the transport for many calls at once
+    "transports": "helmdeck_providers.transports.announced",  # transports that are distributions of their own
 }

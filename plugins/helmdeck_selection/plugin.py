@@ -7,4 +7,5 @@ PLUGINS = {
     "selection": "helmdeck_selection.weights",  # weights of selection
     "prompts": "helmdeck_selection.prompts",  # prompt variants and texts
     "catalogs": "helmdeck_selection.catalogs",  # catalog files, and the example catalog
+    "instruction_patterns": "helmdeck_selection.catalogs.instruction_patterns",  # phrases that descriptions should not have
 }

@@ -14,6 +14,8 @@ from helmdeck_storage.postgres import CONNECT_TIMEOUT_S, PostgresDatabase, postg
 from helmdeck_storage.schema import Schema
 
 MAX_CONNECTIONS: Final = 8
+STATEMENT_TIMEOUT_S: Final = 10.0
+"""Seconds for one statement; a connection that is silent would otherwise be noticed by the operating system after many minutes."""
 _SHUTDOWN: Final = (psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown)
 
 
@@ -21,10 +23,12 @@ class AsyncPostgresDatabase:
     """Tables in a PostgreSQL database, for statements that may be executed twice. It belongs to the loop that uses it first.
 
     :param url: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
+    :param timeout_s: seconds for one statement.
     """
 
-    def __init__(self, url: str, schema: Schema) -> None:
+    def __init__(self, url: str, schema: Schema, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
         self._url = url
+        self._timeout_s = timeout_s
         self._schema = schema
         self._pool: psycopg_pool.AsyncConnectionPool[Any] | None = None
         self._opening = asyncio.Lock()
@@ -38,9 +42,12 @@ class AsyncPostgresDatabase:
             connection = None
             try:
                 pool = self._pool or await self._opened()
-                async with pool.connection() as connection:
+                async with asyncio.timeout(self._timeout_s), pool.connection() as connection:
                     cursor = await connection.execute(translated(statement), parameters)
                     return await cursor.fetchall() if cursor.description else ()
+            except TimeoutError:
+                late = TimeoutError(f"no result within {self._timeout_s:g} s")
+                raise postgres_failure(self._schema.name, late, self._url) from None
             except (psycopg.Error, OSError) as exc:
                 is_lost = connection is not None and (connection.closed or isinstance(exc, _SHUTDOWN))
                 if is_last or not is_lost:

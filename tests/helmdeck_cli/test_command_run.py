@@ -15,7 +15,7 @@ from helmdeck_runs import pack
 async def write(context, strict: bool = False) -> dict:
     """Write a file."""
     context.progress("writing", 0.25)
-    print("noise of the pack")
+    print("noise of the pack")  # noqa: T201
     artifact = context.artifacts.write("a.txt", "hello").to_dict()
     output = {"findings": ["too short", {"code": "x"}], "artifacts": [artifact, "odd"], "n": 1}
     if strict:

@@ -295,7 +295,12 @@ def test_every_pack_fails_alike_on_the_same_answer(answering, text, stop, raw):
     [
         ("", StopReason.SAFETY_BLOCKED, SafetyFiltered, ["tell the user"]),
         ("", StopReason.MAX_TOKENS, LengthTruncated, ["raise output_tokens", "request less"]),
-        ('{"a" "b"}', StopReason.END_TURN, ConstrainedDeadlock, ["wants_strict_json", "doctor --model", "another model"]),
+        (
+            '{"a" "b"}',
+            StopReason.END_TURN,
+            ConstrainedDeadlock,
+            ["wants_strict_json", "doctor --model", "another model"],
+        ),
         ("", StopReason.UNKNOWN, LikelyTimeout, ["another model", "prompt is too long"]),
     ],
 )

@@ -81,7 +81,7 @@ async def consume(deck, turns):
     return "ended without a response"
 
 
-OURS = ("helmdeck_core", "helmdeck_providers", "httpcore2", "aiohttp")
+OURS = ("helmdeck_core", "helmdeck_providers", "httpcore2")
 """Modules whose objects must not grow in number; the test server keeps a record of its connections."""
 
 

@@ -1,4 +1,4 @@
-"""Both built-in transports, and clients that the application hands over, keep the contract of transports."""
+"""The built-in transport, and clients that the application hands over, keep the contract of transports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 import helmdeck_testing
 from helmdeck_core import ConnectionBroken, InvalidUrl, TransportSettings
-from helmdeck_providers.transports import aiohttp as aiohttp_transport
 from helmdeck_providers.transports import httpx as httpx_transport
 from helmdeck_testing.byte_server import ServedConnection
 
@@ -20,7 +19,9 @@ TLS = ssl.create_default_context()
 """For all clients: reading the certificates of the system takes most of the time of making one."""
 
 
-class BuiltIn(TransportContract):
+class OfTheProject(TransportContract):
+    """What the contract leaves open, and every transport of the project keeps."""
+
     @pytest.mark.parametrize("value", ["a\r\nx: y", "a\nb", "a\rb", "a\x00b"])
     def test_header_that_cannot_be_sent_is_an_error_and_nothing_is_sent(self, value):
         async def act(transport, server):
@@ -67,7 +68,7 @@ CHUNKS = [b"chunk %d" % number for number in range(130)]
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-class TestHttpx(BuiltIn):
+class TestHttpx(OfTheProject):
     (spec,) = httpx_transport.helmdeck_transports()
 
     @pytest.mark.parametrize("damage", [b"zz\r\n", b"3\r\nabcd\r\n"])
@@ -99,10 +100,6 @@ class TestHttpx(BuiltIn):
             await response.aclose()
 
         self.run(act, CHUNKED + body + b"0\r\n\r\n")
-
-
-class TestAiohttp(BuiltIn):
-    (spec,) = aiohttp_transport.helmdeck_transports()
 
 
 class OfHttpx(TransportContract):

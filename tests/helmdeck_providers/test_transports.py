@@ -23,11 +23,12 @@ from helmdeck_core import (
     ProviderUnavailable,
     Role,
     TextPart,
+    TransportSpec,
 )
-from helmdeck_providers.transports.aiohttp_session import AiohttpTransport
+from helmdeck_providers.transports.announced import helmdeck_transports
 from helmdeck_providers.transports.httpx_client import ClientTransport
 from helmdeck_providers.transports.httpx_pool import HttpxTransport, _context
-from helmdeck_testing import completion, make_deck
+from helmdeck_testing import completion, make_deck, plugin_with
 from helmdeck_testing.server_formats import OPENAI_CHAT, ScriptedAnswer
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "acme_transport.py"
@@ -46,6 +47,13 @@ def _key(monkeypatch):
 # -- the choice -----------------------------------------------------------------------------------------------
 
 
+class Other(HttpxTransport):
+    """A transport that is not the default one."""
+
+
+OTHER = plugin_with(helmdeck_transports=[TransportSpec(name="other", open=Other, order=50)])
+
+
 def used(chat_server, **config):
     """The types of transports that the providers of a deck use."""
     server = chat_server(lambda body: completion("hello"))
@@ -54,7 +62,7 @@ def used(chat_server, **config):
         providers = {
             name: {"kind": "vllm", "base_url": server.base_url, **config.get(name, {})} for name in ("first", "second")
         }
-        async with make_deck(config={"http": config.get("http", {}), "providers": providers}) as deck:
+        async with make_deck(OTHER, config={"http": config.get("http", {}), "providers": providers}) as deck:
             for name in providers:
                 assert (await deck.acomplete(request(f"{name}/any"))).text == "hello"
             pool = deck._engine.pool
@@ -65,29 +73,49 @@ def used(chat_server, **config):
 
 def test_default_transport_is_httpx_and_the_configuration_chooses_another_one(chat_server):
     assert used(chat_server) == [HttpxTransport, HttpxTransport]
-    assert used(chat_server, http={"transport": "aiohttp"}) == [AiohttpTransport, AiohttpTransport]
+    assert used(chat_server, http={"transport": "other"}) == [Other, Other]
 
 
 def test_provider_can_have_a_transport_of_its_own(chat_server):
-    assert used(chat_server, second={"transport": "aiohttp"}) == [HttpxTransport, AiohttpTransport]
-    both = {"http": {"transport": "aiohttp"}, "first": {"transport": "httpx"}}
-    assert used(chat_server, **both) == [HttpxTransport, AiohttpTransport]
+    assert used(chat_server, second={"transport": "other"}) == [HttpxTransport, Other]
+    both = {"http": {"transport": "other"}, "first": {"transport": "httpx"}}
+    assert used(chat_server, **both) == [HttpxTransport, Other]
 
 
 @pytest.mark.parametrize("place", [("http",), ("providers", "vllm")])
-def test_unknown_transport_is_a_mistake_that_lists_the_known_ones(place):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("htpx", "unknown transport (did you mean 'httpx'?)"),
+        ("aiohtp", "unknown transport (did you mean 'aiohttp'?)"),
+        ("aiohttp", "not installed: pip install helmdeck-transport-aiohttp"),
+    ],
+)
+def test_unknown_transport_is_a_mistake_that_lists_the_usable_ones_or_names_what_to_install(place, name, problem):
     with pytest.raises(ConfigError) as caught:
-        make_deck(config={place[0]: {"transport": "aiohtp"} if len(place) == 1 else {"vllm": {"transport": "aiohtp"}}})
+        make_deck(config={place[0]: {"transport": name} if len(place) == 1 else {"vllm": {"transport": name}}})
     (mistake,) = caught.value.mistakes
     assert mistake.where.endswith(".".join((*place, "transport")))
-    assert (mistake.problem, mistake.allowed) == (
-        "unknown transport (did you mean 'aiohttp'?)",
-        "httpx, aiohttp",
-    )
+    assert (mistake.problem, mistake.allowed) == (problem, "httpx")
+
+
+def test_transport_of_a_distribution_replaces_its_announcement(chat_server):
+    (announced,) = helmdeck_transports()
+    own = plugin_with(helmdeck_transports=[TransportSpec(name=announced.name, open=Other)])
+    server = chat_server(lambda body: completion("hello"))
+    config = {"http": {"transport": announced.name}, "providers": {"vllm": {"base_url": server.base_url}}}
+    with make_deck(own, config=config) as deck:
+        assert deck.complete(request("vllm/any")).text == "hello"
+
+
+def test_deck_whose_only_transport_is_not_installed_names_its_distribution():
+    deck = make_deck(config={"plugins": {"disable": ["httpx"]}})
+    with deck, pytest.raises(InvalidRequest, match="pip install helmdeck-transport-aiohttp"):
+        deck.complete(request())
 
 
 def test_deck_without_transports_is_an_error():
-    deck = make_deck(config={"plugins": {"disable": ["httpx", "aiohttp"]}})
+    deck = make_deck(config={"plugins": {"disable": ["httpx", "transports"]}})
     with deck, pytest.raises(InvalidRequest, match="there is no HTTP transport"):
         deck.complete(request())
 
@@ -213,8 +241,8 @@ def test_limits_of_the_provider_hold_for_a_client(library):
 
 def test_client_decides_the_transport_whatever_is_configured():
     async def run():
-        config = {"http": {"transport": "aiohttp"}}
-        async with make_deck(http_clients={"openai": mock(httpx2, completion("hello"))}, config=config) as deck:
+        config = {"http": {"transport": "other"}}
+        async with make_deck(OTHER, http_clients={"openai": mock(httpx2, completion("hello"))}, config=config) as deck:
             await deck.acomplete(request())
             return type(deck._engine.pool.open_provider("openai")._connection._transport)
 

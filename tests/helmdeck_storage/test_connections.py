@@ -229,3 +229,19 @@ def test_drivers_are_imported_when_they_are_needed(use, absent):
     code = f"import sys, helmdeck_storage; {use}; print([name for name in {absent} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+def test_statement_in_postgresql_that_takes_too_long_is_an_error_and_the_next_one_works():
+    async def run(url):
+        database = AsyncPostgresDatabase(url, LEDGER, timeout_s=0.05)
+        await database._opened()
+        try:
+            with pytest.raises(StorageError, match=r"no result within 0.05 s"):
+                await database.rows("SELECT pg_sleep(60)")
+            database._timeout_s = 10.0
+            return await database.rows("SELECT 1")
+        finally:
+            await database.aclose()
+
+    with postgres_schema() as (url, *_):
+        assert [tuple(row) for row in asyncio.run(run(url))] == [(1,)]

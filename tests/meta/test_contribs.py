@@ -46,7 +46,9 @@ def sources(folder):
 
 
 def test_it_is_named_after_what_it_is(folder, project, module):
-    kind = {"contrib_providers": "provider", "contrib_packs": "pack"}[folder.parent.name]
+    kind = {"contrib_providers": "provider", "contrib_packs": "pack", "contrib_transports": "transport"}[
+        folder.parent.name
+    ]
     assert project["name"] == f"helmdeck-{kind}-{folder.name}"
     assert module == f"helmdeck_{kind}_{folder.name}"
     assert list(project["entry-points"]["helmdeck"]) == [folder.name]
@@ -70,8 +72,17 @@ def test_it_is_whole(folder, project, module):
     assert project["requires-python"] == PROJECT["project"]["requires-python"]
 
 
-def test_it_depends_on_helmdeck_alone_and_builds_as_helmdeck_does(folder, project):
-    assert [requirement.partition(">")[0] for requirement in project["dependencies"]] == ["helmdeck"]
+def test_it_depends_on_helmdeck_and_a_transport_on_its_library_too(folder, project):
+    names = [requirement.partition(">")[0] for requirement in project["dependencies"]]
+    assert names[0] == "helmdeck"
+    assert names[1:] == [] or folder.parent.name == "contrib_transports"
+
+
+def test_its_libraries_are_those_that_its_tests_run_with(project):
+    assert set(project["dependencies"][1:]) <= set(PROJECT["project"]["optional-dependencies"]["dev"])
+
+
+def test_it_builds_as_helmdeck_does(folder):
     assert tomllib.loads((folder / "pyproject.toml").read_text())["build-system"] == PROJECT["build-system"]
 
 
@@ -92,13 +103,14 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
                     top == module
                     or not top.startswith(("helmdeck", "plugins", "tests", "contrib"))
                     or (source == "helmdeck_core" and name in helmdeck_core.__all__)
-                    or (source == "helmdeck_providers" and name in vars(helmdeck_providers))
-                    or (source == "helmdeck_runs" and name in vars(helmdeck_runs))
+                    or (source == "helmdeck_providers" and name in dir(helmdeck_providers))
+                    or (source == "helmdeck_runs" and name in dir(helmdeck_runs))
                 ), where
 
 
-def test_it_imports_libraries_only_that_helmdeck_brings(folder, module):
-    brought = {requirement.partition(">")[0] for requirement in PROJECT["project"]["dependencies"]}
+def test_it_imports_libraries_only_that_helmdeck_or_itself_brings(folder, project, module):
+    requirements = (*PROJECT["project"]["dependencies"], *project["dependencies"])
+    brought = {requirement.partition(">")[0] for requirement in requirements}
     allowed = {
         *sys.stdlib_module_names,
         *brought,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import helmdeck_transport_aiohttp
 from helmdeck_core import Config, LoadedConfig
 from helmdeck_core.config.load import load_config
 from helmdeck_gateway import Gateway, GatewaySettings
@@ -20,6 +21,7 @@ yaml = pytest.importorskip("yaml", reason="PyYAML is not installed; it reads the
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
+CONTRIB = "contrib_transports/aiohttp"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 PORT = GatewaySettings().port
 
@@ -61,7 +63,7 @@ def test_configurations_are_valid(name, tmp_path):
     file.write_text(CONFIGS[name])
     loaded = load_config(file=file, environ={})
     assert loaded.mistakes == ()
-    with make_deck(config=tomllib.loads(CONFIGS[name])) as deck:
+    with make_deck(helmdeck_transport_aiohttp, config=tomllib.loads(CONFIGS[name])) as deck:
         from helmdeck_gateway.http_server.config_source import gateway_mistakes
 
         assert gateway_mistakes(deck.runtime) == ()
@@ -70,13 +72,16 @@ def test_configurations_are_valid(name, tmp_path):
 
 def test_image_installs_the_packages_of_the_project_and_runs_without_root():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    extras = re.search(r"pip install .*\[([\w,]+)\]", DOCKERFILE)[1].split(",")
+    installed = re.search(r"pip install (.+\n.+)", DOCKERFILE)[1]
+    extras = re.search(r"\[([\w,]+)\]", installed)[1].split(",")
     assert set(extras) <= set(project["project"]["optional-dependencies"])
-    assert {"serve", "aiohttp", "postgres", "redis", "prometheus", "otel"} == set(extras)
+    assert {"serve", "postgres", "redis", "prometheus", "otel"} == set(extras)
+    assert f"./{CONTRIB}" in installed
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
     sources = {name for line in copied for name in line.split()}
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert {name.partition("/")[0] for name in wheel} | {"pyproject.toml", "README.md", "LICENSE"} == sources
+    parts = {name.partition("/")[0] for name in (*wheel, CONTRIB)}
+    assert parts | {"pyproject.toml", "README.md", "LICENSE"} == sources
     allowed = {line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text().split() if line.startswith("!")}
     assert allowed == sources
     assert re.search(r"^USER 10001$", DOCKERFILE, re.MULTILINE)

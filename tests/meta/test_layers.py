@@ -50,7 +50,7 @@ ARROWS = {
 
 BASES = [ROOT, ROOT / "plugins", *sorted(ROOT.glob("contrib_*/*/src"))]
 FILES = [(base, path) for base in BASES for path in sorted(base.glob("helmdeck_*/**/*.py"))]
-NOT_OURS_TO_SHIP = {"plugins", "tests", "benchmarks", "contrib_providers", "contrib_packs"}
+NOT_OURS_TO_SHIP = {"plugins", "tests", "benchmarks", "contrib_providers", "contrib_packs", "contrib_transports"}
 
 
 def statements(node):

@@ -385,7 +385,7 @@ def test_start_up_imports_only_the_plugin_module():
     from pathlib import Path
 
     source = Path(helmdeck_provider_bedrock.__file__).parents[1]
-    code = "import sys, helmdeck_provider_bedrock as b; b.helmdeck_providers(); b.helmdeck_stop_reasons(); sys.exit('aiohttp' in sys.modules)"
+    code = "import sys, helmdeck_provider_bedrock as b; b.helmdeck_providers(); b.helmdeck_stop_reasons(); sys.exit('httpx2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": f"{source}:{Path.cwd()}"}, check=False)
     assert done.returncode == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -13,7 +13,7 @@ import attrs
 from helmdeck_cli.checks.line_numbers import Path, json_lines, line_of, path_text, read_path, toml_lines
 from helmdeck_cli.checks.schemas import misspelt, schema_findings
 from helmdeck_cli.inputs import read_json
-from helmdeck_core import CatalogError, without_byte_order_mark
+from helmdeck_core import CatalogError, Entry, EntryKind, InstructionPattern, find_instructions, without_byte_order_mark
 from helmdeck_selection import read_catalog
 
 MAX_NAME_CHARS = 128
@@ -64,8 +64,13 @@ class CatalogReport:
         return sum(each.level == "error" for each in self.findings)
 
 
-def check_catalog(raw: bytes, *, is_toml: bool = False) -> CatalogReport:
-    """Check the content of a catalog file in any format that catalogs are loaded from."""
+def check_catalog(
+    raw: bytes, *, is_toml: bool = False, instructions: Sequence[InstructionPattern] = ()
+) -> CatalogReport:
+    """Check the content of a catalog file in any format that catalogs are loaded from.
+
+    :param instructions: phrases that descriptions should not have.
+    """
     kind = "TOML" if is_toml else "JSON"
     try:
         text = without_byte_order_mark(raw).decode()
@@ -88,6 +93,8 @@ def check_catalog(raw: bytes, *, is_toml: bool = False) -> CatalogReport:
     rows = list(_rows(data))
     for path, row, id_key in rows:
         found += _entry(path, row, id_key)
+        entry = Entry(EntryKind.PACK, str(row.get(id_key, "")), row, "")
+        found += [("warning", path, str(each)) for each in find_instructions([entry], instructions)]
     if not rows and not any(level == "error" for level, _, _ in found):
         found.append(("error", (), "the catalog has no entries"))
     findings = {Finding(level, line_of(lines, path), path_text(path), problem) for level, path, problem in found}

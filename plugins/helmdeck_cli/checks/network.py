@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,17 @@ from helmdeck_cli.checks.configured_providers import ConfiguredProvider, failure
 from helmdeck_cli.checks.findings import Finding, fail, ok, warn
 from helmdeck_cli.printing.wording import counted
 from helmdeck_cli.sources import refresh_sources, source_status
-from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, ListingProvider, ModelInfo, ProviderPool
+from helmdeck_core import (
+    CallFailed,
+    ConfigError,
+    FailureClass,
+    HelmdeckError,
+    InstructionPattern,
+    ListingProvider,
+    ModelInfo,
+    ProviderPool,
+    find_instructions,
+)
 from helmdeck_providers import HttpConnection, HttpResponse
 
 if TYPE_CHECKING:
@@ -29,6 +39,14 @@ BROKEN_SKEW_S = 300.0
 
 Skew = tuple[float, str]
 """The seconds by which the clock of a server is ahead, and the name of its provider."""
+
+
+def check_descriptions(deck: Helmdeck) -> Iterator[Finding]:
+    """Entries of the catalog whose texts contain instructions for a model."""
+    patterns = deck.runtime.contributions.values_of(InstructionPattern)
+    for found in find_instructions(deck.catalog.entries, patterns):
+        remedy = f"read it with `helmdeck catalog show {found.entry}`; remove its source if you do not trust it"
+        yield warn("catalog", found.entry, str(found), remedy)
 
 
 async def check_servers(deck: Helmdeck) -> list[Finding]:

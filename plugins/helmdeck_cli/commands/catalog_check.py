@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from helmdeck_cli.inputs import read_input
 from helmdeck_cli.printing.wording import counted
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, hanging, show, show_json
+from helmdeck_core.cli import ExitCode, hanging, read_config, show, show_json
 
 _ONE_LINE = 100_000
 """Columns; a finding is one line, for editors and grep."""
@@ -22,9 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print every finding with its line number. Warnings alone are a success."""
     from helmdeck_cli.checks.catalog import check_catalog
+    from helmdeck_core import InstructionPattern, list_plugins
 
     name: str = arguments.file
-    report = check_catalog(read_input(name), is_toml=name.lower().endswith(".toml"))
+    patterns = [
+        each.value for each in list_plugins(read_config(arguments)).contributions["helmdeck_instruction_patterns"]
+    ]
+    assert all(isinstance(each, InstructionPattern) for each in patterns)
+    report = check_catalog(read_input(name), is_toml=name.lower().endswith(".toml"), instructions=patterns)
     code = ExitCode.USAGE if report.errors else ExitCode.OK
     if arguments.json:
         import attrs

@@ -119,7 +119,7 @@ sources = ["example", "packs"]       # names, or paths that end in .json or .tom
 # args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
 
 [http]
-# transport = "aiohttp"              # for many concurrent calls; needs helmdeck[aiohttp]; also per provider
+# transport = "aiohttp"              # for many concurrent calls; needs helmdeck-transport-aiohttp; also per provider
 
 [plugins]
 # disable = ["example-plugin"]       # `helmdeck plugins list` has the names

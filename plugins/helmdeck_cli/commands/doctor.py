@@ -123,10 +123,12 @@ def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
     if arguments.offline:
         deck.close()
         return
-    from helmdeck_cli.checks.network import check_providers, check_servers
+    from helmdeck_cli.checks.network import check_descriptions, check_providers, check_servers
 
     async def check_all(update: Callable[[str], None]) -> list[Finding]:
-        return [*await check_servers(deck), *await check_providers(deck, providers, update)]
+        servers = await check_servers(deck)
+        descriptions = checked("catalog", lambda: check_descriptions(deck)) if servers else []
+        return [*servers, *descriptions, *await check_providers(deck, providers, update)]
 
     text = f"checking {len(providers)} providers"
     yield from checked("provider", lambda: wait_for(deck, text, check_all, notes_problems=False))

@@ -1,7 +1,7 @@
 """Refuses requests that web pages make without a key: a gateway on the loopback interface is open to every page in a browser.
 
-A page on another host can post to ``127.0.0.1``; its header ``Origin`` shows it. A page whose own host name was changed to the address
-``127.0.0.1`` can read the responses as well; the header ``Host`` shows it. Clients other than browsers send no such values.
+A page on another host can post to ``127.0.0.1``; its header ``Origin`` shows it. A page whose own host name was changed to resolve
+to ``127.0.0.1`` can read the responses as well; the header ``Host`` shows it. Clients other than browsers send no such values.
 """
 
 from __future__ import annotations

@@ -10,6 +10,11 @@ import threading
 MAX_WAITING = 64
 """Lines that are read ahead."""
 
+MAX_LINE_BYTES = 16_000_000
+"""A longer line is read as ``TOO_LONG``, which is no message."""
+
+TOO_LONG = b"(a line that is too long)\n"
+
 _BLOCK = 65_536
 
 
@@ -39,15 +44,24 @@ class InputLines:
         return line.decode("utf-8", "replace")
 
     def _read(self) -> None:
-        rest = b""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             with contextlib.suppress(OSError):  # a closed descriptor is the end
+                parts: list[bytes] = []
+                size = 0
                 while block := os.read(self._descriptor, _BLOCK):
-                    *lines, rest = (rest + block).split(b"\n")
-                    for line in lines:
-                        self._put(line + b"\n")
-            for line in (rest, b"") if rest else (b"",):
-                self._put(line)
+                    first, *others = block.split(b"\n")
+                    # The parts of a line are joined once: a long line takes linear time.
+                    size += len(first)
+                    if size <= MAX_LINE_BYTES:
+                        parts.append(first)
+                    else:
+                        parts.clear()
+                    for following in others:
+                        self._put(b"".join(parts) + b"\n" if size <= MAX_LINE_BYTES else TOO_LONG)
+                        parts, size = [following], len(following)
+                if rest := b"".join(parts):
+                    self._put(rest)
+            self._put(b"")
 
     def _put(self, line: bytes) -> None:
         self._room.acquire()

@@ -1,1 +1,1 @@
-"""The HTTP transports: ``httpx``, the default, and ``aiohttp``."""
+"""The HTTP transports: ``httpx``, and the names of those that are distributions of their own."""

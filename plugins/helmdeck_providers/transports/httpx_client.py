@@ -19,8 +19,8 @@ from helmdeck_core import (
     TransportError,
     TransportSettings,
 )
-from helmdeck_providers.transports.headers import joined
-from helmdeck_providers.transports.sockets import described
+from helmdeck_providers.transports.headers import joined_headers
+from helmdeck_providers.transports.sockets import network_error_detail
 
 ERRORS: Mapping[str, type[TransportError]] = {
     "ConnectError": ConnectFailed,
@@ -64,7 +64,7 @@ class ClientResponse:
 
     def __init__(self, response: Any) -> None:
         self.status: int = response.status_code
-        self.headers: Mapping[str, str] = joined(response.headers.raw)
+        self.headers: Mapping[str, str] = joined_headers(response.headers.raw)
         self._response = response
         # Raw, since decompression is bounded by the caller. aiter_raw refuses responses of mock transports.
         self._chunks: AsyncIterator[bytes] = response.stream.__aiter__()
@@ -121,7 +121,7 @@ def _error(exc: Exception) -> TransportError | None:
     system = _system_error(exc)
     if isinstance(system, ssl.SSLError) and found is ConnectFailed:
         found = TlsFailed
-    return found(described(system) if system else in_words(exc))
+    return found(network_error_detail(system) if system else in_words(exc))
 
 
 def in_words(exc: Exception) -> str:

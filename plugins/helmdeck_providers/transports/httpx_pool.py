@@ -27,7 +27,7 @@ from helmdeck_core import (
     TransportError,
     TransportSettings,
 )
-from helmdeck_providers.transports.headers import joined
+from helmdeck_providers.transports.headers import joined_headers
 from helmdeck_providers.transports.httpx_client import in_words, leftover, parser_of
 from helmdeck_providers.transports.network import Network
 
@@ -127,7 +127,7 @@ class HttpxResponse:
         self, pool: HttpxTransport, connection: httpcore2.AsyncConnectionInterface, response: httpcore2.Response
     ) -> None:
         self.status = response.status
-        self.headers: Mapping[str, str] = joined(response.headers)
+        self.headers: Mapping[str, str] = joined_headers(response.headers)
         self._pool = pool
         self._connection: httpcore2.AsyncConnectionInterface | None = connection
         stream: Any = response.stream

@@ -10,7 +10,7 @@ from typing import Any
 import httpcore2
 
 from helmdeck_core import ConnectFailed, ConnectionBroken, ConnectTimeout, TlsFailed
-from helmdeck_providers.transports.sockets import described, readiness
+from helmdeck_providers.transports.sockets import network_error_detail, socket_readiness
 
 _PAUSE_BYTES = 65_536
 """At most about twice this much of an unread response is received."""
@@ -42,9 +42,9 @@ class Network(httpcore2.AsyncNetworkBackend):
                 return stream
         except TimeoutError as exc:
             is_ours = exc.errno is None
-            error = ConnectTimeout() if is_ours else ConnectFailed(described(exc))
+            error = ConnectTimeout() if is_ours else ConnectFailed(network_error_detail(exc))
         except OSError as exc:
-            error = ConnectFailed(described(exc))
+            error = ConnectFailed(network_error_detail(exc))
         raise error
 
 
@@ -69,7 +69,7 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     def connection_made(self, transport: Any) -> None:
         """Keep the socket."""
         self._transport = transport
-        self._readable = readiness(transport.get_extra_info("socket"))
+        self._readable = socket_readiness(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         """Buffer received bytes; pause receiving when they are not read."""
@@ -108,7 +108,9 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         """
         while not self._received:
             if self._is_closed or self._error is not None:
-                raise ConnectionBroken(described(self._error) if self._error else "the connection was closed")
+                raise ConnectionBroken(
+                    network_error_detail(self._error) if self._error else "the connection was closed"
+                )
             if self._has_ended:
                 return b""
             await self._changed()
@@ -168,7 +170,7 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         except TimeoutError:
             error = ConnectTimeout()
         except OSError as exc:
-            error = TlsFailed(described(exc))
+            error = TlsFailed(network_error_detail(exc))
         except BaseException:
             self._transport.abort()
             raise

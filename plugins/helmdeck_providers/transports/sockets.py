@@ -9,8 +9,11 @@ import ssl
 from collections.abc import Callable
 
 
-def readiness(plug: socket.socket) -> Callable[[], bool]:
-    """Return a function that checks for unread bytes in the socket buffer."""
+def socket_readiness(plug: socket.socket) -> Callable[[], bool]:
+    """Return a function that checks for unread bytes, or the end of the connection, in the buffer of a socket.
+
+    A transport calls it before it reuses an idle connection. It does not block, and reads nothing.
+    """
     if not hasattr(select, "poll"):
         return lambda: bool(select.select([plug.fileno()], [], [], 0)[0])
     poll = select.poll()
@@ -18,8 +21,11 @@ def readiness(plug: socket.socket) -> Callable[[], bool]:
     return lambda: bool(poll.poll(0))
 
 
-def described(exc: BaseException) -> str:
-    """Return the message of a network error without library internals."""
+def network_error_detail(exc: BaseException) -> str:
+    """Return the ``detail`` of a ``TransportError`` for an exception of the network: the message of the system or of TLS.
+
+    Contents of the exception that a library added, such as its connection and URL, are left out.
+    """
     if refused := getattr(exc, "verify_message", None):  # of a certificate
         return f"TLS: {refused}"
     if isinstance(exc, ssl.SSLError) and exc.reason:

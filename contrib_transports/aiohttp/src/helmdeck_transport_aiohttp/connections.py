@@ -1,7 +1,8 @@
 """Connections of ``aiohttp``: its pool and its parser, which is written in C, without the session above them.
 
 The session prepares each request for redirects, cookies, compression and uploads, and writes the body in a task of its own,
-which takes longer than the request itself. A transport has none of them.
+which takes longer than the request itself. A transport has none of them. What is used below the session is not the library's public
+interface and changes between releases, so that the distribution pins the library to releases that its tests passed with.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ from helmdeck_core import (
     TransportError,
     TransportSettings,
 )
-from helmdeck_providers.transports.headers import joined
-from helmdeck_providers.transports.sockets import described, readiness
+from helmdeck_providers import joined_headers, network_error_detail, socket_readiness
 
 ERRORS: Mapping[type[BaseException], type[TransportError]] = {
     aiohttp.ClientConnectorError: ConnectFailed,
@@ -194,7 +194,7 @@ class AiohttpResponse:
 
     def __init__(self, connection: Any, message: Any, payload: Any, writer: asyncio.Task[None] | None) -> None:
         self.status: int = message.code
-        self.headers: Mapping[str, str] = joined(message.raw_headers)
+        self.headers: Mapping[str, str] = joined_headers(message.raw_headers)
         self._connection = connection
         self._payload = payload
         self._writer = writer
@@ -268,7 +268,7 @@ class _Traffic:
     def __init__(self, protocol: Any) -> None:
         self._reads = 0
         self._reads_at_rest = 0
-        self._readable = readiness(protocol.transport.get_extra_info("socket"))
+        self._readable = socket_readiness(protocol.transport.get_extra_info("socket"))
         deliver = protocol.data_received
 
         def data_received(data: bytes) -> None:
@@ -303,5 +303,5 @@ def _error(exc: Exception) -> TransportError | None:
     if isinstance(exc, aiohttp.ClientPayloadError):
         return found("the body ended before it was complete")
     system = getattr(exc, "os_error", None) or getattr(exc, "certificate_error", None)
-    detail = described(system) if isinstance(system, Exception) else str(exc)
+    detail = network_error_detail(system) if isinstance(system, Exception) else str(exc)
     return (TlsFailed if isinstance(system, ssl.SSLError) else found)(detail)
