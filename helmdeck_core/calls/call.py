@@ -18,7 +18,6 @@ from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.completer import TurnSetup
-from helmdeck_core.calls.continuation.turn import is_in_document, unfinished
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.new_text import NewText
 from helmdeck_core.calls.operation import SETTLED, CallOptions, CallResult, Operation, copy_response, fingerprint
@@ -184,7 +183,6 @@ class Call(Generic[T]):
                             yield this.chunks[-1]
                         text = self._partial.text + part.shown
                         batch = copy_response(batch, text=text, reasoning_content=part.reasoning)
-                        batch = await read_aside(text, self._corrected, this, batch)
                     self._check_end(this, batch)
                     this.response = batch
                     return
@@ -222,14 +220,6 @@ class Call(Generic[T]):
         if this.ready.request.response_format is not None and is_json(response.text):
             return
         raise interrupted_failure(response)
-
-    def _corrected(self, this: AttemptState, response: ChatResponse) -> ChatResponse:
-        """The joined response; truncated where it ends cleanly although the JSON document of its text is incomplete."""
-        if response.stop_reason is not StopReason.END_TURN or self._is_structured(this):
-            return response  # a structured response is checked as a whole
-        check = self._turn_setup(this).check
-        was_inside = is_in_document(check, self._partial.text)
-        return unfinished(response) if is_in_document(check, response.text, was=was_inside) and was_inside else response
 
     def _is_text(self, this: AttemptState) -> bool:
         """Whether what was delivered can be continued as text; a typed answer starts again."""

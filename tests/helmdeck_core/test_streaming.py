@@ -247,13 +247,6 @@ def test_question_whose_json_list_stays_open_fails_as_truncated(deck_of):
     assert caught.value.partial.text.startswith('["Paris", "London", "Ber')
 
 
-@pytest.mark.parametrize("more", [['"Berlin"]'], ['"Ber', 'lin"]']])
-def test_interrupted_json_list_is_continued_until_it_is_complete(deck_of, more):
-    broken = Reply('["Paris", "London", "Rome"]', piece_chars=4, breaks_after=5)
-    response = continued(deck_of([broken, *more]))
-    assert response.text == '["Paris", "London", "Berlin"]' and response.is_complete
-
-
 def test_prefill_is_used_where_supported_and_replaced_by_a_hint_where_it_is_rejected(deck_of):
     native = plugin_with(helmdeck_native_continuations=[NativeContinuation(prefix="a/")])
     deck = deck_of([BROKEN, REST], beside=(native,))

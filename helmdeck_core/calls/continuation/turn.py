@@ -243,7 +243,9 @@ class Turn:
         if state is TurnState.REQUEST_REPAIR:
             self._parts.append(0)  # only its calls are wanted
             return 0
-        self._is_in_document = is_in_document(self._check, self._text, was=self._is_in_document)
+        document = self._check.document_shape(self._text)
+        # A continuation that makes the document invalid does not end it.
+        self._is_in_document = document is Shape.CUT or (self._is_in_document and document is not Shape.WHOLE)
         visible = self._check.visible(response.text)
         if shown is None:
             added, dropped = self._joined(visible, response)
@@ -279,11 +281,11 @@ class Turn:
 
     def _corrected(self, response: ChatResponse) -> ChatResponse:
         """The response; truncated where it ends cleanly although the JSON document of the turn is incomplete."""
-        return unfinished(response) if self._is_in_document and self._lacks_end(response) else response
-
-    def _lacks_end(self, response: ChatResponse) -> bool:
-        is_clean = response.stop_reason is StopReason.END_TURN
-        return is_clean and self._check.document_shape(self._text) is not Shape.WHOLE
+        if not self._is_in_document or response.stop_reason is not StopReason.END_TURN:
+            return response
+        if self._check.document_shape(self._text) is Shape.WHOLE:
+            return response
+        return attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS, disposition=None)
 
     def _evaluated(self, response: ChatResponse) -> Trigger:
         """What a response means; a stop reason that contradicts the response is ignored."""
@@ -445,20 +447,6 @@ class Turn:
 
 def _allow(request: ChatRequest, kind: RequestKind, used: Usage) -> None:
     """The default guard, which forbids nothing."""
-
-
-def is_in_document(check: ShapeCheck, text: str, *, was: bool = False) -> bool:
-    """Whether a truncated text ends inside the JSON document that it starts with.
-
-    :param was: whether it did before its last continuation; a continuation that makes the document invalid does not end it.
-    """
-    shape = check.document_shape(text)
-    return shape is Shape.CUT or (was and shape is not Shape.WHOLE)
-
-
-def unfinished(response: ChatResponse) -> ChatResponse:
-    """The response with the stop reason of a truncated one; that of the server stays its raw and strict reason."""
-    return attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS, disposition=None)
 
 
 def with_hint(request: ChatRequest, so_far: str, hint: str) -> ChatRequest:
