@@ -11,16 +11,13 @@ from typing import Any, Protocol
 
 import attrs
 
-from helmdeck_core.domain import EMPTY
+from helmdeck_core.calls.continuation.requests import with_hint, with_prefill
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
     ChatRequest,
     ChatResponse,
     Disposition,
-    Message,
-    Role,
     StopReason,
-    TextPart,
     ToolCall,
     Usage,
 )
@@ -447,21 +444,3 @@ class Turn:
 
 def _allow(request: ChatRequest, kind: RequestKind, used: Usage) -> None:
     """The default guard, which forbids nothing."""
-
-
-def with_hint(request: ChatRequest, so_far: str, hint: str) -> ChatRequest:
-    """The conversation with the text so far and a hint; without a format, which would start a new response."""
-    messages = [*request.messages]
-    if so_far.strip():
-        messages.append(Message(Role.ASSISTANT, (TextPart(so_far),)))
-    messages.append(Message(Role.USER, (TextPart(hint),)))
-    return attrs.evolve(request, messages=tuple(messages), response_format=None)
-
-
-def with_prefill(
-    request: ChatRequest, so_far: str, calls: tuple[ToolCall, ...] = (), opaque: Mapping[str, Any] = EMPTY
-) -> ChatRequest:
-    """The conversation that ends in the truncated response itself."""
-    text = so_far.rstrip()  # some models reject trailing whitespace
-    message = Message(Role.ASSISTANT, (TextPart(text),), calls, opaque=opaque)
-    return attrs.evolve(request, messages=(*request.messages, message), response_format=None, continues=True)
