@@ -415,5 +415,5 @@ def test_field_weights_are_configurable(deck_with):
 
 
 def test_unknown_weight_is_a_mistake_with_the_valid_names(deck_with):
-    with pytest.raises(ConfigError, match="clause_vote"):
+    with pytest.raises(ConfigError, match="did you mean 'description'"):
         deck_with(config={"selection": {"rankers": {"lexical": {"descripton": 1.0}}}})

@@ -39,9 +39,11 @@ FIELDS: Final = (
     "response_format",
     "stop",
     "continues",
+    "logprobs",
+    "likelihood",
     "extra",
 )
-"""Fields that identify a request. Not ``stream``, which leads to the same response, nor ``task``, which is never sent."""
+"""Fields that identify a request. Not ``stream``, which leads to the same response, nor ``task`` and others that are never sent."""
 
 _SECRET = re.compile(r"header|authorization|api.?key|access.?token|secret|password|cookie", re.IGNORECASE)
 _REMOVED = "[not recorded]"
