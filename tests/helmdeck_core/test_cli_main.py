@@ -72,7 +72,8 @@ def test_version_option_prints_the_version(cli):
 def test_help_lists_every_command_and_every_exit_code(cli):
     done = cli("--help")
     assert done.code == 0
-    missing = [(n, s) for n, s in COMMANDS.items() if not (f"  {n} " in done.out and s in done.out)]; assert missing == []
+    missing = [(n, s) for n, s in COMMANDS.items() if not (f"  {n} " in done.out and s in done.out)]
+    assert missing == []
     assert all(f"{code:>5}  {meaning}" in done.out for code, meaning in MEANINGS.items())
 
 

@@ -226,7 +226,12 @@ def test_every_request_field_is_part_of_the_key(changed):
 
 
 def test_key_covers_all_fields_except_stream_and_task():
-    assert {field.name for field in attrs.fields(ChatRequest)} - set(FIELDS) == {"keeps_limit", "stream", "task", "turn"}
+    assert {field.name for field in attrs.fields(ChatRequest)} - set(FIELDS) == {
+        "keeps_limit",
+        "stream",
+        "task",
+        "turn",
+    }
 
 
 # -- secrets ---------------------------------------------------------------------------------------------------
