@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from typing import Any, Final
 
 import attrs
@@ -14,6 +16,10 @@ from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.resolve.runtime import Runtime
 
+_DOCUMENT = re.compile(
+    r"\s*+(?:[^\n`{}\[\]]{1,200}:[ \t]*\n\s*+)?(?:(?:`{3}|~{3})(?:json)?[ \t]*\n\s*+)?[\[{]", re.IGNORECASE
+)
+"""JSON at the start of a text, possibly after a line that introduces it and a fence."""
 CHARS_PER_TOKEN: Final = 4
 """Of text for which a server reports no usage."""
 
@@ -25,6 +31,15 @@ def reaches_own_limit(runtime: Runtime, request: ChatRequest, response: ChatResp
         return False
     written = response.usage.output_tokens or math.ceil(len(response.text) / CHARS_PER_TOKEN)
     return bool(response.text.strip()) and written >= runtime.weights["continuation.own_limit_share"] * most
+
+
+def _is_document_at(text: str, start: int) -> bool:
+    """Whether a complete JSON document starts at an index."""
+    try:
+        json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 @attrs.frozen
@@ -61,6 +76,20 @@ class AnswerShapeCheck:
             return Shape.TEXT
         try:
             self.runtime.decoder.decode(text, self.type, may_start_in_reasoning=self.may_start_in_reasoning)
+        except DecodeFailed as exc:
+            return Shape.CUT if exc.sub_cause == "cut" else Shape.BROKEN
+        return Shape.WHOLE
+
+    def document_shape(self, text: str) -> Shape:
+        """Return how complete the JSON document is that a plain text starts with; ``TEXT`` for any other text."""
+        visible = self.visible(text) if self.type is None else ""
+        start = _DOCUMENT.match(visible)
+        if start is None:
+            return Shape.TEXT
+        if _is_document_at(visible, start.end() - 1):
+            return Shape.WHOLE  # text may follow it
+        try:
+            self.runtime.decoder.decode(visible, Any)
         except DecodeFailed as exc:
             return Shape.CUT if exc.sub_cause == "cut" else Shape.BROKEN
         return Shape.WHOLE

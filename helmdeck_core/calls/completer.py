@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 import attrs
 
 from helmdeck_core.calls.answer_shape import reaches_own_limit
+from helmdeck_core.calls.continuation.requests import with_hint, with_prefill
 from helmdeck_core.calls.continuation.turn import (
     RequestGuard,
     SendRequest,
@@ -19,8 +20,6 @@ from helmdeck_core.calls.continuation.turn import (
     Turn,
     TurnAction,
     TurnResult,
-    with_hint,
-    with_prefill,
 )
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.visible_text import VisibleText, read_aside

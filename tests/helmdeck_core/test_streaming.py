@@ -228,6 +228,25 @@ def test_streamed_json_is_continued_to_a_complete_value(deck_of):
     assert isinstance(failure, ConstrainedDeadlock)
 
 
+LIST = Reply('["Paris", "Lon', stop_reason="length")
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_json_list_that_a_continuation_leaves_open_is_not_complete(deck_of, streams):
+    deck = deck_of([LIST, 'don", "Ber', "lin and", " more"], fallback={})
+    response = streamed(deck)[1] if streams else deck.complete(REQUEST)
+    assert response.text == '["Paris", "London", "Berlin and more'
+    assert not response.is_complete and response.stop_reason is StopReason.MAX_TOKENS
+    assert response.raw_stop_reason == "stop"
+
+
+def test_question_whose_json_list_stays_open_fails_as_truncated(deck_of):
+    deck = deck_of([LIST, *['don", "Ber'] * 20], fallback={})
+    with pytest.raises(LengthTruncated) as caught:
+        deck.ask("a JSON list of cities", model="a/one")
+    assert caught.value.partial.text.startswith('["Paris", "London", "Ber')
+
+
 def test_prefill_is_used_where_supported_and_replaced_by_a_hint_where_it_is_rejected(deck_of):
     native = plugin_with(helmdeck_native_continuations=[NativeContinuation(prefix="a/")])
     deck = deck_of([BROKEN, REST], beside=(native,))

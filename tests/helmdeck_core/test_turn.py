@@ -250,6 +250,58 @@ def test_object_inside_a_truncated_list_is_not_the_answer():
 
 
 @each_case(
+    "begun, more",
+    [
+        ('["Paris", "Lon', 'don", "Ber'),
+        ('["Paris", "Lon', "Sorry, here is more"),
+        ('```json\n[{"a": 1}, {"a": "x', 'y"}, {"a": "z'),
+        ('Here is the list:\n\n```json\n["Paris", "Lon', 'don", "Ber'),
+        ("[1, 2", ", Sure! three"),
+    ],
+    ids=["string", "prose", "fence", "introduction", "invalid"],
+)
+def test_plain_text_that_ends_inside_its_json_is_truncated_whatever_the_stop_reason(begun, more):
+    this = turn(max_attempts=2)
+    this.feed(cut(begun))
+    sent(this.feed(reply(more)))
+    response = finished(this.feed(reply(" and so on")))
+    assert not response.is_complete
+    assert response.stop_reason is StopReason.MAX_TOKENS
+    assert response.continuation.terminal_reason is TerminalReason.RETRY_LIMIT
+
+
+@each_case(
+    "begun, more, text",
+    [
+        ('["Paris", "Lon', 'don"]', '["Paris", "London"]'),
+        ('["Paris", "Lon', 'don"]\n\nThese are cities.', '["Paris", "London"]\n\nThese are cities.'),
+        ('["Paris", "London"]\n\nThese {a, b', "} are cit", '["Paris", "London"]\n\nThese {a, b} are cit'),
+        ('["Paris", "Lon', '["Paris", "London"]', '["Paris", "London"]'),
+        ("[Note: the tide comes in tw", "ice [1, 2", "[Note: the tide comes in twice [1, 2"),
+        ('The call f(["a", "b', '", and', 'The call f(["a", "b", and'),
+        ("```python\nx = [1, 2", ", 3", "```python\nx = [1, 2, 3"),
+    ],
+    ids=["whole", "text after it", "in the text after it", "restarted", "bracketed note", "code in prose", "code"],
+)
+def test_plain_text_outside_of_incomplete_json_ends_with_its_clean_stop_reason(begun, more, text):
+    this = turn()
+    this.feed(cut(begun))
+    response = finished(this.feed(reply(more)))
+    assert response.text == text
+    assert response.is_complete
+
+
+def test_incomplete_json_of_plain_text_is_continued_until_it_is_complete():
+    this = turn()
+    this.feed(cut('["Paris", "Lon'))
+    this.feed(reply('don", "Ber'))
+    response = finished(this.feed(reply('lin"]')))
+    assert response.text == '["Paris", "London", "Berlin"]'
+    assert response.is_complete
+    assert response.continuation.attempts == 2
+
+
+@each_case(
     "answer",
     [
         cut("<think>and then and then"),

@@ -20,7 +20,7 @@ from helmdeck_core import (
     ToolDefinition,
     TransientUnknown,
 )
-from helmdeck_testing import completion
+from helmdeck_testing import completion, make_deck
 from tests.helmdeck_providers.openai_support import PRESETS, REQUEST, ask, opened
 
 BEGUN = attrs.evolve(REQUEST, messages=(*REQUEST.messages, Message(Role.ASSISTANT, (TextPart("so"),))), continues=True)
@@ -64,14 +64,39 @@ def test_continuation_is_requested_by_a_message_field_and_path(server):
     assert sent(server, preset="deepseek").path == "/v1/chat/completions"
 
 
-@pytest.mark.parametrize("preset", ["openrouter", "llamacpp"])
-def test_continuation_can_need_only_the_last_message(server, preset):
-    body = sent(server, BEGUN, preset=preset).body
+@pytest.mark.parametrize(
+    "settings", [{"preset": "openrouter"}, {"preset": "llamacpp", "options": {"prefill_server": ""}}]
+)
+def test_continuation_can_need_only_the_last_message(server, settings):
+    body = sent(server, BEGUN, **settings).body
     assert body["messages"][-1] == {"role": "assistant", "content": "so"}
     assert "continue_final_message" not in body
 
 
-@pytest.mark.parametrize("preset", ["openai", "groq", "xai"])
+CUT = {**completion("The tide comes in tw", "length"), "usage": {"prompt_tokens": 9, "completion_tokens": 16}}
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(("name", "is_native"), [("llama.cpp", True), ("uvicorn", False), ("", False)])
+def test_llama_cpp_server_continues_natively_only_where_its_header_shows_it(chat_server, name, is_native, streams):
+    headers = {"content-type": "application/json", **({"server": name} if name else {})}
+
+    def answer(body):
+        is_first = len(body["messages"]) == 1
+        return 200, headers, json.dumps(CUT if is_first else completion("twice a day.")).encode()
+
+    server = chat_server(answer)
+    config = {"llamacpp": {"kind": "llamacpp", "base_url": server.base_url}}
+    request = attrs.evolve(REQUEST, model="llamacpp/tiny", max_tokens=16)
+    with make_deck(config={"providers": config}) as deck:
+        response = list(deck.stream(request))[-1] if streams else deck.complete(request)
+    assert response.text == "The tide comes in twice a day." and response.is_complete
+    roles = [message["role"] for message in server.requests[1].body["messages"]]
+    assert roles == ["user", "assistant"] + ["user"] * (not is_native)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("preset", ["openai", "groq", "xai", "llamacpp"])
 def test_unsupported_continuation_is_rejected_before_sending(server, preset):
     with pytest.raises(InvalidRequest) as caught:
         sent(server, BEGUN, preset=preset)

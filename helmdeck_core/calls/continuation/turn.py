@@ -11,16 +11,13 @@ from typing import Any, Protocol
 
 import attrs
 
-from helmdeck_core.domain import EMPTY
+from helmdeck_core.calls.continuation.requests import with_hint, with_prefill
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
     ChatRequest,
     ChatResponse,
     Disposition,
-    Message,
-    Role,
     StopReason,
-    TextPart,
     ToolCall,
     Usage,
 )
@@ -58,6 +55,10 @@ class ShapeCheck(Protocol):
 
     def shape(self, text: str) -> Shape:
         """Return how a text relates to what was requested."""
+        ...
+
+    def document_shape(self, text: str) -> Shape:
+        """Return how complete the JSON document is that a plain text starts with; ``TEXT`` for any other text."""
         ...
 
     def is_loop(self, text: str) -> bool:
@@ -147,7 +148,7 @@ class Turn:
         self._more: list[AttemptRequest] = []
         self._dropped = 0
         self._attempts = self._repairs = 0
-        self._has_stalled = False
+        self._has_stalled = self._is_in_document = False
 
     def bind(self, check: ShapeCheck, takes_native: Callable[[], bool], guard: RequestGuard | None) -> None:
         """Set what depends on the call; a request with tool results is another call."""
@@ -169,6 +170,7 @@ class Turn:
         self._move(Trigger.RESPONSE)
         is_first = self._first is None
         added = self._take(response, before, shown)
+        response = self._last = self._corrected(response)
         trigger = self._evaluated(response)
         if trigger is Trigger.CUT and not is_first and self._check.is_loop(self._text):
             return self._partial(TerminalReason.NO_PROGRESS, Trigger.FATAL_LATER)
@@ -209,6 +211,7 @@ class Turn:
         self._request = request
         self._first = self._last = None
         self._text, self._calls, self._broken = "", (), ()
+        self._is_in_document = False
         self._reasoning, self._parts, self._more = [], [], []
         self._before, self._latency_s, self._dropped = self._usage, 0.0, 0
 
@@ -237,6 +240,9 @@ class Turn:
         if state is TurnState.REQUEST_REPAIR:
             self._parts.append(0)  # only its calls are wanted
             return 0
+        document = self._check.document_shape(self._text)
+        # A continuation that makes the document invalid does not end it.
+        self._is_in_document = document is Shape.CUT or (self._is_in_document and document is not Shape.WHOLE)
         visible = self._check.visible(response.text)
         if shown is None:
             added, dropped = self._joined(visible, response)
@@ -255,19 +261,28 @@ class Turn:
     def _joined(self, more: str, response: ChatResponse) -> tuple[str, int]:
         """What a continuation adds to the text, and how many characters of it are dropped.
 
-        For a structured response the join that makes it complete is the right one.
+        For a structured response and a JSON document the join that makes it complete is the right one.
         """
         answer = self.answer
         merged = self._merger.merge(answer, more, is_truncated=response.stop_reason is StopReason.MAX_TOKENS)
-        if self._check.shape(self._text) is not Shape.CUT:
+        shape = self._check.document_shape if self._is_in_document else self._check.shape
+        if shape(self._text) is not Shape.CUT:
             return merged.added, merged.dropped
         for join in (merged, *self._merger.alternatives(answer, more)):
             kept = "" if join.is_restart else self._text
-            if self._check.shape(kept + join.added) is Shape.WHOLE:
+            if shape(kept + join.added) is Shape.WHOLE:
                 dropped = len(self._text) if join.is_restart else join.dropped
                 self._text = kept
                 return join.added, dropped
         return merged.added, merged.dropped
+
+    def _corrected(self, response: ChatResponse) -> ChatResponse:
+        """The response; truncated where it ends cleanly although the JSON document of the turn is incomplete."""
+        if not self._is_in_document or response.stop_reason is not StopReason.END_TURN:
+            return response
+        if self._check.document_shape(self._text) is Shape.WHOLE:
+            return response
+        return attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS, disposition=None)
 
     def _evaluated(self, response: ChatResponse) -> Trigger:
         """What a response means; a stop reason that contradicts the response is ignored."""
@@ -429,21 +444,3 @@ class Turn:
 
 def _allow(request: ChatRequest, kind: RequestKind, used: Usage) -> None:
     """The default guard, which forbids nothing."""
-
-
-def with_hint(request: ChatRequest, so_far: str, hint: str) -> ChatRequest:
-    """The conversation with the text so far and a hint; without a format, which would start a new response."""
-    messages = [*request.messages]
-    if so_far.strip():
-        messages.append(Message(Role.ASSISTANT, (TextPart(so_far),)))
-    messages.append(Message(Role.USER, (TextPart(hint),)))
-    return attrs.evolve(request, messages=tuple(messages), response_format=None)
-
-
-def with_prefill(
-    request: ChatRequest, so_far: str, calls: tuple[ToolCall, ...] = (), opaque: Mapping[str, Any] = EMPTY
-) -> ChatRequest:
-    """The conversation that ends in the truncated response itself."""
-    text = so_far.rstrip()  # some models reject trailing whitespace
-    message = Message(Role.ASSISTANT, (TextPart(text),), calls, opaque=opaque)
-    return attrs.evolve(request, messages=(*request.messages, message), response_format=None, continues=True)

@@ -21,7 +21,9 @@ from helmdeck_core import (
 _PREFILL = "documented as prefill; not with thinking or an output schema"
 _ENDED = "rejects a last assistant message with 400: no prefill since the 4.6 models"
 _TEMPLATE = "continue_final_message, where the chat template supports it"
-_ASSISTANT = "measured 2026-11 with llama-server: a last message of the assistant is continued, which is its default"
+_ASSISTANT = (
+    "measured 2026-11: llama-server continues a last message of the assistant; its provider recognises it by a header"
+)
 
 _CLAUDES = ("claude-2", "claude-3", "claude-opus-4", "claude-sonnet-4", "claude-haiku-4")
 _CLAUDES_FROM_4_6 = (

@@ -226,12 +226,14 @@ PRESETS = (
         "llama.cpp's server on this machine",
         "http://127.0.0.1:8080/v1",
         # The server of the Python bindings accepts a schema in no other field.
-        # llama-server continues a last message of the assistant unless it is started with --no-prefill-assistant.
+        # llama-server continues a last message of the assistant unless it is started with --no-prefill-assistant. The
+        # server of the Python bindings always starts a new message.
         options=Options(
             schema_dialects={"": LLAMA_CPP_PYTHON.name},
             has_json_mode_schemas=True,
             likelihoods="grammar",
             prefill="trailing",
+            prefill_server="llama.cpp",
         ),
     ),
     _preset(

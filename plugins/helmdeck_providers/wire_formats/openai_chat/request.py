@@ -62,6 +62,8 @@ class Options:
     :ivar prefill: how an answer is continued: ``trailing``, by the last message alone; ``prefix``, ``partial`` and
         ``continue_final_message``, by a field; ``none``, not supported.
     :ivar prefill_path: path of a continuation, if it has its own.
+    :ivar prefill_server: start of the header ``server`` by which a server that continues answers is recognised; until a
+        response has it, continuation is not supported. Empty if every server of the preset continues.
     :ivar returned_fields: response fields to send back with the turn: ``reasoning_details``, ``reasoning_content``.
     :ivar is_final_without_reason: the server sends no stop reason; usage and the end mark of the stream make a response
         complete.
@@ -89,6 +91,7 @@ class Options:
     unforced_models: tuple[str, ...] = ()
     prefill: Literal["none", "trailing", "prefix", "partial", "continue_final_message"] = "none"
     prefill_path: str = ""
+    prefill_server: str = ""
     returned_fields: tuple[str, ...] = ()
     is_final_without_reason: bool = False
     has_logprobs: bool = True
