@@ -8,7 +8,7 @@ import pytest
 
 from helmdeck_cli.model_checks import probes, server_facts, tool_choice
 from helmdeck_core.cli import ExitCode
-from helmdeck_testing import Chunks, completion
+from helmdeck_testing import Chunks, Ending, completion
 from tests.case_support import each_case
 from tests.cli_support import Cli, leave_the_machine
 
@@ -95,6 +95,17 @@ class Model:
         call = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"place": "Bergen"}'}}
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
         return {**completion(""), "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+
+
+class BreaksOnce(Model):
+    """Closes the connection at the first request with a schema."""
+
+    def __call__(self, request):
+        if "response_format" in request.body and self.schema == "kept":
+            self.schema = "again"
+            return Chunks([], Ending.RESET)
+        self.schema = "kept"
+        return super().__call__(request)
 
 
 @pytest.fixture
@@ -225,6 +236,12 @@ def test_ollama_reports_what_it_loaded_and_what_the_model_allows(cli, chat_serve
     assert text_of(done, "context") == "4,096 tokens (loaded by Ollama)"
     tables = {tuple(each["table"]): each["values"] for each in done.data["settings"]}
     assert tables["providers", "ollama", "options"] == {"num_ctx": 16_384}
+
+
+def test_a_connection_that_breaks_once_says_nothing_about_the_model(examined):
+    done, _ = examined(BreaksOnce())
+    assert verdicts(done)["json schema"] == "yes"
+    assert budget(done)["enforces_schema"] is True
 
 
 def test_written_rows_leave_the_rest_of_the_file_and_settings_that_are_there(examined, tmp_path):

@@ -32,6 +32,10 @@ CALL_S = 15.0
 """Seconds of one request. A server that needs longer for some tens of tokens is too slow for structured work."""
 
 
+BROKEN = frozenset(("disconnected",))
+"""Sub-causes of a broken connection: a server may close a connection that it kept at the moment of the next request."""
+
+
 @attrs.frozen(kw_only=True)
 class Reply:
     """How one request ended.
@@ -116,7 +120,12 @@ class Session:
         )
 
     async def send(self, request: ChatRequest, bound_s: float = CALL_S) -> Reply:
-        """Send a request. No failure is raised."""
+        """Send a request, once more if the connection broke, which says nothing about the model. No failure is raised."""
+        reply = await self._send(request, bound_s)
+        is_broken = isinstance(reply.failure, CallFailed) and reply.failure.sub_cause in BROKEN
+        return await self._send(request, bound_s) if is_broken else reply
+
+    async def _send(self, request: ChatRequest, bound_s: float) -> Reply:
         start = self._begin()
         try:
             response = await self.deck.acomplete(request, limits=self._limits(bound_s))
