@@ -297,7 +297,7 @@ def test_chosen_entry_that_is_not_the_first_of_its_part_completes_the_part(choos
 
 def constrained_deck(choosing, model, **budget):
     """A deck whose model chooses itself, on a server that takes any schema."""
-    return choosing(model, "model", constrain=lambda _, request: constrained(request.response_format, ("json_schema",), JSON_SCHEMA), wants_strict_json=True, **budget)  # fmt: skip
+    return choosing(model, "model", constrain=lambda _, request: constrained(request.response_format, ("json_schema",), JSON_SCHEMA), enforces_schema=True, **budget)  # fmt: skip
 
 
 def test_model_names_the_tool_first_where_the_schema_of_all_arguments_exceeds_its_catalog_limit(choosing):
