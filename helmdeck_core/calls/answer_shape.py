@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -89,7 +89,7 @@ class AnswerShapeCheck:
         if _is_document_at(visible, start.end() - 1):
             return Shape.WHOLE  # text may follow it
         try:
-            self.runtime.decoder.decode(visible, Any)
+            self.runtime.decoder.decode(visible, cast(type[object], Any))
         except DecodeFailed as exc:
             return Shape.CUT if exc.sub_cause == "cut" else Shape.BROKEN
         return Shape.WHOLE
