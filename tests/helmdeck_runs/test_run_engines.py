@@ -174,10 +174,15 @@ def test_id_of_a_run_is_reported_once_it_is_recorded(bench):
         ids = []
         record = await bench.engine.execute(bench.run_of("chain", {"x": 3}), None, ids.append)
         assert ids == [record.run.id]
-        first = asyncio.create_task(bench.engine.execute(bench.run_of("gate", {"n": 5}), None, ids.append))
+        reported = asyncio.Event()
+
+        def note(run_id):
+            ids.append(run_id)
+            reported.set()
+
+        first = asyncio.create_task(bench.engine.execute(bench.run_of("gate", {"n": 5}), None, note))
         await asyncio.to_thread(bench.gate.started.acquire)
-        while len(ids) < 2:  # an engine may start the step in a thread before it reports the id
-            await asyncio.sleep(0)
+        await reported.wait()  # an engine may start the step in a thread before it reports the id
         assert (await bench.engine.record(ids[1])).state is RunState.RUNNING
         second = asyncio.create_task(bench.engine.execute(bench.run_of("gate", {"n": 5}), None, ids.append))
         await bench.engine.records()
