@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import attrs
 
 from helmdeck_core.calls.model_text import is_blank_loop, loop_of
+from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
@@ -20,8 +21,6 @@ _DOCUMENT = re.compile(
     r"\s*+(?:[^\n`{}\[\]]{1,200}:[ \t]*\n\s*+)?(?:(?:`{3}|~{3})(?:json)?[ \t]*\n\s*+)?[\[{]", re.IGNORECASE
 )
 """JSON at the start of a text, possibly after a line that introduces it and a fence."""
-CHARS_PER_TOKEN: Final = 4
-"""Of text for which a server reports no usage."""
 
 
 def reaches_own_limit(runtime: Runtime, request: ChatRequest, response: ChatResponse) -> bool:

@@ -44,7 +44,7 @@ class ChatOperation:
         """Implement ``Operation.prepare``."""
         model = str(self.registry.check(step.model))
         request = self.request if model == self.request.model else attrs.evolve(self.request, model=model)
-        if step.changes.shows_problem and self.reminder and requires_call(request):
+        if step.changes.shows_problem and self.reminder and request.requires_call:
             message = Message(Role.USER, (TextPart(self.reminder),))
             request = attrs.evolve(request, messages=(*request.messages, message))
         budget = self.budgets.find(model).budget
@@ -69,7 +69,7 @@ class ChatOperation:
             raise loop_failure(prepared.request, response, "malformed")
         if not self.allows_truncated and self.request.max_tokens is None and is_truncated(response):
             raise truncated_failure(prepared.request, response)
-        if self.checks_calls and requires_call(self.request) and not _has_call(self.request, response):
+        if self.checks_calls and self.request.requires_call and not _has_call(self.request, response):
             raise no_call_failure(prepared.request, response)
         return response
 
@@ -83,11 +83,6 @@ class ChatOperation:
     def is_final(self, failure: CallFailed) -> bool:  # noqa: ARG002
         """Implement ``Operation.is_final``."""
         return False
-
-
-def requires_call(request: ChatRequest) -> bool:
-    """Whether a response to a request must call a tool: any one, or the named one."""
-    return bool(request.tools) and request.tool_choice not in (None, "auto", "none")
 
 
 def _has_call(request: ChatRequest, response: ChatResponse) -> bool:

@@ -103,28 +103,19 @@ class ChoiceCalls:
         try:
             response = await self.client.complete(request)
         except CallFailed as exc:
-            latency_s = time.perf_counter() - start_s
-            record(
-                [
-                    attrs.evolve(
-                        attempt, cause=exc.failure_class, sub_cause=exc.sub_cause, usage=exc.usage, latency_s=latency_s
-                    )
-                ]
-            )
+            facts: dict[str, Any] = {"cause": exc.failure_class, "sub_cause": exc.sub_cause, "usage": exc.usage}
+            record([attrs.evolve(attempt, latency_s=time.perf_counter() - start_s, **facts)])
             raise
-        record(
-            [
-                attrs.evolve(
-                    attempt,
-                    served_model=response.served_model,
-                    stop_reason=response.stop_reason.value,
-                    usage=response.usage,
-                    cost_usd=self.composer.runtime.pricer.cost_usd(budget, budget.model, response.usage),
-                    latency_s=response.latency_s,
-                    then="answered",
-                )
-            ]
+        answered = attrs.evolve(
+            attempt,
+            served_model=response.served_model,
+            stop_reason=response.stop_reason.value,
+            usage=response.usage,
+            cost_usd=self.composer.runtime.pricer.cost_usd(budget, budget.model, response.usage),
+            latency_s=response.latency_s,
+            then="answered",
         )
+        record([answered])
         return response
 
 

@@ -108,23 +108,10 @@ class Composer:
         :raises ContextWindowExceeded: it cannot be made to fit.
         :raises InvalidRequest: there is no prompt variant for it.
         """
-        variant, task = self._start(question, budget)
-        tail = variant.render(task)
-        other_tokens = self._other_tokens(question, budget, variant, tail)
-        selection = self._selection(question, budget, other_tokens)
+        prompt = self._start(question, budget)
+        selection = self._selection(question, budget, prompt.other_tokens)
         filter_model, reason = self._filter(question, budget, selection)
-        prompt = Prompt(
-            question=question,
-            budget=budget,
-            variant=variant,
-            task=task,
-            selection=selection,
-            tail=tail,
-            other_tokens=other_tokens,
-            filter_model=filter_model,
-            filter_reason=reason,
-        )
-        return self._lay_out(prompt)
+        return self._lay_out(attrs.evolve(prompt, selection=selection, filter_model=filter_model, filter_reason=reason))
 
     def narrowed(self, prompt: Prompt, picks: Iterable[str]) -> Prompt:
         """Return the prompt with its catalog merged with the entries that a filter call named.
@@ -141,23 +128,11 @@ class Composer:
         :raises ContextWindowExceeded: it cannot be made to fit.
         """
         budget = attrs.evolve(budget, prompt_variant=question.chosen_variant or budget.prompt_variant)
-        variant, task = self._start(question, budget)
-        tail = variant.render(task)
-        other_tokens = self._other_tokens(question, budget, variant, tail)
-        selection = self.library.single(budget, other_tokens, choice.entry_id)
-        task = attrs.evolve(task, catalog=selection.catalog, chosen=choice.entry_id)
-        prompt = Prompt(
-            question=question,
-            budget=budget,
-            variant=variant,
-            task=task,
-            selection=selection,
-            tail=tail,
-            other_tokens=other_tokens,
-            filter_model=None,
-            filter_reason=f"the chooser {choice.chooser!r} chose",
-        )
-        return self._lay_out(prompt)
+        prompt = self._start(question, budget)
+        selection = self.library.single(budget, prompt.other_tokens, choice.entry_id)
+        task = attrs.evolve(prompt.task, catalog=selection.catalog, chosen=choice.entry_id)
+        reason = f"the chooser {choice.chooser!r} chose"
+        return self._lay_out(attrs.evolve(prompt, task=task, selection=selection, filter_reason=reason))
 
     def _lay_out(self, prompt: Prompt, *, is_narrowed: bool = False) -> Prompt:
         """The prompt with the task that the model sees, the messages and the response format."""
@@ -202,8 +177,8 @@ class Composer:
 
     # -- parts of a prompt ---------------------------------------------------------------------------------
 
-    def _start(self, question: Question[Any], budget: Budget) -> tuple[PromptVariant, Task]:
-        """The prompt variant, and the task before its entries are selected."""
+    def _start(self, question: Question[Any], budget: Budget) -> Prompt:
+        """The prompt before its entries are selected."""
         variant = self._variant(question, budget)
         task = Task(
             name=question.task,
@@ -216,7 +191,18 @@ class Composer:
             defaults={**question.learned.defaults, **question.defaults},
             learned=frozenset(question.learned.defaults.keys() - question.defaults.keys()),
         )
-        return variant, task
+        tail = variant.render(task)
+        return Prompt(
+            question=question,
+            budget=budget,
+            variant=variant,
+            task=task,
+            selection=None,
+            tail=tail,
+            other_tokens=self._other_tokens(question, budget, variant, tail),
+            filter_model=None,
+            filter_reason="",
+        )
 
     def _variant(self, question: Question[Any], budget: Budget) -> PromptVariant:
         if question.instructions is not None:

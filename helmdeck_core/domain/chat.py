@@ -217,6 +217,11 @@ class ChatRequest:
     turn: Any = attrs.field(default=None, eq=False, repr=False)
     keeps_limit: bool = attrs.field(default=False, eq=False, repr=False)
 
+    @property
+    def requires_call(self) -> bool:
+        """Whether a response must call a tool: any one, or the named one."""
+        return bool(self.tools) and self.tool_choice not in (None, "auto", "none")
+
 
 @attrs.frozen(kw_only=True)
 class ChatResponse:

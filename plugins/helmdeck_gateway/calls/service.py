@@ -180,7 +180,7 @@ class Service:
 
         :raises CallFailed: the subclass of the cause.
         """
-        if work.is_plan or work.enforced_schema is not None or work.requires_call:
+        if work.is_plan or work.enforced_schema is not None or work.request.requires_call:
             yield await self.complete(work)
             return
         chunks = self.deck.astream_batches(

@@ -63,11 +63,6 @@ class Work:
             return None
         return request.response_format.schema or {"type": "object"}
 
-    @property
-    def requires_call(self) -> bool:
-        """Whether the answer must call a tool."""
-        return bool(self.request.tools) and self.request.tool_choice not in (None, "auto", "none")
-
     def truncated(self, failure: CallFailed) -> ChatResponse:
         """Return the longest text of a call whose models all stopped at an output limit, with that stop reason.
 
