@@ -27,7 +27,7 @@ from helmdeck_core import (
     TextPart,
     hookimpl,
 )
-from helmdeck_planner.choosers.parts import Candidate, Part, candidates, next_part
+from helmdeck_planner.choosers.parts import Candidate, Part, candidates, described, next_part
 from helmdeck_planner.choosers.probability import Weights, probabilities
 from helmdeck_planner.choosers.ranker import ranked
 
@@ -46,9 +46,8 @@ LISTED: Final = 20
 FLOOR: Final = -12.0
 """Log-probability of a label that is not among the likely tokens."""
 
-DESCRIPTION_CHARS: Final = 160
 REQUEST_CHARS: Final = 400
-"""Characters of a description and of a request; each token of them is read for every candidate."""
+"""Characters of a request; each token of it is read for every candidate."""
 
 BY_LIKELIHOOD: Final = Weights(rank=2.4, model=0.49, none=0.99)
 """Fitted on 200 requests for SmolLM2-135M; on 200 others, 71 % of the choices are right, and 62 % of the ranker's."""
@@ -100,7 +99,7 @@ async def _ask(
     task: ChoiceTask, part: Part, listed: Sequence[Candidate]
 ) -> tuple[Sequence[float] | None, Weights, str]:
     """What the model says about each candidate, the weights for it, and the method; ``None`` and why for nothing."""
-    texts = [_described(each) for each in listed]
+    texts = [described(each.entry) for each in listed]
     text = " ".join(part.text.split())[:REQUEST_CHARS] + '"'
     likelihood = Likelihood(prompts=tuple(TOOL.format(tool=each) for each in texts), text=text)
     response, problem = await _send(task, _label_request(part, texts, likelihood))
@@ -146,11 +145,6 @@ def _by_label(response: ChatResponse, count: int) -> list[float] | None:
         label = token.strip().upper()
         listed[label] = math.log(math.exp(listed.get(label, -math.inf)) + math.exp(value))
     return [max(FLOOR, listed.get(label, FLOOR)) for label in LABELS[:count]]
-
-
-def _described(candidate: Candidate) -> str:
-    entry = candidate.entry
-    return f"{entry.id}: {' '.join(entry.description.split())[:DESCRIPTION_CHARS]}"
 
 
 @hookimpl

@@ -27,16 +27,15 @@ from helmdeck_core import (
     TextPart,
     hookimpl,
 )
-from helmdeck_planner.choosers.parts import Part, leading, next_part
+from helmdeck_planner.choosers.parts import Part, described, leading, next_part
 from helmdeck_planner.choosers.ranker import ranked
 
 NAME: Final = "words"
 CANDIDATES: Final = 12
 """Entries that the model chooses from, as many as tier C is shown in a ranked catalog."""
 
-DESCRIPTION_CHARS: Final = 160
 REQUEST_CHARS: Final = 2_000
-"""Characters of a description and of a request; the rest of a request is a pasted document."""
+"""Characters of a request; the rest of it is a pasted document."""
 
 WRITTEN_TOKENS: Final = 64
 """Output tokens: a name, and the spaces that llama.cpp's grammars allow between two tokens of JSON."""
@@ -90,8 +89,7 @@ def tool_schema(names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _request(part: Part, listed: Sequence[Entry]) -> ChatRequest:
-    tools = "\n".join(f"{entry.id}: {' '.join(entry.description.split())[:DESCRIPTION_CHARS]}" for entry in listed)
-    system = INSTRUCTIONS.format(tools=tools, none=UNKNOWN_TOOL)
+    system = INSTRUCTIONS.format(tools="\n".join(map(described, listed)), none=UNKNOWN_TOOL)
     user = REQUEST.format(request=part.text.strip()[:REQUEST_CHARS])
     return ChatRequest(
         model="",
