@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from helmdeck_core import Command, hookimpl
@@ -52,16 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         return _create_file(arguments, parent / path, text)
     target = parent / distribution_name(kind, name)
     files = render(kind, name)
-    try:
+    with _creating(target):
         target.mkdir()
         for path, text in files.items():
             place = target / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
-    except FileExistsError:
-        raise UsageError(f"{target} exists already; remove it or choose another name") from None
-    except OSError as exc:
-        raise UsageError(f"{target} cannot be written: {exc.strerror}") from exc
     if arguments.json:
         show_json({"folder": str(target), "files": list(files)})
         return ExitCode.OK
@@ -76,14 +73,20 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _create_file(arguments: argparse.Namespace, target: Path, text: str) -> int:
+@contextlib.contextmanager
+def _creating(target: Path) -> Iterator[None]:
+    """Report in words why a file or folder cannot be created."""
     try:
-        with target.open("x", encoding="utf-8") as file:
-            file.write(text)
+        yield
     except FileExistsError:
         raise UsageError(f"{target} exists already; remove it or choose another name") from None
     except OSError as exc:
         raise UsageError(f"{target} cannot be written: {exc.strerror}") from exc
+
+
+def _create_file(arguments: argparse.Namespace, target: Path, text: str) -> int:
+    with _creating(target), target.open("x", encoding="utf-8") as file:
+        file.write(text)
     if arguments.json:
         show_json({"file": str(target)})
         return ExitCode.OK
