@@ -8,18 +8,11 @@ import socket
 import pytest
 
 from helmdeck_gateway import Gateway, GatewaySettings
-from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, make_deck
-from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, FormatServer, running_gateway, upstream
+from helmdeck_testing import ScriptedAnswer, make_deck
+from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, running_gateway, upstream
 
 BODY = json.dumps({"model": "up/m", "messages": [{"role": "user", "content": "hi"}]}).encode()
 CHUNKED = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
-
-
-@pytest.fixture(scope="module")
-def server():
-    running = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello"))
-    yield running
-    running.close()
 
 
 @pytest.fixture(scope="module")

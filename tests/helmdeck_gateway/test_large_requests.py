@@ -11,16 +11,9 @@ from helmdeck_gateway import Gateway, GatewaySettings
 from helmdeck_gateway.calls.aside import INLINE_BYTES
 from helmdeck_gateway.dialects import chat
 from helmdeck_gateway.dialects.parsed import unique
-from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, make_deck
+from helmdeck_testing import ScriptedAnswer, make_deck
 from tests.helmdeck_gateway.gateway_key_support import config, keyed
-from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, FormatServer, running_gateway, upstream
-
-
-@pytest.fixture(scope="module")
-def server():
-    running = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello"))
-    yield running
-    running.close()
+from tests.helmdeck_gateway.gateway_support import DIALECTS, AppRequest, running_gateway, upstream
 
 
 @pytest.fixture(scope="module")

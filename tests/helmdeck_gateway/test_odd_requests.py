@@ -6,9 +6,8 @@ import pytest
 
 from helmdeck_core import InvalidRequest, ModelId
 from helmdeck_gateway.calls.stream_out import raw_headers
-from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.gateway_key_support import config, keyed
-from tests.helmdeck_gateway.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
+from tests.helmdeck_gateway.gateway_support import DIALECTS, running_gateway, upstream
 
 PATHS = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "@"}]},
@@ -17,13 +16,6 @@ PATHS = {
     "/v1/responses": {"input": "@"},
     "/v1/embeddings": {"input": "@"},
 }
-
-
-@pytest.fixture(scope="module")
-def server():
-    running = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello"))
-    yield running
-    running.close()
 
 
 @pytest.fixture(scope="module")

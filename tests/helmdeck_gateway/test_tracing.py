@@ -9,19 +9,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from helmdeck_core.cli import main
-from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
-from tests.helmdeck_gateway.gateway_support import FormatServer, running_gateway, upstream
+from tests.helmdeck_gateway.gateway_support import running_gateway, upstream
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
 CONTEXT = {"traceparent": PARENT, "tracestate": "vendor=1"}
-
-
-@pytest.fixture(scope="module")
-def server():
-    running = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello"))
-    yield running
-    running.close()
 
 
 @pytest.fixture(scope="module")

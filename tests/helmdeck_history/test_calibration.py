@@ -169,11 +169,16 @@ def run_calibration(deck_with, log, limit=SIZES[6], failures=(), waits=None, **o
     model = Model(maker, limit)
     model.failures = list(failures)
 
+    waits = [] if waits is None else waits
+
     async def wait(seconds):
-        (waits if waits is not None else []).append(seconds)
+        waits.append(seconds)
 
     async def run():
         async with deck_with(model) as deck:
+            services = deck._engine.dispatcher.services
+            clock = services.clock
+            services.clock = lambda: clock() + sum(waits)  # the deck keeps the wait as well
             return await Calibration(deck, "acme/m", log, maker=maker, wait=wait, **({"probes": ()} | options)).run()
 
     return asyncio.run(run())

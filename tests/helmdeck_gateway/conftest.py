@@ -1,0 +1,13 @@
+"""The provider behind the gateways of this folder, for modules that define no other one."""
+
+import pytest
+
+from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
+from tests.helmdeck_gateway.gateway_support import FormatServer
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello"))
+    yield running
+    running.close()
