@@ -159,24 +159,20 @@ def request_likelihood_in_chat(server: Server, choice: Choice) -> list[float]:
 
 def name_likelihood(server: Server, choice: Choice) -> list[float]:
     """The likelihood of the tool's name after the request, less that without a request."""
-
-    def prompt(request: str) -> str:
-        return f"Request: {request}\nThe tool that does this is called"
-
     names = [f" {name}\n" for name in choice.names]
-    found = server.likelihoods([prompt(choice.request)] * len(names), names)
-    return [each - server.prior(prompt("N/A"), name) for each, name in zip(found, names, strict=True)]
+    return _above_prior(server, choice, "Request: {}\nThe tool that does this is called", names)
 
 
 def description_likelihood(server: Server, choice: Choice) -> list[float]:
     """The likelihood of the tool's description after the request, less that without a request."""
-
-    def prompt(request: str) -> str:
-        return f"Request: {request}\nThe tool that does this:"
-
     texts = [f" {text}" for text in choice.texts]
-    found = server.likelihoods([prompt(choice.request)] * len(texts), texts)
-    return [each - server.prior(prompt("N/A"), text) for each, text in zip(found, texts, strict=True)]
+    return _above_prior(server, choice, "Request: {}\nThe tool that does this:", texts)
+
+
+def _above_prior(server: Server, choice: Choice, prompt: str, texts: Sequence[str]) -> list[float]:
+    """The likelihood of each text after a prompt with the request, less that after the prompt without one."""
+    found = server.likelihoods([prompt.format(choice.request)] * len(texts), texts)
+    return [each - server.prior(prompt.format("N/A"), text) for each, text in zip(found, texts, strict=True)]
 
 
 METHODS: dict[str, Method] = {
