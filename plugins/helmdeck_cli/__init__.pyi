@@ -1,6 +1,9 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
 from helmdeck_cli.checks.configuration import provider_mistakes as provider_mistakes
+from helmdeck_cli.config_file import SettingsTable as SettingsTable
+from helmdeck_cli.config_file import add_to_file as add_to_file
+from helmdeck_cli.config_file import replace_text as replace_text
 from helmdeck_cli.execution import wait_for as wait_for
 from helmdeck_cli.inputs import add_catalog as add_catalog
 from helmdeck_cli.inputs import add_inputs as add_inputs

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import re
+import shutil
+import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +20,7 @@ from helmdeck_core.cli import UsageError
 
 
 @attrs.frozen
-class Settings:
+class SettingsTable:
     """Settings of one table.
 
     :ivar table: the path of the table, such as ``("budgets", "acme/small")``.
@@ -30,16 +35,19 @@ class Settings:
         return "\n".join([f"[{_header(self.table)}]", *_lines(self.values)]) + "\n"
 
 
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
 def _header(path: Sequence[str]) -> str:
     # A dot inside a key needs quotes, and model ids have slashes and dots.
-    return ".".join(dotted((key,)) if key.isascii() else json.dumps(key, ensure_ascii=False) for key in path)
+    return ".".join(key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path)
 
 
 def _lines(values: Mapping[str, Any]) -> list[str]:
-    return [f"{dotted((key,))} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    return [f"{_header((key,))} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
 
 
-def with_settings(text: str, added: Settings) -> tuple[str, tuple[str, ...]]:
+def with_settings(text: str, added: SettingsTable) -> tuple[str, tuple[str, ...]]:
     """Return a configuration with the settings that it lacks, and the keys that it has already, which stay.
 
     :raises ValueError: the text is not TOML, or has the table in a form that cannot be extended, such as an inline table.
@@ -53,7 +61,7 @@ def with_settings(text: str, added: Settings) -> tuple[str, tuple[str, ...]]:
     place = _end_of_table(lines, added.table)
     if place is None:
         gap = [""] if lines and lines[-1].strip() else []
-        changed = [*lines, *gap, *Settings(added.table, new).toml.splitlines()]
+        changed = [*lines, *gap, *SettingsTable(added.table, new).toml.splitlines()]
     else:
         changed = [*lines[:place], *_lines(new), *lines[place:]]
     result = "\n".join(changed) + "\n"
@@ -103,7 +111,7 @@ def _merged(data: dict[str, Any], path: Sequence[str], values: Mapping[str, Any]
     return {**data, path[0]: _merged(data.get(path[0], {}), path[1:], values)}
 
 
-def add_to_file(path: Path, added: Sequence[Settings]) -> tuple[str, ...]:
+def add_to_file(path: Path, added: Sequence[SettingsTable]) -> tuple[str, ...]:
     """Add settings to a file, which is created if it is missing; return the keys that it had already.
 
     :raises UsageError: the file cannot be read, written or extended; it is unchanged.
@@ -114,8 +122,29 @@ def add_to_file(path: Path, added: Sequence[Settings]) -> tuple[str, ...]:
         for each in added:
             text, present = with_settings(text, each)
             kept += (dotted((*each.table, key)) for key in present)
-        path.write_text(text, encoding="utf-8")
+        replace_text(path, text)
     except (OSError, ValueError) as exc:
         problem = exc.strerror if isinstance(exc, OSError) else exc
         raise UsageError(f"--write: {path} cannot be changed ({problem}); add the printed rows by hand") from exc
     return tuple(kept)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace the text of a file as a whole, with its permissions; a missing one is created. A link to a file stays a link.
+
+    :raises OSError: the file is as before.
+    """
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        shutil.copymode(path, name)
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

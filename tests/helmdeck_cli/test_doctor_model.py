@@ -1,11 +1,14 @@
 """``helmdeck doctor --model``: what a model can do, on servers that keep, ignore, refuse or mishandle what they accept."""
 
+import errno
 import json
+import os
 import socket
 import tomllib
 
 import pytest
 
+from helmdeck_cli import config_file
 from helmdeck_cli.model_checks import probes, server_facts, tool_choice
 from helmdeck_core.cli import ExitCode
 from helmdeck_testing import Chunks, Ending, completion
@@ -288,3 +291,14 @@ def test_without_a_model_the_command_that_tries_one_is_named(cli, chat_server, t
         (note,) = [each for each in found if each["area"] == "model"]
         assert "not called: `helmdeck doctor --model vllm/m`" in note["text"]
     assert not [each for each in server.requests if "messages" in each.body]
+
+
+def test_a_full_disk_leaves_the_file_that_is_there(examined, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(config_file.os, "fdopen", full)
+    done, _ = examined(Model(), "--write", more="# measured by hand\n")
+    assert done.code == ExitCode.USAGE and "No space left on device" in done.err
+    assert (tmp_path / "helmdeck.toml").read_text().endswith("# measured by hand\n")
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["helmdeck.toml"], "no draft is left"

@@ -42,7 +42,7 @@ ARROWS = {
     "helmdeck_history": {"helmdeck_cli", "helmdeck_storage"},
     "helmdeck_telemetry": {"helmdeck_storage"},
     "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
-    "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history"},
+    "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history", "helmdeck_storage"},
     "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_testing": {"helmdeck_history", "helmdeck_providers"},
 }

@@ -129,12 +129,13 @@ def _write(deck: Helmdeck, choices: Choices, target: Path) -> Any:
     :raises ConfigError: with the mistakes.
     """
     from helmdeck_cli.checks.configuration import check_config
+    from helmdeck_cli.config_file import replace_text
     from helmdeck_cli.setup.new_config import render
     from helmdeck_core import ConfigError, load_config
 
     before = target.read_bytes() if target.exists() else None
     try:
-        target.write_text(render(deck, choices), encoding="utf-8")
+        replace_text(target, render(deck, choices))
     except OSError as exc:
         raise UsageError(f"{target}: the file cannot be written ({exc.strerror or exc})") from exc
     loaded = load_config(file=target, environ=os.environ)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from helmdeck_cli.config_file import Settings, add_to_file
+from helmdeck_cli.config_file import SettingsTable, add_to_file
 from helmdeck_cli.execution import wait_for
 from helmdeck_cli.model_checks.chooser import LOGPROBS
 from helmdeck_cli.model_checks.examine import examine, rank_config, ranked_by, single_attempts
@@ -69,7 +69,7 @@ def resolved(name: str, loaded: LoadedConfig) -> str:
         return ProviderPool(deck.runtime).registry.full_id(str(first))
 
 
-def as_data(examination: Examination, rows: Sequence[Settings]) -> dict[str, Any]:
+def as_data(examination: Examination, rows: Sequence[SettingsTable]) -> dict[str, Any]:
     """Return an examination as plain data."""
     return {
         "model": examination.model,
@@ -106,7 +106,7 @@ def summary(examination: Examination) -> str:
     return f"worth its time for {', '.join(good)}; not for the choice of tools, where the ranker alone is better"
 
 
-def _show(examination: Examination, rows: Sequence[Settings]) -> None:
+def _show(examination: Examination, rows: Sequence[SettingsTable]) -> None:
     cells = [(each.name, each.verdict.value, each.text) for each in examination.results]
     show(table(cells, (examination.model, "verdict", "what was seen")))
     show()
@@ -127,7 +127,7 @@ def _show(examination: Examination, rows: Sequence[Settings]) -> None:
         show(each.toml.rstrip("\n"))
 
 
-def _write(path: Path, rows: Sequence[Settings]) -> None:
+def _write(path: Path, rows: Sequence[SettingsTable]) -> None:
     kept = add_to_file(path, rows)
     note(f"helmdeck: added the rows to {path}")
     if kept:

@@ -6,18 +6,15 @@ import datetime
 import math
 from typing import Any
 
-from helmdeck_cli.config_file import Settings
+from helmdeck_cli.config_file import SettingsTable
 from helmdeck_cli.model_checks.results import Examination
-from helmdeck_core import BudgetLookup, ModelId, ProviderSettings
+from helmdeck_core import BYTES_PER_TOKEN, BudgetLookup, ModelId, ProviderSettings
 
 ANSWER_S = 30.0
 """Seconds that a whole answer may take to be written."""
 
 CATALOG_S = 20.0
 """Seconds that a catalog may take to be read."""
-
-BYTES_PER_TOKEN = 3
-"""Bytes of compact JSON per token."""
 
 LEAST_OUTPUT, LEAST_CATALOG = 256, 2_048
 
@@ -33,7 +30,7 @@ SAFETY = 1.5
 
 def proposed(
     examination: Examination, found: BudgetLookup, settings: ProviderSettings, day: datetime.date
-) -> list[Settings]:
+) -> list[SettingsTable]:
     """Return the settings to add; empty if the model returned nothing that can be used.
 
     :param found: the budget that applies now.
@@ -43,14 +40,14 @@ def proposed(
         return []
     num_ctx = _num_ctx(examination, found)
     budget = _budget(examination, found, num_ctx or examination.fact("context"), day)
-    tables = [Settings(("budgets", examination.model), budget)]
+    tables = [SettingsTable(("budgets", examination.model), budget)]
     provider = ModelId.provider_of(examination.model)
     needed = _whole_call_s(examination, budget, found)
     if needed > settings.timeout_s:
         # The time between two chunks includes that of reading the prompt.
-        tables.append(Settings(("providers", provider), {"timeout_s": needed, "idle_timeout_s": needed}))
+        tables.append(SettingsTable(("providers", provider), {"timeout_s": needed, "idle_timeout_s": needed}))
     if num_ctx:
-        tables.append(Settings(("providers", provider, "options"), {"num_ctx": num_ctx}))
+        tables.append(SettingsTable(("providers", provider, "options"), {"num_ctx": num_ctx}))
     return tables
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helmdeck_cli import proposed_chooser
+from helmdeck_cli import SettingsTable, proposed_chooser
 from helmdeck_core import CHOSEN_BY_MODEL
 from helmdeck_history.calibration.session import Outcome
 
@@ -82,8 +82,7 @@ def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
 
 def as_toml(model: str, row: Mapping[str, Any]) -> str:
     """Return the row as a table of ``helmdeck.toml``."""
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in row.items()]
-    return "\n".join([f"[budgets.{json.dumps(model)}]", *lines]) + "\n"
+    return SettingsTable(("budgets", model), row).toml
 
 
 def to_dict(outcome: Outcome, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import add_catalog, single_attempts, wait_for, whole_number
+from helmdeck_cli import SettingsTable, add_catalog, add_to_file, single_attempts, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, labelled, note, read_config, show, show_json, table
 
@@ -194,7 +194,7 @@ def _show(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> int:
         if each.stopped:
             note(f"helmdeck: {each.model}: stopped by {each.stopped}; the same command resumes it")
     if arguments.write is not None:
-        _write(arguments.write, [report.as_toml(each.model, rows[each.model]) for each in outcomes if not each.stopped])
+        _write(arguments.write, {each.model: rows[each.model] for each in outcomes if not each.stopped})
     return ExitCode.CHECK_FAILED if any(each.stopped for each in outcomes) else ExitCode.OK
 
 
@@ -215,13 +215,11 @@ def _check_target(path: Path, models: Sequence[str]) -> None:
         )
 
 
-def _write(path: Path, tables: Sequence[str]) -> None:
-    if not tables:
+def _write(path: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    if not rows:
         return
-    old = path.read_text(encoding="utf-8") if path.exists() else ""
-    gap = "" if not old else "\n" if old.endswith("\n") else "\n\n"
-    path.write_text(old + gap + "\n".join(tables), encoding="utf-8")
-    note(f"helmdeck: added {len(tables)} budget {'row' if len(tables) == 1 else 'rows'} to {path}")
+    add_to_file(path, [SettingsTable(("budgets", model), row) for model, row in rows.items()])
+    note(f"helmdeck: added {len(rows)} budget {'row' if len(rows) == 1 else 'rows'} to {path}")
 
 
 @hookimpl

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +19,7 @@ import msgspec
 
 from helmdeck_core import Catalog, Entry, EntryKind, __version__
 from helmdeck_mcp.client.options import ServerOptions
+from helmdeck_storage import replace_private_file
 
 MAX_BYTES = 8_000_000
 """A larger list is not kept."""
@@ -90,8 +89,7 @@ class ToolsCache:
         if len(data) > MAX_BYTES:
             return
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _replace(self._path, data)
+            replace_private_file(self._path, lambda draft: draft.write(data))
             _delete_old(self._folder)
 
 
@@ -114,20 +112,9 @@ def _files(options: ServerOptions) -> Iterator[tuple[str, int, int]]:
                 yield str(path), found.st_mtime_ns, found.st_size
 
 
-def _replace(path: Path, data: bytes) -> None:
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
 def _delete_old(folder: Path) -> None:
     limit = time.time() - KEPT_S
     for path in folder.iterdir():
         with contextlib.suppress(OSError):
-            if path.suffix in (".json", ".part") and path.stat().st_mtime < limit:
+            if path.suffix in (".json", ".tmp") and path.stat().st_mtime < limit:
                 path.unlink()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import json
-import os
 import re
 import shutil
-import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +14,12 @@ from typing import Any
 
 import attrs
 
+from helmdeck_cli import replace_text
 from helmdeck_core import speaks_of_secrets, without_byte_order_mark
 from helmdeck_core.cli import UsageError
 from helmdeck_mcp.install.json_text import with_member, without_member
 from helmdeck_mcp.install.known_clients import NAME, Entry, McpClient
+from helmdeck_storage import replace_private_file
 
 MAX_BACKUPS = 3
 """Backups of a file that are kept."""
@@ -70,17 +69,11 @@ class Change:
             path.unlink()
             return backup
         path.parent.mkdir(parents=True, exist_ok=True)
-        number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
-                file.write(self.after)
-            if self.before is not None:
-                shutil.copymode(path, name)
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        if self.before is None:
+            after = self.after.encode()
+            replace_private_file(path, lambda draft: draft.write(after))
+        else:
+            replace_text(path, self.after)
         return backup
 
 
