@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -67,15 +67,18 @@ async def process_streams(
     finally:
         incoming.close()
         outgoing.close()
-        await _finish(asyncio.create_task(_end(process, tasks)))
-        received.close()
-        sent.close()
+        try:
+            await _finish(lambda: _end(process, tasks))
+        finally:
+            received.close()
+            sent.close()
 
 
-async def _finish(task: asyncio.Task[None]) -> None:
-    """Wait for a task also while this one is cancelled."""
-    is_cancelled = False
-    while not task.done():
+async def _finish(end: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a clean-up to its end, also while this task is cancelled; a clean-up that is cancelled itself begins again."""
+    is_cancelled, task = False, asyncio.create_task(end())
+    while not task.done() or task.cancelled():
+        task = asyncio.create_task(end()) if task.cancelled() else task
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
