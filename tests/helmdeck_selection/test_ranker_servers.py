@@ -1,0 +1,53 @@
+"""Entries of one server lift each other."""
+
+from __future__ import annotations
+
+from helmdeck_core import Catalog, RankIndex
+from helmdeck_selection.lexical import helmdeck_rankers
+from helmdeck_selection.lexical.scores.servers import LABEL
+
+MAIL = [
+    {"name": "gmail_download_attachment", "description": "Download the attachment of a mail."},
+    {"name": "gmail_list_labels", "description": "Labels of a mailbox, such as trip."},
+    {"name": "gmail_delete_label", "description": "Delete a label such as trip."},
+]
+OTHERS = [
+    {"name": f"tool{number}", "description": f"Frobnicate a {noun} for a trip."}
+    for number, noun in enumerate(("ship", "cake", "horse", "stone", "river", "tree", "lamp", "coat", "door", "song"))
+]
+REQUEST = "download the attachment for my trip"
+
+
+def index(*tools: dict[str, str], source: str = "tools") -> RankIndex:
+    return helmdeck_rankers()[0].index(Catalog.from_data({"packs": list(tools), "pipelines": []}, source))
+
+
+def lifted(ranking_index: RankIndex, request: str = REQUEST) -> set[str]:
+    return {score.id for score in ranking_index.rank(request).scores if LABEL in score.matched}
+
+
+def test_entries_of_the_server_of_the_best_entry_are_lifted_and_look_ups_more():
+    ranking = index(*MAIL, *OTHERS).rank(REQUEST)
+    assert list(ranking.ids[:3]) == ["gmail_download_attachment", "gmail_list_labels", "gmail_delete_label"]
+    assert ranking.scores[1].matched[-1] == LABEL
+
+
+def test_entry_that_shares_no_word_with_the_request_is_not_lifted():
+    tools = [*MAIL[:2], {"name": "gmail_delete_label", "description": "Remove it."}, *OTHERS]
+    assert "gmail_delete_label" not in lifted(index(*tools))
+
+
+def test_source_of_a_merged_catalog_is_a_server():
+    plain = [{**each, "name": each["name"].removeprefix("gmail_").replace("list", "show")} for each in MAIL]
+    parts = [("mail", plain), ("a", OTHERS[:3]), ("b", OTHERS[3:6]), ("c", OTHERS[6:])]
+    catalogs = [Catalog.from_data({"packs": tools, "pipelines": []}, source) for source, tools in parts]
+    merged = Catalog(entry for catalog in catalogs for entry in catalog.entries)
+    assert lifted(helmdeck_rankers()[0].index(merged)) == {"show_labels", "delete_label"}
+
+
+def test_first_word_that_names_no_server_lifts_nothing():
+    verbs = [{**each, "name": each["name"].replace("gmail", "get")} for each in MAIL]
+    nouns = [{"name": f"{each['name']}_gmail", "description": "Frobnicate."} for each in OTHERS]
+    assert lifted(index(*verbs, *OTHERS)) == set()
+    assert lifted(index(*MAIL, *nouns)) == set()
+    assert lifted(index(*MAIL)) == set()
