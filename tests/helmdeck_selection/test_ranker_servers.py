@@ -51,3 +51,15 @@ def test_first_word_that_names_no_server_lifts_nothing():
     assert lifted(index(*verbs, *OTHERS)) == set()
     assert lifted(index(*MAIL, *nouns)) == set()
     assert lifted(index(*MAIL)) == set()
+
+
+def test_neighbours_that_share_rare_words_are_a_server_where_most_entries_have_such_neighbours():
+    nouns = "mailbox tram oven"
+    runs = [
+        {"name": f"{verb}{noun}", "description": f"Frobnicates the {noun} {noun}meter for a trip."}
+        for noun in nouns.split()
+        for verb in ("attach", "paint", "weigh", "fold")
+    ]
+    assert lifted(index(*runs, *OTHERS), "the mailbox") == {each["name"] for each in runs[:4]}
+    mixed = sorted([*runs, *OTHERS], key=lambda each: each["name"])
+    assert lifted(index(*mixed), "the mailbox") == set()

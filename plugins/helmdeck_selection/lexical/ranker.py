@@ -30,7 +30,7 @@ class CatalogIndex(RankIndex):
         self._index = LexicalIndex(catalog, stored=cache, words=words, **weights)
         self._entries = catalog.entries
         self._companions = Companions(catalog.entries, self._index.containing)
-        self._servers = Servers(catalog.entries)
+        self._servers = Servers(catalog.entries, self._index.impacts)
 
     @cached_property
     def _languages(self) -> CatalogLanguages:

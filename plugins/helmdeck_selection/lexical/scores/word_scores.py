@@ -181,6 +181,11 @@ class LexicalIndex:
         """Return the indices of the entries that contain a term."""
         return self._postings.impacts.get(term, {}).keys()
 
+    @property
+    def impacts(self) -> Mapping[str, Mapping[int, float]]:
+        """The score contribution of each term to each entry that contains it."""
+        return self._postings.impacts
+
     # -- scoring ------------------------------------------------------------------------------------------
 
     def relevance(self, found: Sequence[str]) -> float:
