@@ -63,3 +63,9 @@ def test_neighbours_that_share_rare_words_are_a_server_where_most_entries_have_s
     assert lifted(index(*runs, *OTHERS), "the mailbox") == {each["name"] for each in runs[:4]}
     mixed = sorted([*runs, *OTHERS], key=lambda each: each["name"])
     assert lifted(index(*mixed), "the mailbox") == set()
+
+
+def test_best_entries_of_each_part_of_the_request_name_the_part():
+    ranking = index(*OTHERS).rank("frobnicate a ship, then frobnicate a lamp and frobnicate a coat")
+    parts = {score.id: [label for label in score.matched if label.startswith("part ")] for score in ranking.scores[:3]}
+    assert parts == {"tool0": ["part 1"], "tool6": ["part 2"], "tool7": ["part 3"]}
