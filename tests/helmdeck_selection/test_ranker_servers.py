@@ -15,7 +15,8 @@ OTHERS = [
     {"name": f"tool{number}", "description": f"Frobnicate a {noun} for a trip."}
     for number, noun in enumerate(("ship", "cake", "horse", "stone", "river", "tree", "lamp", "coat", "door", "song"))
 ]
-REQUEST = "download the attachment for my trip"
+REQUEST = "download the attachment for my trip, and frobnicate the ship"
+SURE = "download the attachment for my trip"
 
 
 def index(*tools: dict[str, str], source: str = "tools") -> RankIndex:
@@ -28,8 +29,15 @@ def lifted(ranking_index: RankIndex, request: str = REQUEST) -> set[str]:
 
 def test_entries_of_the_server_of_the_best_entry_are_lifted_and_look_ups_more():
     ranking = index(*MAIL, *OTHERS).rank(REQUEST)
-    assert list(ranking.ids[:3]) == ["gmail_download_attachment", "gmail_list_labels", "gmail_delete_label"]
-    assert ranking.scores[1].matched[-1] == LABEL
+    found = ["gmail_download_attachment", "tool0", "gmail_list_labels", "gmail_delete_label", "tool1"]
+    assert [each for each in ranking.ids if each in found] == found
+    assert LABEL in ranking.scores[ranking.ids.index("gmail_list_labels")].matched
+
+
+def test_sure_ranking_stays_as_it_is():
+    ranking = index(*MAIL, *OTHERS).rank(SURE)
+    assert ranking.is_confident()
+    assert lifted(index(*MAIL, *OTHERS), SURE) == set()
 
 
 def test_entry_that_shares_no_word_with_the_request_is_not_lifted():
@@ -42,7 +50,7 @@ def test_source_of_a_merged_catalog_is_a_server():
     parts = [("mail", plain), ("a", OTHERS[:3]), ("b", OTHERS[3:6]), ("c", OTHERS[6:])]
     catalogs = [Catalog.from_data({"packs": tools, "pipelines": []}, source) for source, tools in parts]
     merged = Catalog(entry for catalog in catalogs for entry in catalog.entries)
-    assert lifted(helmdeck_rankers()[0].index(merged)) == {"show_labels", "delete_label"}
+    assert lifted(helmdeck_rankers()[0].index(merged)) == {"show_labels", "delete_label", "tool1", "tool2"}
 
 
 def test_first_word_that_names_no_server_lifts_nothing():

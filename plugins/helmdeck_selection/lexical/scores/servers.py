@@ -62,10 +62,15 @@ class Servers:
         self._postings = postings
 
     def add(self, ranking: Ranking) -> Ranking:
-        """Return a ranking in which entries that match are lifted by the best entries of the same server."""
+        """Return a ranking in which entries that match are lifted by the best entries of the same server.
+
+        A sure ranking for a request of one part stays as it is: most such requests need no other entry.
+        """
         found = ranking.scores
         leading = ranking.leading(_LEADERS)
         if not isinstance(found, LazyScores) or len(leading) < 2:
+            return ranking
+        if len(ranking.clauses) < 2 and ranking.is_confident():
             return ranking
         servers, best = self._servers, leading[0][1]
         shares: dict[str, dict[int, float]] = {}
