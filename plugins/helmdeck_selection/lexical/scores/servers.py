@@ -20,7 +20,7 @@ from helmdeck_language import VERBS
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _MIN_ENTRIES: Final = 3
-# What a larger share of the catalog has in common tells nothing apart.
+# A larger share of the catalog distinguishes nothing.
 _MAX_SHARE: Final = 1 / 3
 # "image" is no server where "resize_image" and "describe_image" are as common as "image_resize": the largest share of names with
 # the word elsewhere.
