@@ -85,6 +85,7 @@ def make_search(tools):
     def search(request):
         shared = lambda tool: len(set(request.lower().split()) & set(tool["description"].lower().split()))
         return [tool["name"] for tool in sorted(tools, key=shared, reverse=True)]
+
     return search
 ```
 
