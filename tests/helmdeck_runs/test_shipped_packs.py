@@ -174,6 +174,13 @@ def test_chart_has_a_mark_for_every_value(deck, kind):
     assert "a, b by year" in texts(root) and "note" not in texts(root)
 
 
+def test_chart_has_the_given_title_and_labels_of_axes(deck):
+    rows = [["port", "spring", "neap"], ["Brest", 7.4, 3.1]]
+    labels = {"title": "Tides", "x_label": "Port", "y_label": "Height (m)"}
+    found = texts(parsed(deck.run("chart.plot", {"rows": rows, "kind": "bar", **labels})))
+    assert {"Tides", "Port", "Height (m)", "spring", "neap"} <= set(found)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

@@ -23,7 +23,8 @@ _PALETTES: Final = (
 )
 MAX_POINTS: Final = 2_000
 MAX_SERIES: Final = 8
-_SERIES_COLOURS: Final = ("#087e8b", "#d72638", "#e0a458", "#3d348b", "#2d6a4f", "#7678ed", "#f35b04", "#444444")
+_SERIES_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#9A8700")
+"""The palette of Okabe and Ito (2008), which people with any form of colour blindness can tell apart; its yellow is darker here."""
 
 
 class Image(msgspec.Struct, omit_defaults=True):
@@ -117,10 +118,20 @@ def _card(text: str, style: str) -> Iterator[str]:
         "intent_keywords": ["plot", "make a chart", "graph of"],
     },
 )
-async def plot(context: PackContext, rows: list[Any], kind: Literal["line", "bar", "scatter"]) -> Image:
+async def plot(
+    context: PackContext,
+    rows: list[Any],
+    kind: Literal["line", "bar", "scatter"],
+    title: str = "",
+    x_label: str = "",
+    y_label: str = "",
+) -> Image:
     """Draw a chart. The first column is the x axis, every other column with numbers is a series.
 
     :param rows: objects with the same keys, or lists of values whose first one holds the headings.
+    :param title: left out: the headings.
+    :param x_label: of the x axis, with its unit; left out: the heading of the first column.
+    :param y_label: of the y axis, with its unit; left out: the heading of the only series.
     """
     headings, table = _table(rows)
     series = [(name, column) for name, *column in zip(headings, *table, strict=True) if _is_numeric(column)]
@@ -131,9 +142,10 @@ async def plot(context: PackContext, rows: list[Any], kind: Literal["line", "bar
         raise PackError("chart.plot", PackErrorCode.INVALID_INPUT, "rows: no column has numbers")
     if len(drawn) > MAX_SERIES:
         raise PackError("chart.plot", PackErrorCode.INVALID_INPUT, f"rows: more than {MAX_SERIES} columns of numbers")
-    title = f"{', '.join(name for name, _ in drawn)} by {first}"
+    title = clean(title) or f"{', '.join(name for name, _ in drawn)} by {first}"
+    labels_of_axes = (x_label or first, y_label or (drawn[0][0] if len(drawn) == 1 else ""))
     xs = [float(each) for each in numbers] if kind != "bar" and _is_numeric(numbers) else None
-    data = picture(WIDTH, HEIGHT, title, _chart(title, labels, xs, drawn, kind))
+    data = picture(WIDTH, HEIGHT, title, _chart(title, labels_of_axes, labels, xs, drawn, kind))
     artifact = context.artifacts.write(safe_name(title, ".svg", "chart"), data, MEDIA_TYPE)
     return Image(str(artifact.path), WIDTH, HEIGHT, f"Chart: {clean(title)[:200]}", [artifact.to_dict()])
 
@@ -159,12 +171,13 @@ def _is_numeric(column: Sequence[Any]) -> bool:
 
 def _chart(
     title: str,
+    axes: tuple[str, str],
     labels: Sequence[str],
     xs: Sequence[float] | None,
     series: Sequence[tuple[str, Sequence[float]]],
     kind: str,
 ) -> Iterator[str]:
-    left, right, top, bottom = 110.0, WIDTH - 40.0, 90.0, HEIGHT - 90.0
+    left, right, top, bottom = 130.0, WIDTH - 40.0, 90.0, HEIGHT - 112.0
     values = [value for _, column in series for value in column]
     marks = ticks(
         min(0.0, *values) if kind == "bar" else min(values), max(0.0, *values) if kind == "bar" else max(values)
@@ -176,6 +189,9 @@ def _chart(
 
     yield tag("rect", width=WIDTH, height=HEIGHT, fill="#ffffff")
     yield label(wrapped(title, 60, 1)[0], WIDTH / 2, 46, 28, text_anchor="middle", font_weight="bold")
+    yield label(wrapped(axes[0], 80, 1)[0], (left + right) / 2, bottom + 56, 18, text_anchor="middle")
+    turned = f"rotate(-90 34 {(top + bottom) / 2:g})"
+    yield label(wrapped(axes[1], 40, 1)[0], 34, (top + bottom) / 2, 18, text_anchor="middle", transform=turned)
     for mark in marks:
         yield tag("line", x1=left, x2=right, y1=at(mark), y2=at(mark), stroke="#dddddd")
         yield label(f"{mark:g}", left - 12, at(mark) + 6, 18, text_anchor="end")
@@ -194,6 +210,7 @@ def _chart(
         ]
     for place, text in named:
         yield label(wrapped(text, 14, 1)[0], place, bottom + 28, 18, text_anchor="middle")
+    share = (right - left) / len(series)
     for number, (name, column) in enumerate(series):
         colour = _SERIES_COLOURS[number]
         points = [(x, at(value)) for x, value in zip(places, column, strict=True)]
@@ -208,8 +225,8 @@ def _chart(
         else:
             for x, y in points:
                 yield tag("circle", cx=x, cy=y, r=5, fill=colour, fill_opacity=0.7)
-        yield tag("rect", x=left + 180 * number, y=HEIGHT - 36, width=18, height=18, fill=colour)
-        yield label(wrapped(name, 16, 1)[0], left + 26 + 180 * number, HEIGHT - 21, 18)
+        yield tag("rect", x=left + share * number, y=HEIGHT - 36, width=18, height=18, fill=colour)
+        yield label(wrapped(name, int(share // 12), 1)[0], left + 26 + share * number, HEIGHT - 21, 18)
 
 
 @hookimpl
