@@ -71,9 +71,9 @@ def _lines(text: str) -> Iterator[str]:
 def _add(slide: Slide, line: str) -> None:
     item = _ITEM.fullmatch(line)
     if line.startswith(">"):
-        slide.notes += line[1:].removeprefix(" ") + "\n"
+        slide.notes = f"{slide.notes}{line[1:].removeprefix(' ')}\n"
     elif line.startswith("|") and line.endswith("|") and len(line) > 1:
         if not _RULE.fullmatch(line):
-            slide.table = [*slide.table, [cell.strip() for cell in line[1:-1].split("|")]]
+            slide.table.append([cell.strip() for cell in line[1:-1].split("|")])
     else:
-        slide.bullets = [*slide.bullets, item[1] if item else line.strip()]
+        slide.bullets.append(item[1] if item else line.strip())

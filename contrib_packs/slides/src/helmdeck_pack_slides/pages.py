@@ -9,7 +9,7 @@ import attrs
 
 from helmdeck_pack_slides.deck import Chart, Deck, Slide
 from helmdeck_pack_slides.rows import ChartData, RowsError, Table, chart_data
-from helmdeck_pack_slides.table_layout import PageTable, split_text, table_pages
+from helmdeck_pack_slides.table_layout import MAX_TABLE_PAGES, PageTable, split_text, table_pages
 from helmdeck_pack_slides.text_fit import BOLD, LINE_HEIGHT, clean, is_right_to_left, text_height, wrap
 
 WIDTH: Final = 960.0
@@ -138,12 +138,14 @@ def _pages(slide: Slide, number: int, findings: list[str]) -> list[Page]:
     tables: list[PageTable] = []
     if slide.table:
         try:
-            tables, left_out = table_pages(Table.of(slide.table), BODY_BOX.width, BODY_BOX.height)
+            tables, is_complete = table_pages(Table.of(slide.table), BODY_BOX.width, BODY_BOX.height)
         except RowsError as exc:
             findings.append(f"slide {number}: no table: {exc}")
         else:
-            if left_out:
-                findings.append(f"slide {number}: the last {left_out:,} rows of its table are left out")
+            if not is_complete:
+                findings.append(
+                    f"slide {number}: its table has only the first {MAX_TABLE_PAGES} slides; the rest is left out"
+                )
     large = _fitting(message, ((40.0, 4), (32.0, 6), (28.0, 8)), CENTRE_BOX.width)
     if not bullets and data is None and not tables and large:
         return [Page(kind="statement", title=message, title_size=large[0], notes=_notes(slide.notes))]

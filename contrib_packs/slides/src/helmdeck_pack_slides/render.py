@@ -20,7 +20,7 @@ from helmdeck_runs import pack
 
 NAME: Final = "slides.render"
 PPTX_TYPE: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-MAX_CHARS: Final = 2_000_000
+MAX_CHARS: Final = 1_000_000
 """Characters of a deck with its tables."""
 
 Format = Literal["pptx", "html", "pdf", "png"]
@@ -86,7 +86,7 @@ async def render(
     size = len(repr((outline, tables)))
     if size > MAX_CHARS:
         raise _invalid(f"outline and tables have {size:,} characters; at most {MAX_CHARS:,} are rendered")
-    deck = outline if isinstance(outline, Deck) else read_markdown(outline)
+    deck = outline if isinstance(outline, Deck) else await asyncio.to_thread(read_markdown, outline)
     if not deck.slides and not tables:
         raise _invalid("outline: it has no slides; a line that starts with '## ' begins one")
     try:

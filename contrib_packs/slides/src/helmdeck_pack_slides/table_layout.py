@@ -15,7 +15,7 @@ MAX_COLUMNS: Final = 8
 """More columns continue on a further page, with the first column repeated."""
 
 MAX_TABLE_PAGES: Final = 12
-"""Pages of one table; the rest of a longer one is left out, which is a finding."""
+"""Pages of one table; the rest of a larger one is left out, which is a finding."""
 
 SIZES: Final = (18.0, 16.0, 14.0, 12.0)
 PADDING: Final = 7.0
@@ -39,8 +39,8 @@ class PageTable:
     is_figure: tuple[bool, ...]
 
 
-def table_pages(table: Table, width: float, height: float) -> tuple[list[PageTable], int]:
-    """Return the pages of a table, and the number of rows that are left out.
+def table_pages(table: Table, width: float, height: float) -> tuple[list[PageTable], bool]:
+    """Return the pages of a table, and whether they have all of it.
 
     :param width: of a page in points.
     :param height: of a page in points.
@@ -56,9 +56,8 @@ def table_pages(table: Table, width: float, height: float) -> tuple[list[PageTab
     # The columns that belong together stay together: all parts of the first rows come first.
     for number in range(max(map(len, parts))):
         pages += [part[number] for part in parts if number < len(part)]
-    complete = pages[:MAX_TABLE_PAGES]
-    used = sum(len(page.rows) - 1 for page in parts[0] if page in complete)
-    return complete, max(0, len(texts) - used) if len(complete) < len(pages) or len(kept) < len(texts) else 0
+    is_complete = len(pages) <= MAX_TABLE_PAGES and len(kept) == len(texts)
+    return pages[:MAX_TABLE_PAGES], is_complete
 
 
 def _widest(width: float) -> int:
@@ -155,8 +154,10 @@ def _short_records(
 def split_text(text: str, width: float, size: float, most: int) -> list[str]:
     """Split a text into parts of at most ``most`` lines, between words if it has any."""
     parts: list[str] = []
+    # Most characters are wider than a quarter of the size: a longer prefix is not measured.
+    longest = max(1, int(most * width / size * 4))
     while text:
-        low, high = 1, len(text)
+        low, high = 1, min(len(text), longest)
         while low < high:  # the longest prefix that fits
             middle = (low + high + 1) // 2
             low, high = (middle, high) if len(wrap(text[:middle], width, size)) <= most else (low, middle - 1)
