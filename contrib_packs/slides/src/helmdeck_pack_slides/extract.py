@@ -85,7 +85,9 @@ def _sentences(lines: Sequence[str], title: str) -> tuple[str, ...]:
 
 
 def _slide(section: _Section) -> dict[str, Any]:
-    short = [each for each in section.sentences if len(each.split()) <= _MAX_WORDS] or list(section.sentences[:1])
+    found = list(dict.fromkeys(section.sentences))
+    # A sentence that ends with a colon announces what is not copied, such as code.
+    short = [each for each in found if len(each.split()) <= _MAX_WORDS and not each.endswith(":")] or found[:1]
     message = section.heading or best_sentences(short, 1)[0]
     bullets = best_sentences([each for each in short if each != message], _BULLETS)
     rest = _without(section.sentences, [message, *bullets])
