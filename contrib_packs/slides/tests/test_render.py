@@ -12,6 +12,7 @@ from helmdeck_core import PackError, PackErrorCode
 from helmdeck_pack_slides.deck import read_markdown
 from helmdeck_pack_slides.outline import markdown
 from helmdeck_pack_slides.render import NAME
+from helmdeck_pack_slides.themes import THEMES
 
 WORDS = "Every port measures the height of the sea four times an hour and sends it to the office."
 
@@ -141,6 +142,23 @@ def test_theme_of_the_configuration_colours_the_slides(deck_with, tmp_path):
     deck = Presentation(output["path"])
     assert str(deck.slide_master.background.fill.fore_color.rgb) == "102030"
     assert deck.slides[1].shapes.title.text_frame.paragraphs[0].runs[0].font.name == "Acme Sans"
+
+
+def contrast(one, two):
+    def luminance(colour):
+        parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        linear = [part / 12.92 if part <= 0.04 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(two)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_built_in_themes_have_the_contrast_of_wcag(theme):
+    assert all(contrast(colour, theme.background) >= 3 for colour in theme.series)
+    assert all(contrast(colour, theme.background) >= 4.5 for colour in (theme.text, theme.title, theme.muted))
+    assert contrast(theme.on_accent, theme.accent) >= 4.5 and contrast(theme.text, theme.band) >= 4.5
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,4 @@ def number(value: Any) -> float | None:
 
 def shown(value: Any) -> str:
     """Return the text of a cell."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return clean(str(value))
+    return "" if value is None else clean(str(value))

@@ -17,8 +17,8 @@ def _colour(default: str) -> str:
 class Theme:
     """Colours as ``#rrggbb``, and a font that is not embedded.
 
-    The series colours of both built-in themes are from the palette of Okabe and Ito (2008), which people with any form of
-    colour blindness can tell apart; each has a contrast of 3:1 or more to its background.
+    The series colours of both built-in themes are the palette of Okabe and Ito (2008) for colour-blind readers, some of them darker
+    or lighter, so that each has a contrast of 3:1 or more to its background.
 
     :ivar background: of every slide.
     :ivar text: of bullets and tables.
