@@ -174,11 +174,10 @@ def test_chart_has_a_mark_for_every_value(deck, kind):
     assert "a, b by year" in texts(root) and "note" not in texts(root)
 
 
-def test_chart_has_the_given_title_and_labels_of_axes(deck):
-    rows = [["port", "spring", "neap"], ["Brest", 7.4, 3.1]]
-    labels = {"title": "Tides", "x_label": "Port", "y_label": "Height (m)"}
-    found = texts(parsed(deck.run("chart.plot", {"rows": rows, "kind": "bar", **labels})))
-    assert {"Tides", "Port", "Height (m)", "spring", "neap"} <= set(found)
+def test_axes_of_a_chart_have_headings_and_the_common_unit(deck):
+    rows = [["port", "spring (m)", "neap (m)"], ["Brest", 7.4, 3.1]]
+    found = texts(parsed(deck.run("chart.plot", {"rows": rows, "kind": "bar"})))
+    assert {"port", "m", "spring (m)", "neap (m)"} <= set(found)
 
 
 @pytest.mark.parametrize(

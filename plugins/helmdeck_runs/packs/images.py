@@ -3,6 +3,7 @@
 import hashlib
 import math
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -22,6 +23,7 @@ _PALETTES: Final = (
     ("#1b4332", "#2d6a4f", "#95d5b2", "#d8f3dc"),
 )
 MAX_POINTS: Final = 2_000
+_UNIT = re.compile(r"\(([^()]{1,20})\)$")
 MAX_SERIES: Final = 8
 _SERIES_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#9A8700")
 """The palette of Okabe and Ito (2008), which people with any form of colour blindness can tell apart; its yellow is darker here."""
@@ -118,20 +120,10 @@ def _card(text: str, style: str) -> Iterator[str]:
         "intent_keywords": ["plot", "make a chart", "graph of"],
     },
 )
-async def plot(
-    context: PackContext,
-    rows: list[Any],
-    kind: Literal["line", "bar", "scatter"],
-    title: str = "",
-    x_label: str = "",
-    y_label: str = "",
-) -> Image:
+async def plot(context: PackContext, rows: list[Any], kind: Literal["line", "bar", "scatter"]) -> Image:
     """Draw a chart. The first column is the x axis, every other column with numbers is a series.
 
     :param rows: objects with the same keys, or lists of values whose first one holds the headings.
-    :param title: left out: the headings.
-    :param x_label: of the x axis, with its unit; left out: the heading of the first column.
-    :param y_label: of the y axis, with its unit; left out: the heading of the only series.
     """
     headings, table = _table(rows)
     series = [(name, column) for name, *column in zip(headings, *table, strict=True) if _is_numeric(column)]
@@ -142,10 +134,11 @@ async def plot(
         raise PackError("chart.plot", PackErrorCode.INVALID_INPUT, "rows: no column has numbers")
     if len(drawn) > MAX_SERIES:
         raise PackError("chart.plot", PackErrorCode.INVALID_INPUT, f"rows: more than {MAX_SERIES} columns of numbers")
-    title = clean(title) or f"{', '.join(name for name, _ in drawn)} by {first}"
-    labels_of_axes = (x_label or first, y_label or (drawn[0][0] if len(drawn) == 1 else ""))
+    title = f"{', '.join(name for name, _ in drawn)} by {first}"
     xs = [float(each) for each in numbers] if kind != "bar" and _is_numeric(numbers) else None
-    data = picture(WIDTH, HEIGHT, title, _chart(title, labels_of_axes, labels, xs, drawn, kind))
+    data = picture(
+        WIDTH, HEIGHT, title, _chart(title, (first, _y_label([name for name, _ in drawn])), labels, xs, drawn, kind)
+    )
     artifact = context.artifacts.write(safe_name(title, ".svg", "chart"), data, MEDIA_TYPE)
     return Image(str(artifact.path), WIDTH, HEIGHT, f"Chart: {clean(title)[:200]}", [artifact.to_dict()])
 
@@ -163,6 +156,14 @@ def _table(rows: Sequence[Any]) -> tuple[list[str], list[list[Any]]]:
     if len(set(headings)) < len(headings) or not headings:
         raise PackError("chart.plot", PackErrorCode.INVALID_INPUT, "rows: each heading occurs once")
     return headings, table
+
+
+def _y_label(names: Sequence[str]) -> str:
+    """The heading of the only series, or the unit of all, such as ``m`` of ``Spring (m)``."""
+    if len(names) == 1:
+        return names[0]
+    units = {found[1] if (found := _UNIT.search(name)) else "" for name in names}
+    return units.pop() if len(units) == 1 else ""
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:

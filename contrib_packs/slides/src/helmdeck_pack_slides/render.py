@@ -168,13 +168,17 @@ class _Files:
     async def _charts(self, pages: Sequence[Page]) -> dict[int, tuple[str, str]]:
         """Draw the charts of an HTML file with whichever ``chart.plot`` is installed."""
         charts = {}
+        entry = self.context.catalog.get("chart.plot")
+        known = entry.input_schema.get("properties", {}) if entry and entry.input_schema else {}
         for place, page in enumerate(pages):
             if page.chart is None:
                 continue
             chart = page.chart
             inputs = {"rows": chart.rows, "kind": chart.kind, "x_label": chart.x_label, "y_label": chart.y_label}
             try:
-                output = await self.context.run("chart.plot", {key: value for key, value in inputs.items() if value})
+                output = await self.context.run(
+                    "chart.plot", {key: inputs[key] for key in inputs if key in known and inputs[key]}
+                )
             except PackError as exc:
                 self.findings.append(f"slide {place + 1}: no chart in HTML: {exc.detail}")
                 continue
