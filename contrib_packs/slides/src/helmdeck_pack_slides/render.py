@@ -68,7 +68,7 @@ async def render(
     subtitle: str = "",
     theme: str = "light",
     formats: Annotated[tuple[Format, ...], msgspec.Meta(min_length=1)] = ("pptx",),
-    timeout_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 180.0,
+    timeout_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600)] = 180.0,
 ) -> Rendered:
     """Render a deck.
 

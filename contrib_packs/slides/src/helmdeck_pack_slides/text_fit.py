@@ -86,6 +86,10 @@ def wrap(text: str, width: float, size: float) -> list[str]:
                 lines.append(line)
             line, used = word, needed
             continue
+        # A long word starts on a line of its own, unless its script has no spaces.
+        if line and unicodedata.east_asian_width(word[0]) not in "WF":
+            lines.append(line)
+            line = ""
         line, used = (f"{line} ", used + space) if line else ("", 0.0)
         for char in word:
             wide = char_width(char) * size
