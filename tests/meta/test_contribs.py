@@ -167,3 +167,10 @@ def test_its_packs_take_the_inputs_of_the_example_catalog(folder, project):
         for name, property_ in example["properties"].items():
             own = pack.input_schema["properties"][name]
             assert [own.get(key) for key in ("type", "enum")] == [property_.get(key) for key in ("type", "enum")], name
+
+
+def test_its_packs_are_on_the_list_that_names_their_distribution(project):
+    (target,) = project["entry-points"]["helmdeck"].values()
+    listed = tomllib.loads((ROOT / "plugins/helmdeck_runs/pipelines/distributions.toml").read_text())["packs"]
+    for pack in getattr(importlib.import_module(target), "helmdeck_packs", tuple)():
+        assert listed[pack.name] == project["name"]
