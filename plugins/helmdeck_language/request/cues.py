@@ -29,7 +29,7 @@ FEATURES: Final = (
     "base", "command", "maybe_command", "please", "asks_you", "wish", "question", "first_person", "we", "you",
     "label", "bullet", "quoted", "letter", "open_end", "value", "symbols", "cells", "short", "long", "pointer",
     "other_tongue", "repeated", "relevance", "unrelated", "statement", "dull", "label_command",
-    "continues", "one_of_tongues",
+    "continues", "one_of_tongues", "turn", "outside_turns",
 )  # fmt: skip
 """The names of the features, in the order of the vectors."""
 
@@ -197,11 +197,14 @@ def _other_cues(text: str, flags: int, start: int, labelled: int) -> int:
 
 ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wish", "question"))
 """The bits of features of which each alone makes a sentence a request."""
-BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, ONE_OF_TONGUES, UNRELATED, DULL, CONTINUES = (
+(
+    BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, ONE_OF_TONGUES, UNRELATED, DULL, CONTINUES, TURN,
+    OUTSIDE_TURNS,
+) = (
     _BIT[name]
     for name in (
         "base", "label", "bullet", "letter", "open_end", "statement", "other_tongue", "one_of_tongues", "unrelated", "dull",
-        "continues",
+        "continues", "turn", "outside_turns",
     )
 )  # fmt: skip
 SYMBOLS, REPEATED, RELEVANCE = (_PLACE[name] for name in ("symbols", "repeated", "relevance"))
