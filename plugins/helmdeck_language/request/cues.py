@@ -204,7 +204,7 @@ def _other_cues(text: str, flags: int, start: int, labelled: int) -> int:
     return found
 
 
-ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wish", "question"))
+ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wish", "question", "inner_command"))
 """The bits of features of which each alone makes a sentence a request."""
 (
     BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, ONE_OF_TONGUES, UNRELATED, DULL, CONTINUES, TURN,
