@@ -8,6 +8,8 @@ from helmdeck_language.languages.detection import CatalogLanguages as CatalogLan
 from helmdeck_language.languages.language import Phrases as Phrases
 from helmdeck_language.meanings.lexicon import Lexicon as Lexicon
 from helmdeck_language.meanings.lexicon import lexicon as lexicon
+from helmdeck_language.meanings.translation import Translation as Translation
+from helmdeck_language.meanings.translation import Translator as Translator
 from helmdeck_language.meanings.verb_classes import ACTIONS as ACTIONS
 from helmdeck_language.meanings.verb_classes import DELETING_WORDS as DELETING_WORDS
 from helmdeck_language.meanings.verb_classes import GENERAL as GENERAL

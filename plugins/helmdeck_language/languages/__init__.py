@@ -12,7 +12,7 @@ from helmdeck_language.meanings.verb_classes import ACTIONS
 from helmdeck_language.text.request_words import COMMAND_VERBS, VERBS
 from helmdeck_language.text.word_files import WordFile
 
-__all__ = ["ENGLISH", "LANGUAGES", "Language", "detect", "knows"]
+__all__ = ["ENGLISH", "LANGUAGES", "TRANSLATED", "Language", "detect", "knows"]
 
 
 def _english() -> Language:
@@ -24,6 +24,11 @@ ENGLISH: Final = _english()
 """English, whose words the other languages are translated to."""
 LANGUAGES: Final = (ENGLISH, *(Language.of(WordFile.beside(__file__, f"{code}.toml")) for code in ("de", "fr", "es")))
 """The languages of the package; the first one wins ties."""
+TRANSLATED: Final = (
+    *LANGUAGES,
+    *(Language.of(WordFile.beside(__file__, f"{code}.toml")) for code in ("it", "ja", "ko", "pl", "pt", "ru", "zh")),
+)
+"""The same, and those that only the ranker reads: it translates words of requests."""
 
 # A request is long enough to be identified: tens of thousands of words say nothing more.
 _READ_WORDS: Final = 400

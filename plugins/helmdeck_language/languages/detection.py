@@ -134,6 +134,10 @@ class CatalogLanguages:
             everyday,
         )
 
+    def uses_script(self, word: str) -> bool:
+        """Whether the catalog uses the script of a word, and the script shows the language."""
+        return not {"Latin", "other"}.issuperset(_letters(word)) and not self.scripts.isdisjoint(_letters(word))
+
     def lack(self, text: str) -> bool:
         """Whether a request is in none of these languages; no for a text that does not show its language."""
         if "/" in text or "@" in text or "\\" in text or "www." in text:

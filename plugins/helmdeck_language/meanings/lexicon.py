@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language.languages import LANGUAGES
+from helmdeck_language.languages import LANGUAGES, TRANSLATED
 from helmdeck_language.languages.language import KEYS, Language
 from helmdeck_language.text.terms import stem, word_terms
 from helmdeck_language.text.word_files import WordFile
@@ -33,6 +33,16 @@ class Lexicon:
     broader: Mapping[str, str]
     everyday: Mapping[str, str] = attrs.Factory(dict)
     _synonym_sets: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False)
+
+    @cached_property
+    def translated(self) -> Sequence[Language]:
+        """The languages whose words the ranker translates: also those that the planner does not read."""
+        own = {each.code: each for each in self.languages}
+        others = {each.code: each for each in TRANSLATED if each not in LANGUAGES}
+        return (
+            *(each.with_more(others.pop(code)) if code in others else each for code, each in own.items()),
+            *others.values(),
+        )
 
     @cached_property
     def synonyms_of(self) -> Mapping[str, tuple[str, ...]]:

@@ -303,7 +303,9 @@ class Text:
                 begins, ends = spans[tongue]
                 if begins < start or ends >= end:
                     score = score + shared
-            if spoken and (spoken[end] > spoken[start] if not is_around else spoken[count] > spoken[end] - spoken[start]):
+            if spoken and (
+                spoken[end] > spoken[start] if not is_around else spoken[count] > spoken[end] - spoken[start]
+            ):
                 score = score + split_turns
             rest = count - size
             surprise = log((length if length > 8 else 8) / _REQUEST_LENGTH)

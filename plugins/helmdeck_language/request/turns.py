@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 
 from helmdeck_language.request.sentences import Gap, Sentence
 
-_TIME: Final = r"\d{1,4}(?:[-/.:]\d{1,4}){1,2}(?:[.,]\d{1,3})?(?:,?[T ]\d{1,2}:\d{2}(?::\d{2})?)?(?:\s?[AaPp]\.?[Mm]\b\.?)?"
+_TIME: Final = (
+    r"\d{1,4}(?:[-/.:]\d{1,4}){1,2}(?:[.,]\d{1,3})?(?:,?[T ]\d{1,2}:\d{2}(?::\d{2})?)?(?:\s?[AaPp]\.?[Mm]\b\.?)?"
+)
 _LABEL: Final = re.compile(
     rf"""[*_\#\s]{{0,4}}(?:
       (?P<mark> >(?=[\s>]) | \*\*\*(?=\s) | <[^<>\n]{{1,40}}> | [\[(]?{_TIME}(?![\w%]) | \d{{1,5}}$)
