@@ -36,8 +36,8 @@ NEWS = frozenset(
         "khabar",
     )
 )
-# There are hundreds of transcripts; together they are a quarter of what is drawn.
-TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.15
+# There are hundreds of transcripts; together they are a fifth of what is drawn.
+TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.12
 FOLDS = 5
 # Shares of texts.
 SEVERAL_DOCUMENTS, WRITTEN_LINES, STYLED = 0.18, 0.22, 0.33

@@ -243,7 +243,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Judge what was left out; write the weights where that is wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--count", type=int, default=5_000, help="texts to fit on, 5,000")
+    parser.add_argument("--count", type=int, default=7_000, help="texts to fit on, 7,000")
     parser.add_argument("--crossed", action="store_true", help="leave documents and data sets out in turn")
     parser.add_argument("--folds", action="store_true", help="leave only documents out, which is faster")
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")

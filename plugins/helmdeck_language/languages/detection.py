@@ -140,10 +140,7 @@ class CatalogLanguages:
 
     def lack(self, text: str) -> bool:
         """Whether a request is in none of these languages; no for a text that does not show its language."""
-        if "/" in text or "@" in text or "\\" in text or "www." in text:
-            text = " ".join([word for word in text.split() if not _URL_MARK.search(word)])
-        if '"' in text or (not text.isascii() and _QUOTE.search(text)):
-            text = _QUOTED.sub(" ", text)
+        text = without_values(text)
         if not self.scripts or not _WORD.search(text):
             return False
         if not (text.isascii() and "Latin" in self.scripts):
@@ -171,6 +168,15 @@ class CatalogLanguages:
         if "en" in self.languages and not text.isascii():
             most += sum(not word.isascii() for word in _WORD.findall(text)[:_MAX_WORDS])
         return (most >= _MIN_WORDS and most > own + 1) or (most > own == 0 and len(words) >= _ENOUGH_WORDS)
+
+
+def without_values(text: str) -> str:
+    """Return a text without URLs, e-mail addresses, paths and quotations, whose words do not show its language."""
+    if "/" in text or "@" in text or "\\" in text or "www." in text:
+        text = " ".join([word for word in text.split() if not _URL_MARK.search(word)])
+    if '"' in text or (not text.isascii() and _QUOTE.search(text)):
+        text = _QUOTED.sub(" ", text)
+    return text
 
 
 def _letters(text: str) -> Counter[str]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language.languages.detection import CatalogLanguages, everyday_words
+from helmdeck_language.languages.detection import CatalogLanguages, everyday_words, without_values
 from helmdeck_language.languages.language import Language
 from helmdeck_language.request.reading import Clause, Reading
 from helmdeck_language.text.terms import word_terms, words
@@ -191,8 +191,10 @@ class Translator:
 
     def translate(self, reading: Reading) -> Translation | None:
         """Return a request with English words; ``None`` if it is not in one of the languages."""
-        asking = reading.asking_words[:_MOST_WORDS]
-        vocabulary = self._detect(asking)
+        asking = "\n".join(reading.asking)
+        plain = without_values(asking)
+        shown = reading.asking_words if plain is asking else words(plain)
+        vocabulary = self._detect(shown[:_MOST_WORDS])
         if vocabulary is None:
             return None
         clauses = [(clause, list(vocabulary.english(words(clause.text)))) for clause in reading.clauses]
