@@ -249,7 +249,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
     arguments = parser.parse_args(argv)
     many = sources(arguments.data)
-    texts = [*documents("fit"), *documents("older"), *announcements(arguments.data), *transcripts(arguments.data, "fit")]
+    texts = [
+        *documents("fit"),
+        *documents("older"),
+        *announcements(arguments.data),
+        *transcripts(arguments.data, "fit"),
+    ]
     if arguments.crossed or arguments.folds:
         print(table(crossed(many, texts, arguments.count, whole_sets=arguments.crossed)))
         return 0

@@ -38,8 +38,8 @@ class CatalogIndex(RankIndex):
 
     @cached_property
     def _translator(self) -> Translator:
-        lexicon, containing = self._index.lexicon, self._index.containing
-        return Translator(lexicon.translated, self._languages, lambda term: bool(containing(term)))
+        containing = self._index.containing
+        return Translator(self._index.lexicon, self._languages, lambda term: bool(containing(term)))
 
     def rank(self, request: str) -> Ranking:
         """Rank the catalog for a request.
@@ -60,7 +60,11 @@ class CatalogIndex(RankIndex):
             ranking,
             clause_best=(),
             clause_confidence=(),
-            notes=(*ranking.notes, UNKNOWN_LANGUAGE, *([f"{TRANSLATED}.{translation.language}"] if translation else [])),
+            notes=(
+                *ranking.notes,
+                UNKNOWN_LANGUAGE,
+                *([f"{TRANSLATED}.{translation.language}"] if translation else []),
+            ),
             is_reliable=False,
         )
 

@@ -72,9 +72,7 @@ def chat_dash(rng: random.Random, script: Script) -> str:
 
 def interview(rng: random.Random, script: Script) -> str:
     question, answer = (word[0] for word in WORDS[script.language][:2])
-    return _lines(
-        script, lambda number, _: f"{(question, answer)[number % 2]}: ", rng.choice(("\n", "\n\n"))
-    )
+    return _lines(script, lambda number, _: f"{(question, answer)[number % 2]}: ", rng.choice(("\n", "\n\n")))
 
 
 def interview_bold(rng: random.Random, script: Script) -> str:
@@ -83,7 +81,9 @@ def interview_bold(rng: random.Random, script: Script) -> str:
 
 
 def meeting(rng: random.Random, script: Script) -> str:
-    return _lines(script, lambda number, who: f"[{_clock(rng, number, seconds=True)}] {who}: ", rng.choice(("\n", "\n\n")))
+    return _lines(
+        script, lambda number, who: f"[{_clock(rng, number, seconds=True)}] {who}: ", rng.choice(("\n", "\n\n"))
+    )
 
 
 def meeting_after(rng: random.Random, script: Script) -> str:
@@ -104,7 +104,10 @@ def ticket(rng: random.Random, script: Script) -> str:
 
 def ticket_log(rng: random.Random, script: Script) -> str:
     noun = WORDS[script.language][3]
-    rows = [f"2024-03-{4 + number // 3:02} {_clock(rng, number)} {who}: {text}" for number, (who, text) in enumerate(script.turns)]
+    rows = [
+        f"2024-03-{4 + number // 3:02} {_clock(rng, number)} {who}: {text}"
+        for number, (who, text) in enumerate(script.turns)
+    ]
     return f"{noun} {rng.randrange(1000, 9999)}\n" + "\n".join(rows)
 
 
@@ -175,7 +178,9 @@ def speakers_arrow(rng: random.Random, script: Script) -> str:
 
 def speakers_times(rng: random.Random, script: Script) -> str:
     order = list(dict.fromkeys(who for who, _ in script.turns))
-    return _lines(script, lambda number, who: f"SPEAKER_{order.index(who):02} [{number * 3.2:.2f} - {number * 3.2 + 2.9:.2f}] ")
+    return _lines(
+        script, lambda number, who: f"SPEAKER_{order.index(who):02} [{number * 3.2:.2f} - {number * 3.2 + 2.9:.2f}] "
+    )
 
 
 def irc(rng: random.Random, script: Script) -> str:
@@ -196,7 +201,9 @@ def whatsapp_brackets(rng: random.Random, script: Script) -> str:
 
 
 def slack(rng: random.Random, script: Script) -> str:
-    return _lines(script, lambda number, who: f"{who}  {_clock(rng, number).lstrip('0')} AM\n", rng.choice(("\n", "\n\n")))
+    return _lines(
+        script, lambda number, who: f"{who}  {_clock(rng, number).lstrip('0')} AM\n", rng.choice(("\n", "\n\n"))
+    )
 
 
 def slack_discord(rng: random.Random, script: Script) -> str:
