@@ -56,7 +56,9 @@ def korean_set(*, examined: bool) -> tuple[Catalog, list[LabelledRequest]]:
     lines = (HERE / "korean.txt").read_text(encoding="utf-8").splitlines()
     rows = [line.split(" | ") for line in lines if not line.startswith("#")]
     packs = [{"name": f"tool_{number}", "description": text} for number, (_, text, _) in enumerate(rows)]
-    requests = [LabelledRequest(number, text, (f"tool_{number}",), group="ko") for number, (*_, text) in enumerate(rows)]
+    requests = [
+        LabelledRequest(number, text, (f"tool_{number}",), group="ko") for number, (*_, text) in enumerate(rows)
+    ]
     return read_catalog({"packs": packs, "pipelines": []}, "korean"), requests[0 if examined else 1 :: 2]
 
 

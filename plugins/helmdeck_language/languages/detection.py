@@ -31,6 +31,7 @@ _SCRIPTS: Final = (
 _DENSE: Final = frozenset(("Kana", "Han", "Hangul"))
 _DENSITY: Final = 3
 
+_AFTER_LATIN: Final = "\u0250"
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII_WORD: Final = re.compile(r"[a-z]+")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
@@ -166,7 +167,7 @@ class CatalogLanguages:
         most = max(count for language, count in counts.items() if language not in self.languages)
         # English has nearly no accents.
         if "en" in self.languages and not text.isascii():
-            most += sum(not word.isascii() for word in _WORD.findall(text)[:_MAX_WORDS])
+            most += sum(not word.isascii() and word < _AFTER_LATIN for word in _WORD.findall(text)[:_MAX_WORDS])
         return (most >= _MIN_WORDS and most > own + 1) or (most > own == 0 and len(words) >= _ENOUGH_WORDS)
 
 

@@ -1,6 +1,6 @@
 """Transcripts and dialogues of twelve kinds in six languages: 360 documents, made from a seed.
 
-A file has the conversations of one language: ``%%% TOPIC``, then lines of a speaker and what he says. The documents of ``fit`` are made of
+A file has the conversations of one language: ``%%% TOPIC``, then lines of a speaker and what they say. The documents of ``fit`` are made of
 the first three conversations, those of ``held_out`` of the others; the last style of each kind is in ``held_out`` only. People in
 them ask for things; nothing of that is a request of the user.
 """
@@ -62,11 +62,11 @@ def chat(rng: random.Random, script: Script) -> str:
     return _lines(script, lambda _, who: f"{who}: ", rng.choice(("\n", "\n", "\n\n")))
 
 
-def chat_capitals(rng: random.Random, script: Script) -> str:
+def chat_capitals(_: random.Random, script: Script) -> str:
     return _lines(script, lambda _, who: f"{who.upper()}: ")
 
 
-def chat_dash(rng: random.Random, script: Script) -> str:
+def chat_dash(_: random.Random, script: Script) -> str:
     return _lines(script, lambda _, who: f"{who} - ")
 
 
@@ -75,7 +75,7 @@ def interview(rng: random.Random, script: Script) -> str:
     return _lines(script, lambda number, _: f"{(question, answer)[number % 2]}: ", rng.choice(("\n", "\n\n")))
 
 
-def interview_bold(rng: random.Random, script: Script) -> str:
+def interview_bold(_: random.Random, script: Script) -> str:
     first, second = script.turns[0][0], script.turns[1][0]
     return _lines(script, lambda number, _: f"**{(first, second)[number % 2]}:** ", "\n\n")
 
@@ -119,13 +119,13 @@ def subtitles(rng: random.Random, script: Script) -> str:
     )
 
 
-def subtitles_vtt(rng: random.Random, script: Script) -> str:
+def subtitles_vtt(_: random.Random, script: Script) -> str:
     rows = [f"00:{number * 4 // 60:02}:{number * 4 % 60:02}.000 --> 00:{number * 4 // 60:02}:{number * 4 % 60 + 3:02}.000\n<v {who}>{text}"
             for number, (who, text) in enumerate(script.turns)]  # fmt: skip
     return "WEBVTT\n\n" + "\n\n".join(rows)
 
 
-def mails(rng: random.Random, script: Script) -> str:
+def mails(_: random.Random, script: Script) -> str:
     subject, sender, to, wrote = WORDS[script.language][6:10]
     parts = [script.turns[at : at + 4] for at in range(0, len(script.turns), 4)]
     text = ""
@@ -147,21 +147,21 @@ def mails_flat(rng: random.Random, script: Script) -> str:
     )
 
 
-def questions(rng: random.Random, script: Script) -> str:
+def questions(_: random.Random, script: Script) -> str:
     question, answer = WORDS[script.language][:2]
     return _lines(script, lambda number, _: f"{question} {number // 2 + 1}: " if number % 2 == 0 else f"{answer}: ")
 
 
-def questions_short(rng: random.Random, script: Script) -> str:
+def questions_short(_: random.Random, script: Script) -> str:
     question, answer = (word[0] for word in WORDS[script.language][:2])
     return _lines(script, lambda number, _: f"{(question, answer)[number % 2]}{number // 2 + 1}. ")
 
 
-def nicks(rng: random.Random, script: Script) -> str:
+def nicks(_: random.Random, script: Script) -> str:
     return _lines(script, lambda _, who: f"<{_nick(who)}> ")
 
 
-def nicks_roles(rng: random.Random, script: Script) -> str:
+def nicks_roles(_: random.Random, script: Script) -> str:
     return _lines(script, lambda number, _: f"<|{('user', 'assistant')[number % 2]}|> ")
 
 
@@ -171,12 +171,12 @@ def speakers(rng: random.Random, script: Script) -> str:
     return _lines(script, lambda _, who: f"{word} {order.index(who) + 1}: ", rng.choice(("\n", "\n\n")))
 
 
-def speakers_arrow(rng: random.Random, script: Script) -> str:
+def speakers_arrow(_: random.Random, script: Script) -> str:
     order = list(dict.fromkeys(who for who, _ in script.turns))
     return _lines(script, lambda _, who: f"SPEAKER_{order.index(who):02} --> ")
 
 
-def speakers_times(rng: random.Random, script: Script) -> str:
+def speakers_times(_: random.Random, script: Script) -> str:
     order = list(dict.fromkeys(who for who, _ in script.turns))
     return _lines(
         script, lambda number, who: f"SPEAKER_{order.index(who):02} [{number * 3.2:.2f} - {number * 3.2 + 2.9:.2f}] "
