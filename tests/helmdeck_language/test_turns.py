@@ -15,7 +15,7 @@ from tests.case_support import each_case
 
 SAID = (
     "The printer on the second floor is jammed again.", "Did you open the rear cover and look for paper?",
-    "I did. Please send somebody who knows the machine.", "Bruno can come at three, is that early enough?",
+    "I did. Please send the colleague who knows the machine.", "Bruno can come at three, is that early enough?",
     "Not really. Can you book the small meeting room for us instead?", "It is taken until four. Ask Mina to swap with us.",
     "Fine. Remind me to bring the long cable.", "I will write it on the board.",
 )  # fmt: skip
@@ -43,12 +43,12 @@ def asking(text: str) -> str:
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("position", ["behind", "before"])
-def test_request_is_told_from_what_people_in_a_transcript_ask_for(style: str, position: str) -> None:
+def test_requests_of_people_in_a_transcript_are_not_the_request(style: str, position: str) -> None:
     said = transcript(STYLES[style], "\n\n" if style in ("slack", "subtitle") else "\n")
     assert asking(f"{said}\n\n{REQUEST}" if position == "behind" else f"{REQUEST}\n\n{said}") == REQUEST
 
 
-def test_request_inside_a_transcript_is_told_from_it() -> None:
+def test_request_inside_a_transcript_is_found() -> None:
     lines = transcript(STYLES["name"]).splitlines()
     assert asking("\n".join([*lines[:4], "", REQUEST, "", *lines[4:]])) == REQUEST
 

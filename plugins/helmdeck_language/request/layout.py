@@ -240,7 +240,7 @@ class Text:
             flags[i] |= cues.TURN
         for i in outside:
             flags[i] |= cues.OUTSIDE_TURNS
-        # What stands between turns, from the first sentence on to the next turn.
+        # Passages between turns: their first sentence, and the next turn.
         self._between = [(i, next((j for j in range(i, len(found)) if j not in outside), len(found)))
                          for i in sorted(outside) if i and i - 1 not in outside]  # fmt: skip
         self._pairs, recurring = recurrences(found)

@@ -85,6 +85,6 @@ def _around(found: Sequence[Sentence], starts: Sequence[int]) -> Turns:
         elif is_closed[sentence.gap] or not place:
             is_turn = False
         elif place > last and is_turn:
-            continue  # the last turn goes on, or the request follows
+            continue  # the last turn continues, or the request follows
         (inside if is_turn else outside).append(place)
     return Turns(frozenset(inside), frozenset(outside))

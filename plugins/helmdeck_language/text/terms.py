@@ -28,7 +28,7 @@ _UNSPACED: Final = re.compile(
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
 )
 
-# At least two syllables are left: "고양이" keeps its last one only before a particle, which does no harm on both sides.
+# At least two syllables are left. A noun that ends like a particle loses its last syllable in requests and in entries alike.
 _KOREAN: Final = re.compile(rf"(?<=[\uac00-\ud7af]{{2}})(?:{'|'.join(KOREAN_ENDINGS)})$")
 
 _LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")

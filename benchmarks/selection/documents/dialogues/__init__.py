@@ -1,6 +1,6 @@
 """Transcripts and dialogues of twelve kinds in six languages: 360 documents, made from a seed.
 
-A file has the conversations of one language: ``%%% TOPIC``, then lines of a speaker and what they say. The documents of ``fit`` are made of
+A file has the conversations of one language: ``%%% TOPIC``, then one line per turn: a letter for the speaker, and the sentence. The documents of ``fit`` are made of
 the first three conversations, those of ``held_out`` of the others; the last style of each kind is in ``held_out`` only. People in
 them ask for things; nothing of that is a request of the user.
 """
@@ -34,7 +34,7 @@ WORDS = {
 
 
 class Script(NamedTuple):
-    """One conversation: language, topic, and who says what."""
+    """One conversation: its language, its topic, and turns of a speaker and a sentence."""
 
     language: str
     topic: str
@@ -227,7 +227,7 @@ KINDS: dict[str, tuple[Format, ...]] = {
 """The styles of each kind; the last one is in ``held_out`` only."""
 PER_KIND = {"en": 10, "de": 4, "es": 4, "fr": 4, "ja": 4, "zh": 4}
 """How many documents of each kind a language has."""
-ASKS = 3
+REQUESTS = 3
 """How many turns of every second document are requests of a user's catalog."""
 
 
@@ -241,10 +241,10 @@ def scripts(language: str) -> tuple[Script, ...]:
     return tuple(found)
 
 
-def dialogues(split: str, asks: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str, str]]:
+def dialogues(split: str, wishes: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str, str]]:
     """Return language, name and text of the documents of ``fit`` or ``held_out``.
 
-    :param asks: requests by language; in every second document of such a language, people in it ask for some of them.
+    :param wishes: requests by language; in every second document of such a language, people in it ask for some of them.
     """
     rng = random.Random(f"dialogues {split}")
     found = []
@@ -255,18 +255,18 @@ def dialogues(split: str, asks: Mapping[str, Sequence[str]] | None = None) -> li
                 allowed = styles[:-1] if split == "fit" else styles
                 style = allowed[number % len(allowed)]
                 script = _cast(rng, half, language)
-                own = (asks or {}).get(language, ())
+                own = (wishes or {}).get(language, ())
                 if own and number % 4 < 2:
                     script = _asking(rng, script, own)
                 found.append((language, f"{kind}-{style.__name__}-{number}", style(rng, script)))
     return found
 
 
-def _asking(rng: random.Random, script: Script, asks: Sequence[str]) -> Script:
+def _asking(rng: random.Random, script: Script, wishes: Sequence[str]) -> Script:
     """Return a conversation in which some turns ask for what a user could ask for."""
     turns = list(script.turns)
-    for place in rng.sample(range(len(turns)), ASKS):
-        turns[place] = (turns[place][0], " ".join(rng.choice(asks).split()))
+    for place in rng.sample(range(len(turns)), REQUESTS):
+        turns[place] = (turns[place][0], " ".join(rng.choice(wishes).split()))
     return script._replace(turns=tuple(turns))
 
 
