@@ -74,9 +74,12 @@ class Translator:
 
     def translate(self, reading: Reading) -> Translation | None:
         """Return a request with English words; ``None`` if it is not in one of the languages."""
+        shown = reading.asking_words[:_MOST_WORDS]
+        if not self._may_be_foreign(shown):
+            return None
         asking = "\n".join(reading.asking)
         plain = without_values(asking)
-        vocabulary = self._detect((reading.asking_words if plain is asking else words(plain))[:_MOST_WORDS])
+        vocabulary = self._detect(shown if plain is asking else words(plain)[:_MOST_WORDS])
         if vocabulary is None:
             return None
         foreign = set[str]()
@@ -104,11 +107,17 @@ class Translator:
         found = attrs.evolve(reading, weights={**others, **weights}, clauses=tuple(clauses))
         return Translation(found, vocabulary.code, known / content if content else 0.0)
 
+    def _may_be_foreign(self, asking: Sequence[str]) -> bool:
+        """Whether less than half of the words are English, and others enough are known; decides nearly always, and fast."""
+        own = sum(map(self._english.__contains__, asking))
+        if 2 * own >= len(asking):
+            return False
+        votes = self._votes
+        return own < sum([word not in self._english and votes[word] != () for word in asking])
+
     def _detect(self, asking: Sequence[str]) -> Vocabulary | None:
         """Return the language with the most known words, if it has more than English and the catalog."""
         own = sum(map(self._english.__contains__, asking))
-        if 2 * own >= len(asking):
-            return None
         unknown = [word for word in asking if word not in self._english]
         count = Counter(chain.from_iterable(map(self._votes.__getitem__, unknown)))
         most = max(count.values(), default=0)

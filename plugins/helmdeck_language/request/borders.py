@@ -60,6 +60,7 @@ def border_scores(
     base = position * log(len(found))
     count = len(found)
     splits, nearby = _breaks(found, pairs)
+    turn, outside = cues.TURN, cues.OUTSIDE_TURNS
 
     def common(at: int) -> float:
         """Score what does not depend on the side of the request."""
@@ -81,7 +82,7 @@ def border_scores(
     def one_sided(document: int, request: int) -> float:
         score = sums[request][2] + sums[document][3]
         score = score + near_relevance * relevance[document] + own_relevance * relevance[request]
-        if flags[document] & cues.TURN and flags[request] & cues.OUTSIDE_TURNS:
+        if flags[document] & turn and flags[request] & outside:
             score = score + leaves_turns
         return score + contrast if is_asking[request] and not is_asking[document] else score
 

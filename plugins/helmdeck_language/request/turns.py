@@ -25,8 +25,10 @@ _LABEL: Final = re.compile(
     )""",
     re.VERBOSE,
 )
+_MARKS: Final = frozenset(">[(<*#_0123456789")
+_WIDE_SEPARATOR: Final = re.compile("[\uff1a\u2013\u2014]")
 _DIGITS: Final = re.compile(r"\d+")
-_LABELLED: Final = 100
+_LABELLED: Final = 72
 # A transcript has as many labelled lines, of two speakers at least or with marks that all lines share.
 _MIN_TURNS: Final = 3
 _MIN_SPEAKERS: Final = 2
@@ -63,7 +65,14 @@ def turns(found: Sequence[Sentence]) -> Turns:
 
 
 def _label(text: str) -> str:
-    match = _LABEL.match(text[:_LABELLED])
+    # Most sentences have none of these characters near their start, and the pattern is slow to find that out.
+    head = text[:_LABELLED]
+    if not (
+        head[0] in _MARKS or ":" in head or " -" in head or "|" in head or (head[1:2].isdigit() and "." in head[:5])
+        or (not head.isascii() and _WIDE_SEPARATOR.search(head))
+    ):  # fmt: skip
+        return ""
+    match = _LABEL.match(head)
     if match is None:
         return ""
     if name := match["name"]:
