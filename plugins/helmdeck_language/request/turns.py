@@ -48,7 +48,14 @@ _NONE: Final = Turns(frozenset(), frozenset())
 
 def turns(found: Sequence[Sentence]) -> Turns:
     """Return the turns of a text; none if it has no transcript."""
-    labels = {place: label for place, sentence in enumerate(found) if (label := _label(sentence.text))}
+    labels: dict[int, str] = {}
+    same_line = Gap.SAME_LINE
+    for place, sentence in enumerate(found):
+        # Within a line, only a label with a colon counts: the first turn behind a request of the same line.
+        if (sentence.gap is not same_line or not place or ":" in sentence.text[:_LABELLED]) and (
+            label := _label(sentence.text)
+        ):
+            labels[place] = label
     if len(labels) < _MIN_TURNS:
         return _NONE
     # "Step 1", "Step 2" is a list; "Speaker 1", "Speaker 2", "Speaker 1" and "Question 1", "Answer", "Question 2" are turns.
