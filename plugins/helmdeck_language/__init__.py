@@ -12,9 +12,10 @@
       |
     languages  which language, English verbs     en.toml, de.toml, fr.toml, es.toml, function_words.toml
     meanings   synonyms, broader, everyday       synonyms.toml, everyday*.toml, verb_classes.toml
+               stems of other languages          languages/stems/*.toml
       |
     request    sentences -> request or document  cues.toml, segmentation.json
-               -> clauses
+               -> clauses, translated
     values     dates, URLs, paths, numbers       dates.toml
 
 Word lists are TOML files beside the code that reads them; ``text.word_files`` reads and checks them.

@@ -8,8 +8,6 @@ from helmdeck_language.languages.detection import CatalogLanguages as CatalogLan
 from helmdeck_language.languages.language import Phrases as Phrases
 from helmdeck_language.meanings.lexicon import Lexicon as Lexicon
 from helmdeck_language.meanings.lexicon import lexicon as lexicon
-from helmdeck_language.meanings.translation import Translation as Translation
-from helmdeck_language.meanings.translation import Translator as Translator
 from helmdeck_language.meanings.verb_classes import ACTIONS as ACTIONS
 from helmdeck_language.meanings.verb_classes import DELETING_WORDS as DELETING_WORDS
 from helmdeck_language.meanings.verb_classes import GENERAL as GENERAL
@@ -22,6 +20,8 @@ from helmdeck_language.request.reading import Clause as Clause
 from helmdeck_language.request.reading import Reading as Reading
 from helmdeck_language.request.reading import asked_terms as asked_terms
 from helmdeck_language.request.reading import read as read
+from helmdeck_language.request.translation import Translation as Translation
+from helmdeck_language.request.translation import Translator as Translator
 from helmdeck_language.text.request_words import SMALL_TALK as SMALL_TALK
 from helmdeck_language.text.request_words import STOP_WORDS as STOP_WORDS
 from helmdeck_language.text.request_words import VERBS as VERBS

@@ -94,6 +94,12 @@ def test_phrase_is_translated_only_if_all_its_parts_follow_in_order():
     assert dict(german.english(words("Ein Licht schalte")))["schalte"] == ()
 
 
+def test_stem_in_several_rows_stands_for_the_words_of_all_of_them():
+    german = next(each for each in lexicon().vocabularies if each.code == "de")
+    ((_, english),) = german.english(["lauter"])
+    assert {"increase", "volume"} <= set(english)
+
+
 def test_stems_of_a_user_are_added_to_a_language_or_are_a_new_one(tmp_path):
     (tmp_path / "fi.toml").write_text('code = "fi"\nname = "Finnish"\n[stems]\n"turn on" = "sytyt"\n"light" = "valo"\n')
     (tmp_path / "de.toml").write_text('code = "de"\nname = "German"\n[stems]\n"light" = "funzel"\n')

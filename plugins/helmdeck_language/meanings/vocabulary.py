@@ -77,8 +77,10 @@ class Vocabulary:
             english: list[str] = []
             for meanings in self._of(word):
                 rest = found[place + 1 : place + 1 + _NEAR]
-                own = next((each for each in meanings if _follow(each.further, word, rest)), None)
-                english += own.english if own else ()
+                own = [each for each in meanings if _follow(each.further, word, rest)]
+                if own and own[0].further:
+                    own = own[:1]  # a phrase; its first part means nothing else
+                english += [one for each in own for one in each.english]
             yield word, tuple(dict.fromkeys(english))
 
     def _meanings(self, word: str) -> tuple[Sequence[_Meaning], ...]:
