@@ -113,6 +113,7 @@ def table(rows: Sequence[Row], of: str) -> str:
     groups: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         groups[getattr(row, of)][row.position].append(row)
+    for row in rows:
         groups["all"][row.position].append(row)
     head = " | ".join(f"{position}: complete | apart" if position != "alone" else position for position in POSITIONS)
     lines = [f"| | texts | {head} |", "|---|--:|" + "--:|" * (2 * len(POSITIONS) - 1)]
