@@ -10,6 +10,7 @@ from helmdeck_language.meanings.lexicon import lexicon
 from helmdeck_language.text.terms import terms, words
 from helmdeck_selection.lexical import helmdeck_rankers
 from tests.case_support import each_case
+from tests.work_support import WorkCounter
 
 HOUSE = {
     "light_on": "Turns a lamp on.",
@@ -128,3 +129,10 @@ def test_every_stem_file_has_the_language_of_its_name_and_english_words_that_are
 )
 def test_korean_particles_and_helping_verbs_are_no_search_terms(text, expected):
     assert terms(text) == expected
+
+
+@pytest.mark.parametrize("unit", ["licht", "schaltküchen", "電気", "켜", "жур"])
+def test_work_grows_linearly_with_the_length_of_a_word(index, work_counter: WorkCounter, unit: str):
+    index.rank("Mach bitte das Licht an")  # the vocabularies are read at the first use
+    short, long = (work_counter.work(lambda size=size: index.rank(f"Mach bitte {unit * size} an")).calls for size in (200, 2_000))  # fmt: skip
+    assert long < 12 * short

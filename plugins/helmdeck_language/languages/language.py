@@ -89,7 +89,7 @@ class Language:
         found |= {key: frozenset(map(fold, file.words(key))) for key in _WORDS}
         found |= {key: _phrases(file.lines(key)) for key in _PHRASES}
         found |= {key: _by_english(file.rows(key)) for key in _TABLES}
-        found["stems"] = {english: tuple(map(fold, words.split())) for english, words in file.rows("stems").items()}
+        found["stems"] = {english: tuple(map(fold, stems)) for english, stems in file.stems("stems").items()}
         return cls(**found)
 
     def with_more(self, other: Language) -> Language:

@@ -20,6 +20,11 @@ _ENDING: Final = 4
 _SHORTEST_STEM: Final = 4
 # Letters between the parts of a compound: "Küche-n-licht".
 _LINKING: Final = 2
+# A compound has at most so many parts, and a word that is looked at so many letters; longer ones are encoded data, or the first part
+# of a text without spaces.
+_MOST_PARTS: Final = 3
+_LONGEST_WORD: Final = 40
+_LONGEST_RUN: Final = 400
 # Words between the parts of a phrase: "schalte das Licht in der Küche ein".
 _NEAR: Final = 10
 # Scripts whose words have endings and particles of any length, or no spaces around them.
@@ -89,19 +94,21 @@ class Vocabulary:
             return ([self._forms[word]],)
         if not self._stems:
             return ()
-        return tuple(self._in_run(word) if _DENSE.search(word) else self._parts(word, _ENDING))
+        if _DENSE.search(word):
+            return tuple(self._in_run(word[:_LONGEST_RUN]))
+        return tuple(self._parts(word)) if len(word) <= _LONGEST_WORD else ()
 
-    def _parts(self, word: str, ending: int) -> list[Sequence[_Meaning]]:
+    def _parts(self, word: str, most: int = _MOST_PARTS) -> list[Sequence[_Meaning]]:
         """Return the meanings of a word, or of the parts of a compound."""
         for size in range(min(len(word), self._longest), 1, -1):
             meanings = self._stems.get(word[:size])
             if meanings is None or (size < len(word) and size < _SHORTEST_STEM):
                 continue
             rest = word[size:]
-            for start in range(min(_LINKING, len(rest)) + 1) if len(rest) >= _SHORTEST_STEM else ():
-                if others := self._parts(rest[start:], _ENDING):
+            for start in range(_LINKING + 1) if most > 1 and len(rest) >= _SHORTEST_STEM else ():
+                if others := self._parts(rest[start:], most - 1):
                     return [meanings, *others]
-            if len(rest) <= ending:
+            if len(rest) <= _ENDING:
                 return [meanings]
         return []
 

@@ -30,6 +30,7 @@ _MOST_WORDS: Final = 120
 _MIN_SHARE: Final = 0.25
 # Size limit of the cache of words.
 _MOST_CACHED: Final = 20_000
+_LONGEST_CACHED: Final = 64
 # Chinese and Japanese share characters; only Japanese has these.
 _KANA: Final = re.compile("[\u3040-\u30ff]")
 
@@ -140,9 +141,11 @@ class _Votes(dict[str, tuple[int, ...]]):
         if len(self) >= _MOST_CACHED:
             self.clear()
         wrong = "zh" if _KANA.search(word) else "ja"
-        self[word] = found = tuple([
+        found = tuple([
             place
             for place, each in enumerate(self._vocabularies)
             if each.code != wrong and (word in each.function_words or each.knows(word))
         ])  # fmt: skip
+        if len(word) <= _LONGEST_CACHED:
+            self[word] = found
         return found
