@@ -41,7 +41,7 @@ style (such as `SPEAKER_00 [0.00 - 2.90]` for speakers) was not used either.
 
 The requests of the user, and those of people in English transcripts, are of the data sets of the [ranking benchmark](selection.md),
 which the weights were fitted on as well. The totals of this page were read after each of five fits; no text of this half was. Before
-transcripts were told apart by their turns, the totals were 71.9 behind, 71.9 before and 66.7 inside; for English 64.2, 64.2 and 49.2.
+the turns of transcripts were features, the totals were 71.9 behind, 71.9 before and 66.7 inside; for English 64.2, 64.2 and 49.2.
 
 "Complete" is the share of requests whose needed tools are all among the first twelve entries. "Apart" is the share of texts of which
 exactly the request is read as the request.

@@ -11,8 +11,7 @@
     text       words -> stems and terms          request_words.toml: stop words, polite words
       |
     languages  which language, English verbs     en.toml, de.toml, fr.toml, es.toml, function_words.toml
-    meanings   synonyms, broader, everyday       synonyms.toml, everyday*.toml, verb_classes.toml
-               stems of other languages          languages/stems/*.toml
+    meanings   synonyms, everyday, stems         synonyms.toml, everyday*.toml, verb_classes.toml, languages/stems/*.toml
       |
     request    sentences -> request or document  cues.toml, segmentation.json
                -> clauses, translated
