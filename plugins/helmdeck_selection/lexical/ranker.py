@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Catalog, RankIndex, Ranking
-from helmdeck_language import CatalogLanguages
+from helmdeck_language import CatalogLanguages, Translator
 from helmdeck_selection.lexical.scores.companions import Companions
 from helmdeck_selection.lexical.scores.servers import Servers
 from helmdeck_selection.lexical.scores.value_hints import value_terms
@@ -16,6 +16,8 @@ from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
 """The label of a ranking whose request is in a language that the catalog does not use."""
+TRANSLATED: Final = "lexical.translated"
+"""The start of the label of a ranking whose request was translated word by word; the code of its language follows."""
 
 
 class CatalogIndex(RankIndex):
@@ -36,6 +38,11 @@ class CatalogIndex(RankIndex):
     def _languages(self) -> CatalogLanguages:
         return CatalogLanguages.of(self._entries, self._index.lexicon.languages)
 
+    @cached_property
+    def _translator(self) -> Translator:
+        containing = self._index.containing
+        return Translator(self._index.lexicon, self._languages, lambda term: bool(containing(term)))
+
     def rank(self, request: str) -> Ranking:
         """Rank the catalog for a request.
 
@@ -51,16 +58,19 @@ class CatalogIndex(RankIndex):
         :returns: the ranking, and the request without documents.
         """
         reading = self._index.read(request)
+        if translation := self._translator.translate(reading):
+            reading = translation.reading
         asking = "\n".join(reading.asking) or request
         if terms := value_terms(asking):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
         ranking = self._index.rank_reading(reading)
-        if self._languages.lack(asking):
+        if translation or self._languages.lack(asking):
+            notes = [UNKNOWN_LANGUAGE, *([f"{TRANSLATED}.{translation.language}"] if translation else [])]
             ranking = attrs.evolve(
                 ranking,
                 clause_best=(),
                 clause_confidence=(),
-                notes=(*ranking.notes, UNKNOWN_LANGUAGE),
+                notes=(*ranking.notes, *notes),
                 is_reliable=False,
             )
         return ranking, asking
