@@ -59,8 +59,10 @@ class Call(Generic[T]):
         self._streams = streams
         self._ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
         self._start_s = services.clock()
-        chain = services.runtime.chain(options.model, options.limits.fallbacks)
+        self._order = order = services.chains.order(operation, options)
+        chain = services.chains.configured(options) if order is None else order.models
         self._policy = RecoveryPolicy(services.recovery, chain, options.limits, self._start_s)
+        self._policy.thresholds = () if order is None else order.thresholds
         self._events = CallEvents(services.runtime, self._ref, options.model)
         self._log = AttemptLog(
             self._events, self._ref, self._policy, services.runtime.pricer, services.report_unknown_cost
@@ -80,6 +82,8 @@ class Call(Generic[T]):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
+        attempts = self._policy.attempts if self.result is None else self.result.attempts
+        self.services.chains.record(self._order, attempts)
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
             self.services.health.leave(self._model, self, has_verdict=False)
             self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
@@ -87,6 +91,7 @@ class Call(Generic[T]):
     def attempts(self) -> Iterator[AttemptState]:
         """Yield attempts until one gives the result or none is left."""
         self._events.call_started(self._options.parent)
+        self.services.chains.report(self._ref, self._order)
         step: Decision = self._policy.begin(self._start_s, self.services.health.unavailable(self._start_s))
         while isinstance(step, NextAttempt):
             self._model = step.model

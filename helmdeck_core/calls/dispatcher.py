@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from helmdeck_core.calls.call import Call
 from helmdeck_core.calls.call_services import CallServices
+from helmdeck_core.calls.chain_orders import open_chain_orders
 from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.calls.model_health import ModelHealth
@@ -74,6 +75,7 @@ class Dispatcher:
                 jitter=jitter,
                 take_retry=budget.take,
             ),
+            chains=open_chain_orders(runtime),
             think_share=config.think_share,
             clock=clock,
             sleep=sleep,

@@ -420,6 +420,18 @@ class BudgetConfig:
 
 
 @attrs.frozen(kw_only=True)
+class ChainsConfig:
+    """The order of the models of fallback chains.
+
+    :ivar policy: a chain policy, such as ``fixed``, ``advise`` or ``adaptive``; left out: the configured order.
+    :ivar options: the options of the policy.
+    """
+
+    policy: str | None = None
+    options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
+
+
+@attrs.frozen(kw_only=True)
 class Config:
     """The whole configuration.
 
@@ -445,6 +457,7 @@ class Config:
     events: EventsConfig = EventsConfig()
     http: HttpConfig = HttpConfig()
     fallback: Mapping[str, tuple[str, ...]] = EMPTY
+    chains: ChainsConfig = ChainsConfig()
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY
     gateway: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)

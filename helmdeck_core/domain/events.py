@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -55,6 +56,22 @@ class CallStarted(CallRef):
 
     model: str
     parent: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ChainOrdered(CallRef):
+    """A chain policy ordered the models of a call.
+
+    :ivar policy: the name of the policy.
+    :ivar models: the models in the order in which they are called.
+    :ivar reason: the reason of the order in one line.
+    :ivar details: figures of each model, the expected cost in US dollars, and what would have changed the order.
+    """
+
+    policy: str
+    models: tuple[str, ...]
+    reason: str
+    details: Mapping[str, Any]
 
 
 @attrs.frozen(kw_only=True)
@@ -423,6 +440,7 @@ class CatalogSourceFailed(EventBase):
 
 Event = (
     CallStarted
+    | ChainOrdered
     | CatalogSelected
     | SelectionFiltered
     | FilterFailed
