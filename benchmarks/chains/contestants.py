@@ -6,19 +6,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.chains.fleets import PHASE, Fleet, Floats, World
-from helmdeck_chains import AdaptivePolicy, ChainOptions, Learning
-from helmdeck_core import Attempt, ChainRequest, FailureClass, Usage
+from benchmarks.chains.fleets import KINDS, PHASE, Fleet, Floats, World
+from helmdeck_chains import PRIOR_USABLE, AdaptivePolicy, ChainOptions, Learning
+from helmdeck_core import Attempt, ChainOrder, ChainRequest, FailureClass, Usage
 
 MAX_ATTEMPTS = 8
 """The default of ``[recovery] max_attempts``."""
 
-_FAILED = FailureClass.MALFORMED_OUTPUT if hasattr(FailureClass, "MALFORMED_OUTPUT") else next(iter(FailureClass))
+_FAILED = FailureClass.TRANSIENT_UNKNOWN
 
 
 @attrs.frozen
@@ -35,12 +36,12 @@ def fixed(world: World, orders: NDArray[np.int64]) -> Outcome:
     usable = np.take_along_axis(world.usable, orders, axis=1)
     paid = np.take_along_axis(world.cost_usd, orders, axis=1).cumsum(axis=1)
     last = np.where(usable.any(axis=1), usable.argmax(axis=1), orders.shape[1] - 1)
-    return Outcome(paid[np.arange(world.calls), last], usable.any(axis=1))
+    return Outcome(paid[np.arange(world.calls), last], np.asarray(usable.any(axis=1)))
 
 
 def human_order(world: World) -> NDArray[np.int64]:
     """Order a chain as a sensible human: first the cheapest model that is good by its published figures, then by quality."""
-    good = [each for each in range(len(world.models)) if world.published[each] >= 0.9]
+    good = [each for each in range(len(world.models)) if world.published[each] >= 0.85]
     first = min(good or [int(world.published.argmax())], key=world.list_cost.__getitem__)
     rest = sorted((each for each in range(len(world.models)) if each != first), key=lambda each: -world.published[each])
     return np.array([first, *rest])
@@ -161,22 +162,24 @@ def follow(
     return Outcome(cost, is_usable)
 
 
-def adaptive(world: World, fleet: Fleet, seed: int, **changes: object) -> Outcome:
+def request_of(world: World, kind: int) -> ChainRequest:
+    """The facts of a call of one kind of work, as a deck gives them to its policy."""
+    return ChainRequest(
+        models=tuple(world.models),
+        pack=f"pack{kind % 3}",
+        answer="Plan" if kind % 2 else "text",
+        size_bytes=(500, 4_000, 20_000)[kind // 2],
+        max_attempts=MAX_ATTEMPTS,
+        sample="hello",
+    )
+
+
+def adaptive(world: World, fleet: Fleet, seed: int, policy: AdaptivePolicy | None = None, **changes: Any) -> Outcome:
     """The product's policy, through its public methods."""
-    policy = make_policy(world, fleet, seed, **changes)
-    requests = [
-        ChainRequest(
-            models=tuple(world.models),
-            pack=f"pack{kind % 3}",
-            answer="Plan" if kind % 2 else "text",
-            size_bytes=(500, 4_000, 20_000)[kind // 2],
-            max_attempts=MAX_ATTEMPTS,
-            sample="hello",
-        )
-        for kind in range(6)
-    ]
+    policy = policy or make_policy(world, fleet, seed, **changes)
+    requests = [request_of(world, kind) for kind in range(KINDS)]
     place = {model: number for number, model in enumerate(world.models)}
-    orders = []
+    orders: list[ChainOrder] = []
     kinds, usable = world.kinds.tolist(), world.usable.tolist()
     money, seconds = (world.cost_usd - fleet.usd_per_s * world.seconds).tolist(), world.seconds.tolist()
 
@@ -200,16 +203,18 @@ def adaptive(world: World, fleet: Fleet, seed: int, **changes: object) -> Outcom
     return follow(world, order, record)
 
 
-def make_policy(world: World, fleet: Fleet, seed: int, **changes: object) -> AdaptivePolicy:
+def make_policy(
+    world: World, fleet: Fleet, seed: int, prior_usable: float = PRIOR_USABLE, **changes: Any
+) -> AdaptivePolicy:
     """The policy as a deck opens it, with the prices of the fleet."""
     options = ChainOptions(usd_per_s=fleet.usd_per_s, seed=seed, explore_usd_per_day=1e9, last_resort=())
     money = world.list_cost - fleet.usd_per_s * world.mean_seconds[0, :, 0]
-    prices = dict(zip(world.models, money.tolist(), strict=True))
+    prices: dict[str, float] = dict(zip(world.models, money.tolist(), strict=True))
 
     def price(model: str, usage: Usage) -> float:
         return prices[model]
 
-    return AdaptivePolicy(attrs.evolve(options, **changes), Learning(options, price), clock=lambda: 0.0)
+    return AdaptivePolicy(attrs.evolve(options, **changes), Learning(options, price, prior_usable), clock=lambda: 0.0)
 
 
 Contestant = Callable[[World, Fleet, int], Outcome]

@@ -21,20 +21,38 @@ PHASE = 250
 """Calls between possible changes."""
 
 LIST: Sequence[tuple[str, str, float, float]] = (
-    # provider and model of genai-prices, overall usable share, seconds; shares span those of docs/benchmarks/weak-models.md
-    ("groq", "llama-3.1-8b-instant", 0.62, 0.8),
-    ("mistral", "mistral-small-latest", 0.80, 2.0),
-    ("openai", "gpt-4.1-nano", 0.74, 1.5),
-    ("google", "gemini-2.0-flash-lite", 0.78, 1.2),
-    ("openai", "gpt-4o-mini", 0.86, 2.5),
-    ("google", "gemini-2.0-flash", 0.88, 1.6),
-    ("openai", "gpt-4.1-mini", 0.91, 3.0),
-    ("anthropic", "claude-3-5-haiku-latest", 0.93, 3.5),
+    # provider and model of genai-prices, overall usable share, seconds
+    ("openai", "gpt-5-nano", 0.70, 6.0),
+    ("groq", "llama-3.1-8b-instant", 0.55, 0.8),
+    ("groq", "openai/gpt-oss-20b", 0.72, 1.2),
+    ("mistral", "ministral-8b-latest", 0.58, 1.0),
+    ("google", "gemini-2.0-flash-lite", 0.70, 1.2),
+    ("groq", "gemma2-9b-it", 0.50, 0.9),
+    ("groq", "meta-llama/llama-4-scout-17b-16e-instruct", 0.68, 1.0),
+    ("openai", "gpt-4.1-nano", 0.64, 1.5),
+    ("google", "gemini-2.0-flash", 0.84, 1.6),
+    ("deepseek", "deepseek-chat", 0.88, 9.0),
+    ("mistral", "mistral-small-latest", 0.76, 2.0),
+    ("openai", "gpt-4o-mini", 0.82, 2.5),
+    ("groq", "openai/gpt-oss-120b", 0.85, 1.8),
+    ("groq", "qwen/qwen3-32b", 0.80, 2.2),
+    ("groq", "llama-3.3-70b-versatile", 0.78, 1.5),
+    ("openai", "gpt-4.1-mini", 0.90, 3.0),
+    ("openai", "gpt-5-mini", 0.93, 8.0),
+    ("anthropic", "claude-haiku-4-5", 0.95, 3.5),
     ("mistral", "mistral-large-latest", 0.92, 5.0),
-    ("openai", "gpt-4.1", 0.965, 5.0),
+    ("openai", "gpt-4.1", 0.96, 5.0),
     ("google", "gemini-2.5-pro", 0.97, 9.0),
     ("anthropic", "claude-sonnet-4-0", 0.98, 7.0),
 )
+"""Overall usable shares are assumptions in the order of public leaderboards. By kind of work they spread as widely as those of
+docs/benchmarks/weak-models.md, where one model is usable in 0 % to 100 % of the cases, depending on the task and the prompt."""
+
+STRONG = 17
+"""The first strong model of the list; every chain has one."""
+
+CLOSE = range(2, 15)
+"""Models whose prices are within a factor of about five, so that their usable shares decide."""
 
 
 @functools.cache
@@ -92,6 +110,7 @@ class Fleet:
     :ivar size: the number of models.
     :ivar correlation: how much less likely a hard request is to be answered, in logits.
     :ivar spread: how much usable shares differ by kind of work, in logits.
+    :ivar is_close: all models but the strong one have similar prices.
     :ivar change: changes usable shares and prices over the phases, in place: by phase, model and kind; and by phase and model.
     :ivar usd_per_s: the price of a second.
     :ivar is_steady: nothing changes.
@@ -100,7 +119,8 @@ class Fleet:
     name: str
     size: int
     correlation: float = 0.0
-    spread: float = 0.8
+    spread: float = 1.6
+    is_close: bool = False
     change: Callable[[np.random.Generator, Floats, Floats, Floats], None] | None = None
     usd_per_s: float = 0.0
 
@@ -168,20 +188,20 @@ def _flips(rng: np.random.Generator, logits: Floats, prices_: Floats, seconds: F
 
 
 FLEETS: Sequence[Fleet] = (
-    Fleet(name="steady, 3 models", size=3),
-    Fleet(name="steady, 5 models", size=5, correlation=1.0),
-    Fleet(name="steady, 8 models", size=8, correlation=1.0),
+    Fleet(name="steady, 3 models", size=3, correlation=1.0),
+    Fleet(name="steady, 5 models, similar prices", size=5, correlation=1.0, is_close=True),
+    Fleet(name="steady, 8 models, similar prices", size=8, correlation=1.0, is_close=True),
     Fleet(name="steady, 12 models", size=12, correlation=1.0),
-    Fleet(name="correlated failures, 6 models", size=6, correlation=3.0),
-    Fleet(name="kinds differ, 6 models", size=6, spread=2.0, correlation=1.0),
+    Fleet(name="correlated failures, 6 models", size=6, correlation=3.0, is_close=True),
+    Fleet(name="alike at all work, 6 models", size=6, spread=0.5, correlation=1.0, is_close=True),
     Fleet(name="seconds count, 5 models", size=5, correlation=1.0, usd_per_s=0.0005),
-    Fleet(name="step changes, 5 models", size=5, correlation=1.0, change=_steps),
-    Fleet(name="slow drift, 6 models", size=6, correlation=1.0, change=_slow),
-    Fleet(name="outages, 6 models", size=6, correlation=1.0, change=_outages),
+    Fleet(name="step changes, 5 models", size=5, correlation=1.0, change=_steps, is_close=True),
+    Fleet(name="slow drift, 6 models, similar prices", size=6, correlation=1.0, change=_slow, is_close=True),
+    Fleet(name="outages, 6 models", size=6, correlation=1.0, change=_outages, is_close=True),
     Fleet(name="joint outages, 8 models", size=8, correlation=1.0, change=_together),
-    Fleet(name="price changes, 6 models", size=6, correlation=1.0, change=_prices),
+    Fleet(name="price changes, 6 models", size=6, correlation=1.0, change=_prices, is_close=True),
     Fleet(name="cold starts, 4 models", size=4, correlation=1.0, change=_cold, usd_per_s=0.0005),
-    Fleet(name="adversary, 5 models", size=5, change=_flips),
+    Fleet(name="adversary, 5 models", size=5, change=_flips, is_close=True),
 )
 
 TUNED = FLEETS[1::2]
@@ -191,14 +211,14 @@ TUNED = FLEETS[1::2]
 def world(fleet: Fleet, seed: int, calls: int) -> World:
     """Draw a world."""
     rng = np.random.default_rng((seed, FLEETS.index(fleet)))
-    chosen = np.sort(rng.choice(len(LIST), fleet.size, replace=False))
-    if chosen[-1] < 9:  # a human has a strong model in every chain
-        chosen[-1] = int(rng.integers(9, len(LIST)))
+    others = list(CLOSE) if fleet.is_close else list(range(STRONG))
+    chosen = np.sort(rng.choice(others, fleet.size - 1, replace=False))
+    chosen = np.append(chosen, int(rng.integers(STRONG, len(LIST))))
     by_input, by_output = (np.array([prices()[each][side] for each in chosen]) for side in (0, 1))
     overall = np.array([LIST[each][2] for each in chosen])
     phases = -(-calls // PHASE)
     base = np.log(overall / (1 - overall)) + rng.normal(0, 0.3, fleet.size)
-    ability = base[:, None] + rng.normal(0, fleet.spread, (fleet.size, KINDS)) * (1.3 - overall)[:, None] * 1.5
+    ability = base[:, None] + rng.normal(0, fleet.spread, (fleet.size, KINDS)) * (1.2 - overall)[:, None] * 2
     logits = np.repeat(ability[None], phases, axis=0)
     price = np.ones((phases, fleet.size))
     seconds = np.repeat(np.array([LIST[each][3] for each in chosen])[None], phases, axis=0)

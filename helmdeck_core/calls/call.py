@@ -59,7 +59,7 @@ class Call(Generic[T]):
         self._streams = streams
         self._ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
         self._start_s = services.clock()
-        self._order = order = services.chains.order(operation, options)
+        self._order = order = services.chains.order(operation.chain_facts, options)
         chain = services.chains.configured(options) if order is None else order.models
         self._policy = RecoveryPolicy(services.recovery, chain, options.limits, self._start_s)
         self._policy.thresholds = () if order is None else order.thresholds

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
-from helmdeck_core.calls.operation import CallOptions, Operation
+from helmdeck_core.calls.operation import CallOptions
 from helmdeck_core.config.structure import read_options
-from helmdeck_core.domain.chain_policies import ChainOrder, ChainPolicy, ChainPolicySpec, ChainSetup
+from helmdeck_core.domain.chain_policies import ChainOrder, ChainPolicy, ChainPolicySpec, ChainRequest, ChainSetup
 from helmdeck_core.domain.events import CallRef, ChainOrdered, HistoryFailed
 from helmdeck_core.domain.history import HistoryStore, HistoryStoreSpec
 from helmdeck_core.errors import Attempt, Usage
@@ -34,9 +34,12 @@ class ChainOrders:
         """Return the configured chain of a call: the requested model, then its fallbacks."""
         return self.runtime.chain(options.model, options.limits.fallbacks)
 
-    def order(self, operation: Operation[Any], options: CallOptions, *, is_dry_run: bool = False) -> ChainOrder | None:
+    def order(
+        self, facts: Callable[[], ChainRequest], options: CallOptions, *, is_dry_run: bool = False
+    ) -> ChainOrder | None:
         """Return the order of a chain; ``None`` for the configured one.
 
+        :param facts: see ``Operation.chain_facts``.
         :param is_dry_run: nothing will be recorded for the order.
         :raises CallFailed: no model of the chain may be called.
         :raises PluginError: the policy failed, or named a model that is not in the chain.
@@ -47,7 +50,7 @@ class ChainOrders:
         if len(models) == 1:
             return None
         request = attrs.evolve(
-            operation.chain_facts(),
+            facts(),
             models=models,
             pack=options.pack,
             caller=options.caller,

@@ -17,6 +17,7 @@ from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.calls.response_failures import decode_failure
 from helmdeck_core.calls.visible_text import may_start_in_reasoning
 from helmdeck_core.context.composer import Composer, Prompt
+from helmdeck_core.context.library import Library
 from helmdeck_core.context.llm_filter import request_filter
 from helmdeck_core.context.prompt_layout import with_schema, with_text
 from helmdeck_core.domain.chain_policies import CHAIN_SAMPLE, ChainRequest
@@ -272,15 +273,7 @@ class QuestionOperation(Generic[T]):
 
     def chain_facts(self) -> ChainRequest:
         """Implement ``Operation.chain_facts``."""
-        question = self.question
-        uses_catalog = question.needs_catalog or question.lists_catalog
-        return ChainRequest(
-            models=(),
-            answer=getattr(question.type, "__name__", str(question.type)),
-            size_bytes=len(question.request) + len(question.context),
-            catalog_entries=len(self.composer.library.catalog) if uses_catalog else 0,
-            sample=question.request[:CHAIN_SAMPLE],
-        )
+        return question_facts(self.question, self.composer.library)
 
     def is_final(self, failure: CallFailed) -> bool:
         """Implement ``Operation.is_final``."""
@@ -292,3 +285,15 @@ def _is_accepted(choice: Choice, step: NextAttempt) -> bool:
     if step.min_probability is None or choice.probability is None:
         return choice.is_sure
     return choice.probability >= step.min_probability
+
+
+def question_facts(question: Question[Any], library: Library) -> ChainRequest:
+    """Return what a chain policy sees of a question: for a selection from the catalog its task, else the answer type."""
+    uses_catalog = question.needs_catalog or question.lists_catalog
+    return ChainRequest(
+        models=(),
+        answer=question.task if uses_catalog else getattr(question.type, "__name__", str(question.type)),
+        size_bytes=len(question.request) + len(question.context),
+        catalog_entries=len(library.catalog) if uses_catalog else 0,
+        sample=question.request[:CHAIN_SAMPLE],
+    )

@@ -20,7 +20,7 @@ from helmdeck_core import Attempt, ChainOrder, ChainRequest, InvalidRequest
 
 DAY_S = 86_400.0
 
-SPREAD = 0.6
+SPREAD = 0.4
 """Standard errors of a sample per standard error of the estimate; the benchmark compares values."""
 
 LEAST = 0.002

@@ -3,7 +3,7 @@
 Estimates borrow from coarse to fine: the estimate for all work is the prior of that for a task, and so on, each with
 ``BORROWED`` pseudo-attempts (a hierarchical Beta distribution). Three mechanisms let older evidence fade:
 
-- each attempt multiplies the weight of the earlier ones of the same model and kind by ``KEPT``;
+- each attempt multiplies the weight of the earlier ones of the same model and kind by ``DISCOUNT``;
 - a filter with two states, up and down, per model: a model that is down has ``DOWN_FACTOR`` of its usable share. Outages are
   noticed within a few attempts, and while the model is not called, the filter returns to up, so that it is tried again;
 - recent attempts that contradict the estimate replace it (``JUMP``).
@@ -17,13 +17,13 @@ import attrs
 
 from helmdeck_chains.work import Kind
 
-KEPT = 0.997
+DISCOUNT = 0.997
 """Weight of the earlier attempts after each attempt: a window of about 330 attempts."""
 
-RECENT_KEPT = 0.92
+RECENT_DISCOUNT = 0.92
 """The same for recent attempts: a window of about 12."""
 
-COST_KEPT = 0.99
+COST_DISCOUNT = 0.98
 """The same for costs and times, whose changes are not detected otherwise."""
 
 BORROWED = 6.0
@@ -49,20 +49,22 @@ JUMP_AFTER = 30.0
 TRUSTED = 10.0
 """Attempts at a kind of work after which its estimate counts as half certain."""
 
-MAX_FILTERED = 50
-"""Attempts of a batch that can change the state of a model; more would not change it further."""
+MAX_LOG_ODDS = 12.0
+"""The largest certainty that a model is up or down."""
 
 MIN_VARIANCE = 0.08
 """Variance of one attempt that is assumed at least, so that a single failure of a good model contradicts nothing."""
 
 PRIOR_USABLE = 0.8
+"""The usable share of a model without attempts: optimistic, so that it is tried where it would be the cheapest."""
+
 PRIOR_ATTEMPTS = 2.0
 PRIOR_SECONDS = 5.0
 PRIOR_SPREAD = 0.8
 """Standard deviation of the logarithm of the seconds of an attempt, before there is evidence."""
 
 _P95 = 1.645
-_RECENT_ERROR = (1 - RECENT_KEPT) / (1 + RECENT_KEPT)
+_RECENT_ERROR = (1 - RECENT_DISCOUNT) / (1 + RECENT_DISCOUNT)
 
 
 class Counts:
@@ -74,18 +76,18 @@ class Counts:
         self.attempts = self.usable = 0.0
         self.recent = -1.0
 
-    def add(self, usable: float, attempts: float, kept: float) -> None:
+    def add(self, usable: float, attempts: float, weight: float) -> None:
         """Add attempts, some of them usable; the earlier ones keep a share of their weight."""
-        self.attempts = self.attempts * kept + attempts
-        self.usable = self.usable * kept + usable
+        self.attempts = self.attempts * weight + attempts
+        self.usable = self.usable * weight + usable
         share = usable / attempts if attempts else 0.0
         if self.recent < 0:
             self.recent = share
-        self.recent += (1 - RECENT_KEPT**attempts) * (share - self.recent)
+        self.recent += (1 - RECENT_DISCOUNT**attempts) * (share - self.recent)
         if self.attempts > JUMP_AFTER:
             mean = (self.usable + 1) / (self.attempts + 2)
             if abs(self.recent - mean) > JUMP * math.sqrt(max(mean * (1 - mean), MIN_VARIANCE) * _RECENT_ERROR):
-                self.attempts = 1 / (1 - RECENT_KEPT)
+                self.attempts = 1 / (1 - RECENT_DISCOUNT)
                 self.usable = self.recent * self.attempts
 
 
@@ -166,31 +168,29 @@ class ModelEvidence:
         # Failures at a kind of work that the model hardly tried may be due to the work, so they say less about an outage.
         trust = estimate.attempts / (estimate.attempts + TRUSTED)
         share = 1 - trust * (1 - self._filtered(expected, usable, attempts, trust))
-        kept = KEPT**attempts
+        weight = DISCOUNT**attempts
         for size in range(len(kind) + 1):
             level = self._levels.setdefault(kind[:size], Level())
             # What a model does while it is down says little about it when it is up.
-            (level.after if is_after else level.first).add(usable * share, attempts * share, kept)
+            (level.after if is_after else level.first).add(usable * share, attempts * share, weight)
             if seconds is not None and seconds > 0:
-                kept_s, log_s = COST_KEPT**attempts, math.log(seconds)
-                level.weight = level.weight * kept_s + attempts
-                level.log_s = level.log_s * kept_s + attempts * log_s
-                level.log_s2 = level.log_s2 * kept_s + attempts * log_s * log_s
+                weight_s, log_s = COST_DISCOUNT**attempts, math.log(seconds)
+                level.weight = level.weight * weight_s + attempts
+                level.log_s = level.log_s * weight_s + attempts * log_s
+                level.log_s2 = level.log_s2 * weight_s + attempts * log_s * log_s
             if usd is not None:
-                kept_s = COST_KEPT**attempts
-                level.usd_weight = level.usd_weight * kept_s + attempts
-                level.usd = level.usd * kept_s + attempts * usd
+                weight_s = COST_DISCOUNT**attempts
+                level.usd_weight = level.usd_weight * weight_s + attempts
+                level.usd = level.usd * weight_s + attempts * usd
         self._cache.clear()
 
     def _filtered(self, expected: float, usable: int, attempts: int, trust: float) -> float:
-        """Update the probability of up by attempts of which the usable ones come first; return it."""
+        """Update the probability of up by attempts in any order; return it."""
         down = expected * DOWN_FACTOR
-        outcomes = ((usable, expected / down), (attempts - usable, (1 - expected) / (1 - down)))
-        for count, ratio in outcomes:
-            for _ in range(min(count, MAX_FILTERED)):
-                before = self.up * (1 - FAILS_PER_ATTEMPT)
-                odds = before / (1 - before) * ratio**trust
-                self.up = odds / (1 + odds)
+        before = min(self.up, 1 - FAILS_PER_ATTEMPT)
+        gained = usable * math.log(expected / down) + (attempts - usable) * math.log((1 - expected) / (1 - down))
+        odds = math.log(before / (1 - before)) + trust * gained
+        self.up = 1 / (1 + math.exp(-max(-MAX_LOG_ODDS, min(odds, MAX_LOG_ODDS))))
         return self.up
 
     def estimate(self, kind: Kind) -> Estimate:

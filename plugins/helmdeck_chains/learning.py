@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from helmdeck_chains.evidence import Estimate, ModelEvidence
+from helmdeck_chains.evidence import PRIOR_USABLE, Estimate, ModelEvidence
 from helmdeck_chains.settings import ChainOptions
 from helmdeck_chains.work import Kind
 from helmdeck_core import Attempt, FailureClass, Usage
@@ -64,10 +64,17 @@ class Learning:
     """The evidence about all models. Not thread-safe: the policies hold a lock.
 
     :param price: US dollars of some tokens of a model; ``None`` if unknown.
+    :param prior_usable: the usable share of a model without attempts.
     :ivar calls: calls that were recorded.
     """
 
-    def __init__(self, options: ChainOptions, price: Callable[[str, Usage], float | None]) -> None:
+    def __init__(
+        self,
+        options: ChainOptions,
+        price: Callable[[str, Usage], float | None],
+        prior_usable: float = PRIOR_USABLE,
+    ) -> None:
+        self._prior_usable = prior_usable
         self.options = options
         self.calls = 0
         self._price = price
@@ -80,7 +87,7 @@ class Learning:
         if found is None:
             tokens = (size_bytes + PROMPT_BYTES) // BYTES_PER_TOKEN
             usd = self._price(model, Usage(input_tokens=tokens, output_tokens=TYPICAL_OUTPUT_TOKENS))
-            found = ModelEvidence(usd)
+            found = ModelEvidence(usd, self._prior_usable)
             if len(self.models) < MAX_MODELS:
                 self.models[model] = found
         return found

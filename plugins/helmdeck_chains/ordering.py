@@ -52,7 +52,9 @@ def usable_share(order: Sequence[int], first: Sequence[float], after: Sequence[f
 def rest_costs(costs: Sequence[float], after: Sequence[float]) -> tuple[list[int], list[float]]:
     """Return the models in the order in which they follow a failure, and the expected cost of that order without each model."""
     count = len(costs)
-    ratio = [cost / (share if share > MIN_PROBABILITY else MIN_PROBABILITY) for cost, share in zip(costs, after, strict=True)]
+    ratio = [
+        cost / (share if share > MIN_PROBABILITY else MIN_PROBABILITY) for cost, share in zip(costs, after, strict=True)
+    ]
     ordered = sorted(range(count), key=ratio.__getitem__)
     # Without one model, what is left is the models before it, and those behind it if they are reached.
     behind, rest, total = [0.0] * count, [0.0] * count, 0.0

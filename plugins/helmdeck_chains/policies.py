@@ -36,7 +36,7 @@ def helmdeck_chain_policies() -> Sequence[ChainPolicySpec]:
 
 
 def _advise(setup: ChainSetup) -> ChainPolicy:
-    from helmdeck_chains.advice import AdvisePolicy
+    from helmdeck_chains.savings import AdvisePolicy
 
     return _opened(setup, AdvisePolicy)
 

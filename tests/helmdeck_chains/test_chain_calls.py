@@ -24,7 +24,7 @@ def good(count):
 def test_adaptive_policy_calls_the_model_that_answers_first(deck_with):
     failing = [Reply("")] * 40
     options = {"usd_per_s": 0.001, "explore_usd_per_day": 0.0, "seed": 1}
-    deck, events, (weak, strong) = deck_of(deck_with, failing, good(20), policy="adaptive", options=options)
+    deck, events, (weak, _) = deck_of(deck_with, failing, good(20), policy="adaptive", options=options)
     models = [deck.plan("draft a post").model for _ in range(12)]
     assert models == ["strong/any"] * 12
     assert 1 <= len(weak.requests) < 12
@@ -90,7 +90,7 @@ def test_policy_of_a_plugin_orders_each_call_once_and_gets_all_attempts(deck_wit
     deck.close()
     assert policy.orders == 1
     assert policy.request.models == ("weak/any", "strong/any", "local/lexical")
-    assert (policy.request.answer, policy.request.size_bytes) == ("PlanAnswer", len("draft a post"))
+    assert (policy.request.answer, policy.request.size_bytes) == ("plan", len("draft a post"))
     assert [model for model, _ in policy.recorded[0]] == ["strong/any", "weak/any"]
     assert policy.is_closed
 

@@ -22,7 +22,9 @@ from helmdeck_core import Attempt, ChainRequest, FailureClass, InvalidRequest
 
 COST = st.floats(0.001, 10.0)
 SHARE = st.floats(0.01, 0.99)
-MODELS = st.integers(1, 5).flatmap(lambda n: st.tuples(*(st.lists(each, min_size=n, max_size=n) for each in (COST, SHARE, SHARE))))
+MODELS = st.integers(1, 5).flatmap(
+    lambda n: st.tuples(*(st.lists(each, min_size=n, max_size=n) for each in (COST, SHARE, SHARE)))
+)
 PRICES = {"acme/cheap": 0.001, "acme/middle": 0.01, "acme/strong": 0.1, "local/lexical": 0.0}
 CHAIN = ("acme/strong", "acme/middle", "acme/cheap", "local/lexical")
 REQUEST = ChainRequest(models=CHAIN, pack="helmdeck.plan", answer="Plan", max_attempts=8)
@@ -58,7 +60,9 @@ def call(policy, usable, request=REQUEST):
     order, attempts = policy.order(request), []
     for model in order.models:
         cause = None if model in usable else FailureClass.TRANSIENT_UNKNOWN
-        attempts.append(Attempt(number=len(attempts) + 1, model=model, cause=cause, cost_usd=PRICES[model], latency_s=1.0))
+        attempts.append(
+            Attempt(number=len(attempts) + 1, model=model, cause=cause, cost_usd=PRICES[model], latency_s=1.0)
+        )
         if cause is None:
             break
     policy.record(order, attempts)
@@ -90,7 +94,11 @@ def test_kinds_of_work_have_their_own_order_and_unknown_kinds_borrow():
     assert policy.order(text).models[0] == "acme/cheap"
     evidence = policy.learning.models["acme/cheap"]
     novel = kind_of(ChainRequest(models=CHAIN, pack="other"))
-    assert evidence.estimate(kind_of(plan)).usable < evidence.estimate(novel).usable < evidence.estimate(kind_of(text)).usable
+    assert (
+        evidence.estimate(kind_of(plan)).usable
+        < evidence.estimate(novel).usable
+        < evidence.estimate(kind_of(text)).usable
+    )
 
 
 def test_failures_after_another_model_failed_do_not_count_as_first_attempts():
@@ -112,7 +120,9 @@ def test_last_resort_stays_last_and_data_rules_exclude_models():
 
 
 def test_data_rules_hold_for_advice_also():
-    policy = make_policy(AdvisePolicy, models={"acme/cheap": ModelOptions(tags=("us",))}, data={"": DataOptions(forbids=("us",))})
+    policy = make_policy(
+        AdvisePolicy, models={"acme/cheap": ModelOptions(tags=("us",))}, data={"": DataOptions(forbids=("us",))}
+    )
     assert policy.order(REQUEST).models == ("acme/strong", "acme/middle", "local/lexical")
 
 
@@ -158,6 +168,8 @@ def test_order_explains_its_figures_and_what_would_change_it():
     assert "acme/middle would be first if the usable share of acme/cheap were below" in details["would_change"]
 
 
-@pytest.mark.parametrize(("text", "script"), [("hello", "ascii"), ("Grüße", "latin"), ("привет", "cyrillic"), ("你好", "cjk")])
+@pytest.mark.parametrize(
+    ("text", "script"), [("hello", "ascii"), ("Grüße", "latin"), ("привет", "cyrillic"), ("你好", "cjk")]
+)
 def test_kind_of_work_names_the_script_and_no_text(text, script):
     assert kind_of(ChainRequest(models=(), pack="p", sample=text))[-1] == script

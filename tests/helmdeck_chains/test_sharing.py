@@ -82,7 +82,9 @@ def test_evidence_waits_while_the_store_is_down(tmp_path, monkeypatch):
 
 def row(model, usable, attempts, is_after=False, usd=0.001):
     period = int(time.time()) // 300 * 300
-    return EvidenceRow("s", period, model, kind_text(KIND), is_after, attempts, usable, attempts, usd * attempts, attempts)
+    return EvidenceRow(
+        "s", period, model, kind_text(KIND), is_after, attempts, usable, attempts, usd * attempts, attempts
+    )
 
 
 def advice_of(rows):

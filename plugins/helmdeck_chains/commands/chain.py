@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, clean, make_deck, note, show, show_json, table
+from helmdeck_core.cli import ExitCode, UsageError, clean, hanging, make_deck, note, show, show_json, table
 
 if TYPE_CHECKING:
-    from helmdeck_chains.advice import Advice
+    from helmdeck_chains.savings import Advice
     from helmdeck_core import Helmdeck
     from helmdeck_history import EvidenceRow
 
@@ -45,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _advice(deck: Helmdeck, models: Sequence[str], days: float) -> Advice:
     from helmdeck_chains.adaptive import AdaptivePolicy
-    from helmdeck_chains.advice import estimate_savings
     from helmdeck_chains.learning import Learning
+    from helmdeck_chains.savings import EXPECTED_USABLE, estimate_savings
     from helmdeck_chains.settings import ChainOptions
     from helmdeck_chains.sharing import replay
     from helmdeck_core import Usage, read_options
@@ -59,7 +59,7 @@ def _advice(deck: Helmdeck, models: Sequence[str], days: float) -> Advice:
         return runtime.pricer.cost_usd(budget, model, usage)
 
     rows = _rows(deck, time.time() - days * 86_400)
-    policy = AdaptivePolicy(options, Learning(options, price))
+    policy = AdaptivePolicy(options, Learning(options, price, EXPECTED_USABLE))
     replay(policy.learning, rows)
     return estimate_savings(policy, models, rows)
 
@@ -93,15 +93,19 @@ def _show(advice: Advice) -> None:
             (
                 clean(" ".join(each.kind)),
                 str(each.calls),
-                clean(", ".join(each.order)),
                 f"{each.configured_usd:.6f}",
                 f"{each.advised_usd:.6f}",
                 f"{expected:.4f} ({low:.4f} to {high:.4f})",
-                f"{each.configured_usable:.1%} / {each.advised_usable:.1%}",
+                f"{each.configured_usable:.1%} -> {each.advised_usable:.1%}",
             )
         )
-    heads = ("kind of work", "calls", "advised order", "USD per call", "advised", "saving in USD", "usable, advised")
-    show(table(rows, heads, right={1, 3, 4}))
+    show(table(rows, ("kind of work", "calls", "USD/call", "advised", "saving in USD", "usable"), right={1, 2, 3}))
+    show()
+    for order in dict.fromkeys(each.order for each in advice.kinds):
+        show(hanging("advised: ", clean(", ".join(order))))
+        for each in advice.kinds:
+            if each.order == order:
+                show(f"  for {clean(' '.join(each.kind))}")
     expected, low, high = advice.saving_share
     show(
         f"\nconfigured: {clean(', '.join(advice.models))}\n"

@@ -181,7 +181,7 @@ class RedisStore:
             sums: dict[tuple[str, str, str, bool], dict[str, float]] = defaultdict(dict)
             for field, value in fields.items():
                 *row, name = msgspec.json.decode(field)
-                sums[tuple(row)][name] = float(value)  # type: ignore[index]
+                sums[tuple(row)][name] = float(value)
             for (source, model, kind, is_after), each in sorted(sums.items()):
                 counts = [round(each.get(name, 0.0)) for name in _SUMS[:3]]
                 found.append(

@@ -243,7 +243,10 @@ class SqlStore:
         )
         with self.database.session(writes=False) as session:
             rows = session.rows(statement, (max(int(since), int(self._oldest)),))
-        return [EvidenceRow(*row[:4], bool(row[4]), *row[5:]) for row in rows]
+        return [
+            EvidenceRow(source, period, model, kind, bool(is_after), *sums)
+            for source, period, model, kind, is_after, *sums in rows
+        ]
 
     # -- facts -------------------------------------------------------------------------------------------------
 

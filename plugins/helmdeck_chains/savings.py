@@ -21,8 +21,14 @@ DRAWS = 400
 """Samples of an interval."""
 
 LOW, HIGH = 0.05, 0.95
+EXPECTED_USABLE = 0.65
+"""The usable share of a model without attempts, for advice: lower than that of the policy, since advice cannot try it."""
+
+PRIOR_STRENGTH = 1.0
+"""Attempts that an estimate counts for which borrows all from other kinds of work; these differ widely, so it is few."""
+
 UNPRICED_ERROR = 0.35
-"""Relative standard error of the cost of a model that was never called."""
+"""Relative standard error of the cost of a model without attempts."""
 
 
 class AdvisePolicy(AdaptivePolicy):
@@ -112,7 +118,9 @@ def _interval(values: tuple[float, float, float]) -> dict[str, float]:
     return dict(zip(("expected", "low", "high"), values, strict=True))
 
 
-def estimate_savings(policy: AdaptivePolicy, models: Sequence[str], rows: Iterable[EvidenceRow], *, draws: int = DRAWS) -> Advice:
+def estimate_savings(
+    policy: AdaptivePolicy, models: Sequence[str], rows: Iterable[EvidenceRow], *, draws: int = DRAWS
+) -> Advice:
     """Estimate, from recorded attempts of any order, what the advised orders would have saved.
 
     The estimate is the direct method of off-policy evaluation: the expected cost of both orders under what is known about each
@@ -175,12 +183,19 @@ def _drawn(
     """One sample of all costs and probabilities."""
     costs, firsts, afters = [], [], []
     for place, each in enumerate(figures.estimates):
-        noise = rng.gauss(0, 1)
-        firsts.append(min(max(first[place] + noise * each.error, 0.01), 0.999))
-        afters.append(min(max(after[place] + noise * each.after_error, 0.01), 0.999))
+        strength = PRIOR_STRENGTH + each.attempts
+        share = _beta(rng, first[place], strength)
+        firsts.append(share)
+        # Both move together, since the share after a failure is a part of the other one.
+        afters.append(min(_beta(rng, after[place] / max(first[place], 0.01), strength), 1.0) * share)
         spread = UNPRICED_ERROR / (1 + each.attempts) ** 0.5
         costs.append(figures.costs[place] * max(1 + rng.gauss(0, spread), 0.1))
     return costs, firsts, afters
+
+
+def _beta(rng: random.Random, mean: float, strength: float) -> float:
+    mean = min(max(mean, 0.01), 0.99)
+    return rng.betavariate(mean * strength, (1 - mean) * strength)
 
 
 def _percentiles(values: Sequence[float]) -> tuple[float, float]:
