@@ -21,7 +21,7 @@ PERIODS = 10
 def check(fleet: Fleet, seed: int, calls: int = CALLS) -> dict[str, Any]:
     """Record calls in a human's order, estimate what the advised orders would save, and compare."""
     drawn = world(fleet, seed, calls)
-    order = human_order(drawn)
+    order = [int(place) for place in human_order(drawn)]
     models = tuple(drawn.models[place] for place in order)
     policy = make_policy(drawn, fleet, seed, prior_usable=EXPECTED_USABLE)
     sums: dict[tuple[int, str, str, bool], list[float]] = defaultdict(lambda: [0.0] * 5)
@@ -43,9 +43,9 @@ def check(fleet: Fleet, seed: int, calls: int = CALLS) -> dict[str, Any]:
     advice = estimate_savings(policy, models, rows)
     orders = {each.kind: [drawn.models.index(model) for model in each.order] for each in advice.kinds}
     advised = np.array([orders[kinds[kind]] for kind in drawn.kinds])
-    saved = fixed(drawn, order).cost.sum() - fixed(drawn, advised).cost.sum()
+    saved = fixed(drawn, np.array(order)).cost.sum() - fixed(drawn, advised).cost.sum()
     expected, low, high = advice.saving_usd
-    spent = fixed(drawn, order).cost.sum()
+    spent = fixed(drawn, np.array(order)).cost.sum()
     return {"expected": expected / spent, "low": low / spent, "high": high / spent, "actual": float(saved / spent)}
 
 

@@ -40,11 +40,24 @@ class ChainRequest:
 
 
 @attrs.frozen(kw_only=True)
+class Hedge:
+    """When a second request goes to the next model while the first one runs.
+
+    :ivar after_s: seconds without an answer of the first model.
+    :ivar take: whether a second request may be sent now; counts it if so.
+    """
+
+    after_s: float
+    take: Callable[[], bool]
+
+
+@attrs.frozen(kw_only=True)
 class ChainOrder:
     """The order in which the models of a call are called.
 
     :ivar models: the models in order; models that are missing are not called.
     :ivar thresholds: for each model the lowest probability at which a choice of a chooser is accepted; empty: the chooser's own.
+    :ivar hedge: a second request, for calls that receive a whole response and have no cost limit; ``None`` for none.
     :ivar reason: one line for operators.
     :ivar details: plain data behind the order, without texts of the request; reported with the event ``chain_ordered``.
     :ivar state: what the policy needs in ``record``; no other component reads it.
@@ -52,6 +65,7 @@ class ChainOrder:
 
     models: tuple[str, ...]
     thresholds: tuple[float, ...] = ()
+    hedge: Hedge | None = attrs.field(default=None, repr=False, eq=False)
     reason: str = ""
     details: Callable[[], Mapping[str, Any]] = attrs.field(default=lambda: EMPTY, repr=False, eq=False)
     state: Any = attrs.field(default=None, repr=False, eq=False)

@@ -16,12 +16,18 @@ from helmdeck_chains.learning import Learning, Trial, trials_of
 from helmdeck_chains.ordering import expected_cost, led_by, rest_costs, usable_share, with_usable_share
 from helmdeck_chains.settings import ChainOptions
 from helmdeck_chains.work import Kind, kind_of
-from helmdeck_core import Attempt, ChainOrder, ChainRequest, InvalidRequest
+from helmdeck_core import Attempt, ChainOrder, ChainRequest, Hedge, InvalidRequest
 
 DAY_S = 86_400.0
 
 SPREAD = 0.4
 """Standard errors of a sample per standard error of the estimate; the benchmark compares values."""
+
+HEDGE_SHARE = 0.05
+"""Largest share of calls with a second request, as in "The Tail at Scale" (Dean and Barroso, 2013)."""
+
+HEDGED_AFTER = 20.0
+"""Attempts after which the 95th percentile of a model's time is known well enough."""
 
 LEAST = 0.002
 """The lowest probability of a sample."""
@@ -67,6 +73,7 @@ class AdaptivePolicy:
         self._close: Callable[[], None] | None = None
         self._clock = clock
         self._day = 0
+        self._hedges = 0
         self._random = random.Random(options.seed)  # noqa: S311 - exploration, not security
         self.lock = threading.Lock()
 
@@ -89,6 +96,7 @@ class AdaptivePolicy:
         return ChainOrder(
             models=models,
             thresholds=self._thresholds(figures, order, resort),
+            hedge=self._hedge(figures, order),
             reason="exploration" if is_explored else "least expected cost",
             details=functools.partial(details, figures, order, kind, calls),
             state=kind,
@@ -184,6 +192,20 @@ class AdaptivePolicy:
             return False
         self.explored_usd += max(usd, 0.0)
         return True
+
+    def _hedge(self, figures: Figures, order: Sequence[int]) -> Hedge | None:
+        """Return when a second request is sent; ``None`` without the option, or while little is known about the first model."""
+        if not self.options.hedges or len(order) < 2:
+            return None
+        first = figures.estimates[order[0]]
+        return Hedge(after_s=first.p95_s, take=self._take_hedge) if first.attempts >= HEDGED_AFTER else None
+
+    def _take_hedge(self) -> bool:
+        """Whether a second request keeps their number within the share of calls."""
+        with self.lock:
+            is_allowed = self._hedges + 1 <= HEDGE_SHARE * self.learning.calls
+            self._hedges += is_allowed
+        return is_allowed
 
     def _thresholds(self, figures: Figures, order: Sequence[int], resort: tuple[str, ...]) -> tuple[float, ...]:
         """Return the probabilities from which a choice is accepted: what the rest of the chain gains is worth its cost.

@@ -159,6 +159,7 @@ class ModelEvidence:
         """Add attempts of one kind of work.
 
         :param usable: the number of usable ones among ``attempts``.
+        :param attempts: their number; 0 for one that was cancelled, of which only cost and time count.
         :param usd: US dollars of one attempt; ``None`` where the cost is unknown.
         :param seconds: of one attempt.
         :param is_after: another model failed before.
@@ -168,20 +169,20 @@ class ModelEvidence:
         # Failures at a kind of work that the model hardly tried may be due to the work, so they say less about an outage.
         trust = estimate.attempts / (estimate.attempts + TRUSTED)
         share = 1 - trust * (1 - self._filtered(expected, usable, attempts, trust))
-        weight = DISCOUNT**attempts
+        weight, timed = DISCOUNT**attempts, max(attempts, 1)
         for size in range(len(kind) + 1):
             level = self._levels.setdefault(kind[:size], Level())
             # What a model does while it is down says little about it when it is up.
             (level.after if is_after else level.first).add(usable * share, attempts * share, weight)
             if seconds is not None and seconds > 0:
-                weight_s, log_s = COST_DISCOUNT**attempts, math.log(seconds)
-                level.weight = level.weight * weight_s + attempts
-                level.log_s = level.log_s * weight_s + attempts * log_s
-                level.log_s2 = level.log_s2 * weight_s + attempts * log_s * log_s
+                weight_s, log_s = COST_DISCOUNT**timed, math.log(seconds)
+                level.weight = level.weight * weight_s + timed
+                level.log_s = level.log_s * weight_s + timed * log_s
+                level.log_s2 = level.log_s2 * weight_s + timed * log_s * log_s
             if usd is not None:
-                weight_s = COST_DISCOUNT**attempts
-                level.usd_weight = level.usd_weight * weight_s + attempts
-                level.usd = level.usd * weight_s + attempts * usd
+                weight_s = COST_DISCOUNT**timed
+                level.usd_weight = level.usd_weight * weight_s + timed
+                level.usd = level.usd * weight_s + timed * usd
         self._cache.clear()
 
     def _filtered(self, expected: float, usable: int, attempts: int, trust: float) -> float:

@@ -28,12 +28,13 @@ NOT_THE_MODEL = frozenset((FailureClass.INVALID_REQUEST,))
 class Trial:
     """All attempts of one model within one call.
 
+    :ivar usable: whether it gave an answer; ``None`` for one that was cancelled.
     :ivar usd: US dollars; ``None`` where the cost is unknown.
     :ivar seconds: with the waits between the attempts.
     """
 
     model: str
-    usable: bool
+    usable: bool | None
     usd: float | None
     seconds: float
     is_after: bool
@@ -51,7 +52,7 @@ def trials_of(attempts: Sequence[Attempt]) -> list[Trial]:
         trials.append(
             Trial(
                 model=model,
-                usable=main[-1].cause is None,
+                usable=None if main[-1].cause is FailureClass.CANCELLED else main[-1].cause is None,
                 usd=sum(costs) if costs else None,
                 seconds=sum(attempt.latency_s + attempt.waited_s for attempt in own),
                 is_after=bool(trials),
@@ -103,8 +104,15 @@ class Learning:
 
     def record(self, kind: Kind, trials: Sequence[Trial]) -> None:
         """Add the trials of a call."""
-        self.calls += 1
+        self.calls += any(trial.usable is not None for trial in trials)
         for trial in trials:
             model = self.of(trial.model)
             model.advance(self.calls)
-            model.observe(kind, usable=int(trial.usable), usd=trial.usd, seconds=trial.seconds, is_after=trial.is_after)
+            model.observe(
+                kind,
+                usable=int(trial.usable or 0),
+                attempts=int(trial.usable is not None),
+                usd=trial.usd,
+                seconds=trial.seconds,
+                is_after=trial.is_after,
+            )

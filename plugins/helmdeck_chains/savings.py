@@ -42,6 +42,7 @@ class AdvisePolicy(AdaptivePolicy):
             advised,
             models=allowed + resort,
             thresholds=(),
+            hedge=None,
             reason="configured order",
             details=functools.partial(_advised_details, advised),
         )

@@ -43,6 +43,7 @@ class ChainOptions:
     :ivar explore_usd_per_day: expected cost that exploration may add in 24 hours, per process.
     :ivar wrong_usd: cost of a wrong answer in US dollars. It sets the probability from which a choice of a chooser is accepted; left
         out: the chooser's own.
+    :ivar hedges: send a second request to the next model when the first one takes longer than its 95th percentile.
     :ivar last_resort: models, by prefix, that stay at the end of a chain that they are at the end of.
     :ivar seed: seed of exploration; left out: different in each process.
     :ivar models: options by prefix of model ids; the longest prefix applies.
@@ -54,6 +55,7 @@ class ChainOptions:
     max_latency_s: float | None = attrs.field(default=None, validator=above_zero)
     explore_usd_per_day: float = 1.0
     wrong_usd: float | None = None
+    hedges: bool = False
     last_resort: tuple[str, ...] = ("local/",)
     seed: int | None = None
     models: Mapping[str, ModelOptions] = EMPTY

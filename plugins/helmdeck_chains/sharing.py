@@ -104,6 +104,8 @@ class Sharing:
             self.start()
         period, name = int(self._clock()) // PERIOD_S * PERIOD_S, kind_text(kind)
         for trial in trials:
+            if trial.usable is None:
+                continue
             key = (period, trial.model, name, trial.is_after)
             with self._lock:
                 if key not in self._waiting and len(self._waiting) >= MAX_WAITING:

@@ -173,3 +173,14 @@ def test_order_explains_its_figures_and_what_would_change_it():
 )
 def test_kind_of_work_names_the_script_and_no_text(text, script):
     assert kind_of(ChainRequest(models=(), pack="p", sample=text))[-1] == script
+
+
+def test_second_requests_are_sent_after_the_95th_percentile_and_for_at_most_a_twentieth_of_the_calls():
+    policy = make_policy(hedges=True)
+    assert policy.order(REQUEST).hedge is None, "too little is known"
+    for _ in range(100):
+        call(policy, ALL)
+    hedge = policy.order(REQUEST).hedge
+    assert 1.0 <= hedge.after_s < 2.0
+    assert [hedge.take() for _ in range(7)] == [True] * 5 + [False] * 2
+    assert make_policy().order(REQUEST).hedge is None
