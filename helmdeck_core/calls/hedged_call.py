@@ -34,7 +34,7 @@ async def run_hedged(
         done, _ = await asyncio.wait(tasks, timeout=order.hedge.after_s)
         if done or not order.hedge.take():
             return await tasks[0]
-        left_s = None if limits.deadline_s is None else max(limits.deadline_s - order.hedge.after_s, 0.001)
+        left_s = None if limits.deadline_s is None else max(limits.deadline_s - order.hedge.after_s, 0.0)
         rest = attrs.evolve(limits, fallbacks=order.models[2:], deadline_s=left_s)
         calls.append(second(attrs.evolve(options, model=order.models[1], limits=rest, parent=call.ref.call_id)))
         tasks.append(asyncio.ensure_future(run(calls[1])))
