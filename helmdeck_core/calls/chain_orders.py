@@ -12,8 +12,9 @@ from helmdeck_core.config.structure import read_options
 from helmdeck_core.domain.chain_policies import ChainOrder, ChainPolicy, ChainPolicySpec, ChainRequest, ChainSetup
 from helmdeck_core.domain.events import CallRef, ChainOrdered, HistoryFailed
 from helmdeck_core.domain.history import HistoryStore, HistoryStoreSpec
-from helmdeck_core.errors import Attempt, Usage
+from helmdeck_core.errors import Attempt, PluginError, Usage
 from helmdeck_core.hooks.calls import Contribution, attributed
+from helmdeck_core.log import logger
 from helmdeck_core.redaction import Secrets, url_secrets
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -65,10 +66,14 @@ class ChainOrders:
         return order
 
     def record(self, order: ChainOrder | None, attempts: Sequence[Attempt]) -> None:
-        """Report the attempts of a call that ended."""
-        if order is not None and self.policy is not None and self._contribution is not None and attempts:
+        """Report the attempts of a call that ended. A policy that raises does not fail the call; it is logged."""
+        if order is None or self.policy is None or self._contribution is None or not attempts:
+            return
+        try:
             with self._contribution.faults("record: "):
                 self.policy.record(order, attempts)
+        except PluginError as exc:
+            logger().warning("the chain policy {} did not record a call: {}", self.name, exc)
 
     def report(self, call: CallRef, order: ChainOrder | None) -> None:
         """Emit the order of a call."""

@@ -71,6 +71,7 @@ class AdaptivePolicy:
         self.explored_usd = 0.0
         self._share: Callable[[Kind, Sequence[Trial]], None] | None = None
         self._close: Callable[[], None] | None = None
+        self._wait: Callable[[], None] | None = None
         self._clock = clock
         self._day = 0
         self._hedges = 0
@@ -79,13 +80,16 @@ class AdaptivePolicy:
 
     def order(self, request: ChainRequest) -> ChainOrder:
         """Implement ``ChainPolicy.order``."""
-        return self._ordered(request, explores=self.options.explore_usd_per_day > 0)
+        return self.ordered(request, explores=self.options.explore_usd_per_day > 0)
 
     def explain(self, request: ChainRequest) -> ChainOrder:
-        """Implement ``ChainPolicy.explain``."""
-        return self._ordered(request, explores=False)
+        """Implement ``ChainPolicy.explain``; waits until the evidence of the history is restored."""
+        if self._wait is not None:
+            self._wait()
+        return self.ordered(request, explores=False)
 
-    def _ordered(self, request: ChainRequest, *, explores: bool) -> ChainOrder:
+    def ordered(self, request: ChainRequest, *, explores: bool) -> ChainOrder:
+        """Return the order with the least expected cost, within the floors; with exploration, a sampled first model."""
         allowed, resort = self.allowed(request)
         with self.lock:
             kind = kind_of(request)
@@ -116,9 +120,11 @@ class AdaptivePolicy:
         if self._close is not None:
             self._close()
 
-    def share_with(self, share: Callable[[Kind, Sequence[Trial]], None], close: Callable[[], None]) -> None:
-        """Set what receives each recorded call, and what is called at the end."""
-        self._share, self._close = share, close
+    def share_with(
+        self, share: Callable[[Kind, Sequence[Trial]], None], close: Callable[[], None], wait: Callable[[], None]
+    ) -> None:
+        """Set what receives each recorded call, what is called at the end, and what waits for restored evidence."""
+        self._share, self._close, self._wait = share, close, wait
 
     # -- the order ---------------------------------------------------------------------------------------------
 

@@ -54,6 +54,6 @@ def _opened(setup: ChainSetup, policy_type: type[AdaptivePolicy]) -> ChainPolicy
     policy = policy_type(setup.options, Learning(setup.options, setup.price))
     if setup.open_store is not None:
         sharing = Sharing(setup.open_store, policy.learning, policy.lock, setup.report)
-        policy.share_with(sharing.put, sharing.close)
+        policy.share_with(sharing.put, sharing.close, sharing.wait_restored)
         sharing.start()
     return policy

@@ -34,9 +34,10 @@ UNPRICED_ERROR = 0.35
 class AdvisePolicy(AdaptivePolicy):
     """Implements ``ChainPolicy`` with the configured order. Thread-safe."""
 
-    def order(self, request: ChainRequest) -> ChainOrder:
-        """Implement ``ChainPolicy.order``."""
-        advised = self.explain(request)
+    def ordered(self, request: ChainRequest, *, explores: bool) -> ChainOrder:
+        """Return the configured order; its details name the advised one."""
+        del explores
+        advised = super().ordered(request, explores=False)
         allowed, resort = self.allowed(request)
         return attrs.evolve(
             advised,

@@ -83,6 +83,7 @@ class Sharing:
         self._seen: dict[tuple[str, int, str, str, bool], EvidenceRow] = {}
         self._store: HistoryStore | None = None
         self._restored = False
+        self._has_tried = threading.Event()
         self._wake = threading.Event()
         self._is_ending = False
         self._pid = os.getpid()
@@ -163,6 +164,15 @@ class Sharing:
         ]
         return EvidenceRow(*key[:1], row.period, row.model, row.kind, row.is_after, *counts) if counts[0] > 0 else None
 
+    def wait_restored(self) -> None:
+        """Wait until the evidence is restored, for at most ``INTERVAL_S``; it does not wait for a store that is down."""
+        if self._thread is not None and self._pid == os.getpid():
+            self._has_tried.wait(INTERVAL_S)
+
+    def mark_tried(self) -> None:
+        """The store was used once, whether or not it worked."""
+        self._has_tried.set()
+
     def close(self) -> None:
         """Write what waits, and close the store; idempotent."""
         if self._pid != os.getpid() or self._is_ending:
@@ -188,5 +198,6 @@ def _run(reference: weakref.ReferenceType[Sharing], wake: threading.Event) -> No
     """Exchange until the sharing is closed or no longer used."""
     while (sharing := reference()) is not None and not sharing.is_ending:
         wait_s = INTERVAL_S if sharing.exchange() else RETRY_S
+        sharing.mark_tried()
         del sharing
         wake.wait(wait_s)

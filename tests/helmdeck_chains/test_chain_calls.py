@@ -99,3 +99,12 @@ def test_policy_that_names_a_foreign_model_is_at_fault(deck_with):
     deck, _, _ = deck_of(deck_with, [], [], ours(Policy(("else/any",))), policy="ours")
     with pytest.raises(PluginError, match="ChainPolicySpec 'ours' ordered"):
         deck.plan("draft a post")
+
+
+def test_policy_that_cannot_record_fails_no_call(deck_with):
+    class Forgetful(Policy):
+        def record(self, order, attempts):
+            raise KeyError("no memory")
+
+    deck, _, _ = deck_of(deck_with, [], good(1), ours(Forgetful(("strong/any",))), policy="ours")
+    assert deck.plan("draft a post").model == "strong/any"
