@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 import attrs
@@ -62,6 +62,10 @@ class Inspection:
     def can_run(self, entry_id: str) -> bool:
         """Whether ``run`` can run an entry of the catalog; the application runs the others, which serve planning alone."""
         return self._runner.can_run(entry_id)
+
+    def missing_programs(self, pack: str) -> Sequence[tuple[str, str]]:
+        """The programs that an installed pack needs and that are not installed, each with the command that installs it."""
+        return self._runner.missing_programs(pack)
 
     @property
     def runs(self) -> Any:

@@ -160,6 +160,8 @@ class Pack:
     :ivar options_type: an attrs class with defaults; the context has the table ``[packs.options.NAME]`` as this type.
     :ivar options_table: the ``NAME``; packs may share one.
     :ivar requires: names of options without which the pack cannot run; until they are configured, it is not listed.
+    :ivar missing_programs: returns the programs that the pack needs and that are not installed, each with the command that installs it;
+        takes the options. It is called when a deck decides what can run, not by a run.
     """
 
     name: str
@@ -179,6 +181,7 @@ class Pack:
     options_type: type | None = None
     options_table: str = ""
     requires: tuple[str, ...] = ()
+    missing_programs: Callable[[Any], Sequence[tuple[str, str]]] | None = None
 
     def to_entry(self, source: str) -> Entry:
         """Return the pack as a catalog entry."""

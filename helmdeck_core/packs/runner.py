@@ -7,7 +7,7 @@ import contextlib
 import functools
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -151,7 +151,7 @@ class Runner:
     def can_run(self, name: str) -> bool:
         """Whether an id of the catalog can be run here: a configured pack, an entry that its source runs, or a pipeline of these."""
         if (owned := self.runtime.contributed(Pack).get(name)) is not None:
-            return not missing_options(self.runtime.config, owned.value)
+            return not missing_options(self.runtime.config, owned.value) and not self.missing_programs(name)
         if hasattr(self.engine.live_catalog.owner(name), "run"):
             return True
         entry = self.engine.library.catalog.get(name)
@@ -160,6 +160,16 @@ class Runner:
         steps = entry.metadata.get("steps") or ()
         packs = [step.get("pack") for step in steps if isinstance(step, Mapping)]
         return bool(packs) and all(pack != name and self.can_run(str(pack)) for pack in packs)
+
+    def missing_programs(self, name: str) -> Sequence[tuple[str, str]]:
+        """The programs that an installed pack needs and that are not installed, each with the command that installs it."""
+        owned = self.runtime.contributed(Pack).get(name)
+        if owned is None or owned.value.missing_programs is None:
+            return ()
+        function = owned.value.missing_programs
+        return attributed(owned, lambda options: tuple(function(options)), tuple)(
+            pack_options(self.runtime.config, owned.value)
+        )
 
     async def _entry_pack(self, name: str) -> Pack:
         """An entry of the catalog as a pack that its source runs."""

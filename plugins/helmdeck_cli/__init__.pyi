@@ -7,6 +7,7 @@ from helmdeck_cli.config_file import replace_text as replace_text
 from helmdeck_cli.execution import wait_for as wait_for
 from helmdeck_cli.inputs import add_catalog as add_catalog
 from helmdeck_cli.inputs import add_inputs as add_inputs
+from helmdeck_cli.inputs import add_out as add_out
 from helmdeck_cli.inputs import add_request as add_request
 from helmdeck_cli.inputs import input_values as input_values
 from helmdeck_cli.inputs import pairs as pairs
@@ -24,6 +25,7 @@ from helmdeck_cli.model_checks.tool_choice import right_tools as right_tools
 from helmdeck_cli.printing.call_trace import TraceTotals as TraceTotals
 from helmdeck_cli.printing.call_trace import answering_model as answering_model
 from helmdeck_cli.printing.call_trace import trace_totals as trace_totals
+from helmdeck_cli.printing.files import note_file as note_file
 from helmdeck_cli.printing.runs import run_data as run_data
 from helmdeck_cli.printing.runs import show_run as show_run
 from helmdeck_cli.printing.runs import started_text as started_text

@@ -54,6 +54,20 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
 
 
+def add_out(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--out``, the folder of artifacts.
+
+    :param what: what writes the files, such as ``the pack``.
+    """
+    parser.add_argument(
+        "--out",
+        dest="artifacts",
+        metavar="DIR",
+        type=lambda text: str(Path(text).expanduser().absolute()),
+        help=f"the folder for the files that {what} writes; default: a new folder in the user's data directory",
+    )
+
+
 def input_values(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the inputs of a command that uses ``add_inputs``.
 

@@ -34,6 +34,9 @@ from helmdeck_runs.pack_builder.effects import is_read_only as is_read_only
 from helmdeck_runs.pack_builder.functions import pack as pack
 from helmdeck_runs.pack_builder.programs import ProgramLimits as ProgramLimits
 from helmdeck_runs.pack_builder.programs import program_pack as program_pack
+from helmdeck_runs.packs.extracts import best_sentences as best_sentences
+from helmdeck_runs.packs.extracts import sentences as sentences
+from helmdeck_runs.packs.extracts import title_of as title_of
 from helmdeck_runs.packs.html_text import html_text as html_text
 from helmdeck_runs.packs.web_page import WebPage as WebPage
 from helmdeck_runs.packs.web_page import WebPageError as WebPageError

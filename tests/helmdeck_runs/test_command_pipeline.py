@@ -124,15 +124,20 @@ def test_example_has_pipelines_that_run_and_the_list_says_what_the_others_need(c
     assert [row["id"] for row in rows if row["runnable"]] == ["compare-versions", "two-charts"]
     assert {row["id"] for row in rows[:2]} == {"compare-versions", "two-charts"}, "those that run come first"
     text = " ".join(cli("pipeline", "list").out.split())
-    assert "no: needs web.search, web.scrape" in text and "mistake" not in text
+    assert "no: needs helmdeck-pack-web" in text and "mistake" not in text
+    assert "install swe.solve: pip install helmdeck-pack-swe (in a checkout: pip install ./contrib_packs/swe)" in text
     assert "fs.read, fs.write: set root in [packs.options.fs]" in text and "add an MCP server" in text
     inputs = {"before": "The tide\nrises.", "after": "The tide\nfalls.", "rows": [["a", "b"], ["x", 1], ["y", 2]]}
     for row in rows[:2]:
         names = cli("pipeline", "show", row["id"], "--json").data["inputs"]
         given = [f"--input={name}={json.dumps(inputs[name])}" for name in names if name in inputs]
-        output = cli("pipeline", "run", row["id"], *given).data["outputs"]
+        output = cli("pipeline", "run", row["id"], *given, "--out", str(tmp_path / "out")).data["outputs"]
         assert output.get("patch", "-rises.\n+falls.").endswith("-rises.\n+falls.")
         assert output.get("line", ".svg").endswith(".svg")
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".md", ".svg"}, (
+        "texts are written with --out, too"
+    )
+    assert (tmp_path / "out" / "patch.md").read_text().endswith("-rises.\n+falls.")
 
 
 def test_steps_that_run_at_once_are_shown(run):

@@ -174,6 +174,12 @@ def test_chart_has_a_mark_for_every_value(deck, kind):
     assert "a, b by year" in texts(root) and "note" not in texts(root)
 
 
+def test_axes_of_a_chart_have_headings_and_the_common_unit(deck):
+    rows = [["port", "spring (m)", "neap (m)"], ["Brest", 7.4, 3.1]]
+    found = texts(parsed(deck.run("chart.plot", {"rows": rows, "kind": "bar"})))
+    assert {"port", "m", "spring (m)", "neap (m)"} <= set(found)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

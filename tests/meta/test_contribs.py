@@ -4,6 +4,7 @@ import ast
 import importlib
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -72,10 +73,10 @@ def test_it_is_whole(folder, project, module):
     assert project["requires-python"] == PROJECT["project"]["requires-python"]
 
 
-def test_it_depends_on_helmdeck_and_a_transport_on_its_library_too(folder, project):
+def test_it_depends_on_helmdeck_and_a_provider_on_nothing_else(folder, project):
     names = [requirement.partition(">")[0] for requirement in project["dependencies"]]
     assert names[0] == "helmdeck"
-    assert names[1:] == [] or folder.parent.name == "contrib_transports"
+    assert names[1:] == [] or folder.parent.name != "contrib_providers"
 
 
 def test_its_libraries_are_those_that_its_tests_run_with(project):
@@ -110,7 +111,9 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
 
 def test_it_imports_libraries_only_that_helmdeck_or_itself_brings(folder, project, module):
     requirements = (*PROJECT["project"]["dependencies"], *project["dependencies"])
-    brought = {requirement.partition(">")[0] for requirement in requirements}
+    required = {requirement.partition(">")[0] for requirement in requirements}
+    # A module may be named differently from its distribution, such as pptx of python-pptx.
+    brought = {module for module, names in packages_distributions().items() if required & set(names)}
     allowed = {
         *sys.stdlib_module_names,
         *brought,
@@ -158,8 +161,16 @@ def test_its_packs_take_the_inputs_of_the_example_catalog(folder, project):
     (target,) = project["entry-points"]["helmdeck"].values()
     examples = make_deck().catalog
     for pack in getattr(importlib.import_module(target), "helmdeck_packs", tuple)():
-        example = examples.get(pack.name).input_schema
-        assert set(example["required"]) == set(pack.input_schema["required"])
+        entry = examples.get(pack.name)
+        example = {"properties": {}, **((entry and entry.input_schema) or {})}
+        assert example.get("required") is None or set(example["required"]) == set(pack.input_schema["required"])
         for name, property_ in example["properties"].items():
             own = pack.input_schema["properties"][name]
             assert [own.get(key) for key in ("type", "enum")] == [property_.get(key) for key in ("type", "enum")], name
+
+
+def test_its_packs_are_on_the_list_that_names_their_distribution(project):
+    (target,) = project["entry-points"]["helmdeck"].values()
+    listed = tomllib.loads((ROOT / "plugins/helmdeck_runs/pipelines/distributions.toml").read_text())["packs"]
+    for pack in getattr(importlib.import_module(target), "helmdeck_packs", tuple)():
+        assert listed[pack.name] == project["name"]

@@ -4,6 +4,7 @@ import pytest
 
 import helmdeck_pack_slides
 from helmdeck_core import ConstrainedDeadlock, LengthTruncated, PackError, PackErrorCode
+from helmdeck_pack_slides.extract import FINDING, extract_outline
 from helmdeck_pack_slides.outline import ANSWER_SCHEMA, NAME, SLIDE_SCHEMA, Outline, Slide
 from helmdeck_pack_slides.prompts import FULL_STEPS, SINGLE_PICK
 from helmdeck_testing import PackContract, Reply, completion, scripted_provider
@@ -126,3 +127,24 @@ def test_pack_works_over_http(deck_with, chat_server):
     config = {"providers": {"vllm": {"base_url": server.base_url}}}
     assert deck_with(helmdeck_pack_slides, config=config).run(NAME, GIVEN, model="vllm/any")["title"] == "Tides"
     assert TEXT in json.dumps(server.requests[0].body)
+
+
+def test_outline_without_a_model_copies_headings_and_sentences(deck_with):
+    text = (
+        "# Tides\n\n## Why\n\n**The Moon** pulls the [sea](https://a.b). It rises twice a day.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+        "## How high\n\nAt Brest it rises by 7.45 m. At Cork it is less.\n\n```\ncode here.\n```\n"
+    )
+    output = deck_with(helmdeck_pack_slides).run(NAME, {"text": text}, model="local/lexical")
+    assert output["title"] == "Tides"
+    assert [each["message"] for each in output["slides"]] == ["Why", "How high"]
+    assert output["slides"][0]["bullets"] == ["The Moon pulls the sea.", "It rises twice a day."]
+    assert "code" not in output["outline"] and "1 | 2" not in output["outline"]
+    assert output["findings"] == [FINDING]
+
+
+@pytest.mark.parametrize("count", [3, 5, 9])
+def test_outline_without_a_model_has_the_requested_number_of_slides(count):
+    text = "".join(f"## Part {part}\n\n" + f"The sea of part {part} rises. It falls later. " * 4 for part in range(6))
+    _, slides = extract_outline(text, count)
+    assert len(slides) == count
+    assert all(each["bullets"] and each["message"] for each in slides)

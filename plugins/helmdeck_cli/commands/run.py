@@ -6,11 +6,11 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from helmdeck_cli.execution import wait_for
-from helmdeck_cli.inputs import add_catalog, add_inputs, input_values
+from helmdeck_cli.inputs import add_catalog, add_inputs, add_out, input_values
+from helmdeck_cli.printing.files import note_file
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, clean, inline_json, labelled, make_deck, note, show_json
 
@@ -26,13 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="PROVIDER/MODEL", help="the model that the pack calls; default: the configured model"
     )
-    parser.add_argument(
-        "--out",
-        dest="artifacts",
-        metavar="DIR",
-        type=lambda text: str(Path(text).expanduser().absolute()),
-        help="the folder for the files that the pack writes; default: a new folder in the user's data directory",
-    )
+    add_out(parser, "the pack")
     add_catalog(parser)
 
 
@@ -92,10 +86,8 @@ def _note_facts(output: Mapping[str, Any]) -> None:
     for finding in _items(output, "findings"):
         note(labelled("finding", finding if isinstance(finding, str) else inline_json(finding)))
     for artifact in _items(output, "artifacts"):
-        if isinstance(artifact, Mapping) and isinstance(path := artifact.get("path"), str):
-            size = artifact.get("bytes")
-            # Not wrapped, so that the path can be copied.
-            note(f"{'file':<12}{path}" + (f" ({size:,} bytes)" if isinstance(size, int) else ""))
+        if isinstance(artifact, Mapping):
+            note_file(artifact)
 
 
 def _items(output: Mapping[str, Any], field: str) -> Sequence[Any]:

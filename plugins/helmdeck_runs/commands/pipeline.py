@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli import (
     add_catalog,
     add_inputs,
+    add_out,
     counted,
     input_values,
+    note_file,
     wait_for,
 )
-from helmdeck_core import Command, ConfigError, hookimpl
+from helmdeck_core import ArtifactFolder, Command, ConfigError, hookimpl, safe_name
 from helmdeck_core.cli import (
     ExitCode,
     UsageError,
@@ -43,8 +46,8 @@ def run_list(arguments: argparse.Namespace) -> int:
     with make_deck(arguments) as deck:
         rows: list[dict[str, Any]] = []
         needs = {entry.id: needs_of(entry, deck) for entry in deck.catalog.pipelines}
-        # Those that run come first: they are what a user can try.
-        for entry in sorted(deck.catalog.pipelines, key=lambda entry: bool(needs[entry.id].lines())):
+        # Those that run come first, then those that need no more than a command: they are what a user can try.
+        for entry in sorted(deck.catalog.pipelines, key=lambda entry: needs[entry.id].rank()):
             problems = list(needs[entry.id].lines())
             steps = parts_of_entry(entry).get("steps")
             rows.append({"id": entry.id, "steps": len(steps) if isinstance(steps, (list, tuple)) else 0})
@@ -67,15 +70,20 @@ def run_list(arguments: argparse.Namespace) -> int:
 def _state(needs: PipelineNeeds) -> str:
     if needs.mistakes:
         return f"no: {counted(len(needs.mistakes), 'mistake')}"
-    lacking = [*(pack for pack, _ in needs.options), *needs.packs]
-    return f"no: needs {', '.join(lacking)}" if lacking else "yes"
+    return f"no: needs {', '.join(needs.names())}" if needs.lines() else "yes"
 
 
 def _advice(found: Collection[PipelineNeeds]) -> Iterator[tuple[str, str]]:
     """What to do so that more pipelines run."""
     if any(needs.packs for needs in found):
         text = "install a plugin or write a pack (helmdeck plugins new), or add an MCP server ([catalog.mcp.NAME])"
-        yield "needs", f"{text} that runs these packs"
+        unknown = dict.fromkeys(pack for needs in found for pack in needs.packs)
+        yield "needs", f"{', '.join(unknown)}: {text} that runs these packs"
+    installs: dict[str, set[str]] = {}
+    for pack, _, command in (each for needs in found for each in needs.commands):
+        installs.setdefault(command, set()).add(pack)
+    for command, names in installs.items():
+        yield "install", f"{', '.join(sorted(names))}: {command}"
     packs: dict[str, set[str]] = {}
     for pack, how in (each for needs in found for each in needs.options):
         packs.setdefault(how, set()).add(pack)
@@ -192,6 +200,7 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="PROVIDER/MODEL", help="the model that the steps call; default: the configured model"
     )
+    add_out(parser, "the pipeline")
     parser.add_argument("--detach", action="store_true", help="queue the run for a worker, and print its id")
     add_catalog(parser)
 
@@ -220,8 +229,20 @@ def run_run(arguments: argparse.Namespace) -> int:
         run = make_run(catalog, name, inputs, caller="local", model=arguments.model)
         return result_of(run, await runs_of(deck).execute(run, progress, _note_start))
 
-    show_json(wait_for(deck, f"running {name}", execute))
+    result = wait_for(deck, f"running {name}", execute)
+    show_json(result)
+    _write_texts(result["outputs"], arguments.artifacts)
     return ExitCode.OK
+
+
+def _write_texts(outputs: Mapping[str, Any], folder: str | None) -> None:
+    """Write the outputs that are texts of several lines to the folder of ``--out``, which has the files of the packs, too."""
+    if folder is None:
+        return
+    files = ArtifactFolder(Path(folder))
+    for name, value in outputs.items():
+        if isinstance(value, str) and "\n" in value:
+            note_file(files.write(safe_name(name, ".md"), value).to_dict())
 
 
 def run_runs(arguments: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -22,8 +23,10 @@ _PALETTES: Final = (
     ("#1b4332", "#2d6a4f", "#95d5b2", "#d8f3dc"),
 )
 MAX_POINTS: Final = 2_000
+_UNIT = re.compile(r"\(([^()]{1,20})\)$")
 MAX_SERIES: Final = 8
-_SERIES_COLOURS: Final = ("#087e8b", "#d72638", "#e0a458", "#3d348b", "#2d6a4f", "#7678ed", "#f35b04", "#444444")
+_SERIES_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#9A8700")
+"""The palette of Okabe and Ito (2008), which people with any form of colour blindness can tell apart; its yellow is darker here."""
 
 
 class Image(msgspec.Struct, omit_defaults=True):
@@ -133,7 +136,9 @@ async def plot(context: PackContext, rows: list[Any], kind: Literal["line", "bar
         raise PackError("chart.plot", PackErrorCode.INVALID_INPUT, f"rows: more than {MAX_SERIES} columns of numbers")
     title = f"{', '.join(name for name, _ in drawn)} by {first}"
     xs = [float(each) for each in numbers] if kind != "bar" and _is_numeric(numbers) else None
-    data = picture(WIDTH, HEIGHT, title, _chart(title, labels, xs, drawn, kind))
+    data = picture(
+        WIDTH, HEIGHT, title, _chart(title, (first, _y_label([name for name, _ in drawn])), labels, xs, drawn, kind)
+    )
     artifact = context.artifacts.write(safe_name(title, ".svg", "chart"), data, MEDIA_TYPE)
     return Image(str(artifact.path), WIDTH, HEIGHT, f"Chart: {clean(title)[:200]}", [artifact.to_dict()])
 
@@ -153,18 +158,27 @@ def _table(rows: Sequence[Any]) -> tuple[list[str], list[list[Any]]]:
     return headings, table
 
 
+def _y_label(names: Sequence[str]) -> str:
+    """The heading of the only series, or the unit of all, such as ``m`` of ``Spring (m)``."""
+    if len(names) == 1:
+        return names[0]
+    units = {found[1] if (found := _UNIT.search(name)) else "" for name in names}
+    return units.pop() if len(units) == 1 else ""
+
+
 def _is_numeric(column: Sequence[Any]) -> bool:
     return all(isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in column)
 
 
 def _chart(
     title: str,
+    axes: tuple[str, str],
     labels: Sequence[str],
     xs: Sequence[float] | None,
     series: Sequence[tuple[str, Sequence[float]]],
     kind: str,
 ) -> Iterator[str]:
-    left, right, top, bottom = 110.0, WIDTH - 40.0, 90.0, HEIGHT - 90.0
+    left, right, top, bottom = 130.0, WIDTH - 40.0, 90.0, HEIGHT - 112.0
     values = [value for _, column in series for value in column]
     marks = ticks(
         min(0.0, *values) if kind == "bar" else min(values), max(0.0, *values) if kind == "bar" else max(values)
@@ -176,6 +190,9 @@ def _chart(
 
     yield tag("rect", width=WIDTH, height=HEIGHT, fill="#ffffff")
     yield label(wrapped(title, 60, 1)[0], WIDTH / 2, 46, 28, text_anchor="middle", font_weight="bold")
+    yield label(wrapped(axes[0], 80, 1)[0], (left + right) / 2, bottom + 56, 18, text_anchor="middle")
+    turned = f"rotate(-90 34 {(top + bottom) / 2:g})"
+    yield label(wrapped(axes[1], 40, 1)[0], 34, (top + bottom) / 2, 18, text_anchor="middle", transform=turned)
     for mark in marks:
         yield tag("line", x1=left, x2=right, y1=at(mark), y2=at(mark), stroke="#dddddd")
         yield label(f"{mark:g}", left - 12, at(mark) + 6, 18, text_anchor="end")
@@ -194,6 +211,7 @@ def _chart(
         ]
     for place, text in named:
         yield label(wrapped(text, 14, 1)[0], place, bottom + 28, 18, text_anchor="middle")
+    share = (right - left) / len(series)
     for number, (name, column) in enumerate(series):
         colour = _SERIES_COLOURS[number]
         points = [(x, at(value)) for x, value in zip(places, column, strict=True)]
@@ -208,8 +226,8 @@ def _chart(
         else:
             for x, y in points:
                 yield tag("circle", cx=x, cy=y, r=5, fill=colour, fill_opacity=0.7)
-        yield tag("rect", x=left + 180 * number, y=HEIGHT - 36, width=18, height=18, fill=colour)
-        yield label(wrapped(name, 16, 1)[0], left + 26 + 180 * number, HEIGHT - 21, 18)
+        yield tag("rect", x=left + share * number, y=HEIGHT - 36, width=18, height=18, fill=colour)
+        yield label(wrapped(name, int(share // 12), 1)[0], left + 26 + share * number, HEIGHT - 21, 18)
 
 
 @hookimpl

@@ -21,7 +21,7 @@ MAX_OUTPUT_BYTES: Final = 4_000_000
 QUIET_LUFS: Final = -69.9
 """EBU R 128 reports -70 for a file without a block above the absolute gate."""
 
-_FFMPEG: Final = ("ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-protocol_whitelist", "file,pipe")
+FFMPEG: Final = ("ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-protocol_whitelist", "file,pipe")
 _SILENCE = re.compile(r"silence_(start|end): (-?[\d.]+)")
 _LOUDNESS = re.compile(r"^\s*I:\s+(-?[\d.]+|-inf|nan) LUFS", re.MULTILINE)
 _PEAK = re.compile(r"^\s*Peak:\s+(-?[\d.]+|-inf|nan) dBFS", re.MULTILINE)
@@ -108,7 +108,7 @@ class Meter:
             return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
         options = ["-map", f"0:{stream['index']}", "-c", "copy", "-f", "null", "-progress", "pipe:1", "-"]
         done = await run_program(
-            [*_FFMPEG, "-loglevel", "error", "-i", source, *options],
+            [*FFMPEG, "-loglevel", "error", "-i", source, *options],
             timeout_s=self.timeout_s,
             max_bytes=MAX_OUTPUT_BYTES,
         )
@@ -117,20 +117,26 @@ class Meter:
 
     async def _decode(self, source: str, index: int, so_far: Measurements) -> Measurements:
         filters = f"silencedetect=noise={self.silence_db}dB:d={self.min_silence_s},ebur128=peak=true:framelog=verbose"
-        command = [*_FFMPEG, "-loglevel", "level+info", "-i", source, "-map", f"0:{index}", "-af", filters]
+        command = [*FFMPEG, "-loglevel", "level+info", "-i", source, "-map", f"0:{index}", "-af", filters]
         done = await run_program([*command, "-f", "null", "-"], timeout_s=self.timeout_s, max_bytes=MAX_OUTPUT_BYTES)
         errors = tuple(dict.fromkeys(each.strip()[:200] for each in _ERROR.findall(done.err)))[:10]
         if done.code != 0:  # what was measured until then is not that of the whole file
             return attrs.evolve(so_far, errors=errors or (f"ffmpeg ended with code {done.code}",))
-        loudness = _number(_LOUDNESS.findall(done.err))
-        is_audible = loudness is not None and loudness > QUIET_LUFS
+        loudness, peak = loudness_in(done.err)
         return attrs.evolve(
             so_far,
-            loudness_lufs=loudness if is_audible else None,
-            peak_dbfs=_number(_PEAK.findall(done.err)) if is_audible else None,
+            loudness_lufs=loudness,
+            peak_dbfs=peak,
             silence=_runs(done.err, so_far.audio_s or 0.0),
             errors=errors,
         )
+
+
+def loudness_in(log: str) -> tuple[float | None, float | None]:
+    """Return the integrated loudness and the true peak of a log of ``ebur128``; ``None`` if nothing is audible or not measured."""
+    loudness = _number(_LOUDNESS.findall(log))
+    is_audible = loudness is not None and loudness > QUIET_LUFS
+    return (loudness, _number(_PEAK.findall(log))) if is_audible else (None, None)
 
 
 def _is_cover(stream: Mapping[str, Any]) -> bool:

@@ -5,10 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 import attrs
+
+INSTALL_FFMPEG: Final = "apt-get install ffmpeg"
+PROGRAMS: Final[Mapping[str, str]] = {"ffmpeg": INSTALL_FFMPEG, "ffprobe": INSTALL_FFMPEG}
+"""The programs of every pack, each with the command that installs it."""
+
+
+def missing(programs: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    """Return the programs that are not installed, each with the command that installs it."""
+    return [(name, command) for name, command in programs.items() if shutil.which(name) is None]
 
 
 @attrs.frozen
@@ -24,17 +36,18 @@ class Finished:
     err: str
 
 
-async def run_program(argv: Sequence[str], *, timeout_s: float, max_bytes: int) -> Finished:
+async def run_program(argv: Sequence[str], *, timeout_s: float, max_bytes: int, folder: Path | None = None) -> Finished:
     """Run a program without a shell, and without standard input.
 
     The program and its children are killed when the time is over, or when the caller is cancelled.
 
+    :param folder: its working directory.
     :raises FileNotFoundError: the program is not installed.
     :raises TimeoutError: it ran longer than ``timeout_s``.
     """
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
-        *argv, stdin=null, stdout=pipe, stderr=pipe, start_new_session=os.name == "posix"
+        *argv, stdin=null, stdout=pipe, stderr=pipe, cwd=folder, start_new_session=os.name == "posix"
     )
     assert process.stdout is not None
     assert process.stderr is not None

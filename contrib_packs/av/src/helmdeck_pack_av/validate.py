@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from helmdeck_core import ArtifactInvalid, Pack, PackContext, PackError, PackErrorCode
 from helmdeck_pack_av.measure import Measurements, Meter, NotMedia
+from helmdeck_pack_av.process import PROGRAMS, missing
 
 NAME: Final = "av.validate"
 
@@ -204,4 +205,5 @@ PACK: Final = Pack(
     },
     input_schema=INPUT_SCHEMA,
     output_schema=OUTPUT_SCHEMA,
+    missing_programs=lambda _: missing(PROGRAMS),
 )

@@ -1,4 +1,4 @@
-"""The pack ``slides.outline``: plans a slide deck from a text."""
+"""The packs ``slides.outline``, which plans a slide deck from a text, and ``slides.render``, which builds its files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from helmdeck_core import Pack, PromptVariant, hookimpl
 from helmdeck_pack_slides.outline import PACK
 from helmdeck_pack_slides.prompts import VARIANTS
+from helmdeck_pack_slides.render import render
 
 
 @hookimpl
 def helmdeck_packs() -> Sequence[Pack]:
-    """The pack."""
-    return (PACK,)
+    """The packs."""
+    return (PACK, render)
 
 
 @hookimpl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -9,10 +10,13 @@ from typing import Annotated, Any, Final
 import attrs
 import msgspec
 
-from helmdeck_core import LengthTruncated, Pack, PackContext, PackError, PackErrorCode, Question
+from helmdeck_core import Answer, CallFailed, LengthTruncated, Pack, PackContext, PackError, PackErrorCode, Question
+from helmdeck_pack_slides.extract import FINDING, extract_outline
 from helmdeck_pack_slides.prompts import TASK
 
 NAME: Final = "slides.outline"
+NO_WRITER: Final = "unsupported_task"
+"""The sub-cause of a model that plans and does not write."""
 
 MAX_BULLETS: Final = 6
 MAX_BULLET_WORDS: Final = 20
@@ -106,16 +110,26 @@ async def outline(context: PackContext, arguments: Mapping[str, Any]) -> Mapping
     except LengthTruncated as exc:
         detail = "the outline does not fit into the output limit: set slide_count to fewer slides"
         raise attrs.evolve(exc, detail="; ".join(filter(None, (exc.detail, detail)))) from exc
+    except CallFailed as exc:
+        if exc.sub_cause != NO_WRITER:
+            raise
+        title, slides = await asyncio.to_thread(extract_outline, text, count)
+        output = {"title": title, "slides": slides, "outline": markdown(title, slides), "model": exc.model}
+        return {**output, "findings": [FINDING]}
+    return _output(answer, text, count)
+
+
+def _output(answer: Answer[Outline], text: str, count: int | None) -> Mapping[str, Any]:
     value = answer.value
     slides = [
         {
-            "message": slide.message.strip(),
-            "bullets": [bullet.strip() for bullet in slide.bullets if bullet.strip()],
+            "message": " ".join(slide.message.split()),
+            "bullets": [" ".join(bullet.split()) for bullet in slide.bullets if bullet.strip()],
             "notes": slide.notes.strip(),
         }
         for slide in value.slides
     ]
-    title = value.title.strip()
+    title = " ".join(value.title.split())
     output = {"title": title, "slides": slides, "outline": markdown(title, slides), "model": answer.model}
     found = findings(title, slides, count, text)
     return {**output, "findings": found} if found else output
