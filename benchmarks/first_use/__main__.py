@@ -6,6 +6,7 @@
     python -m benchmarks.first_use                     # print the tables
     python -m benchmarks.first_use --half dev --show   # the half for development, with every difference
     python -m benchmarks.first_use --write             # write docs/benchmarks/first-use.md as well
+    python -m benchmarks.first_use --classes           # the requests of thirteen classes of difficulty
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.first_use.data import Request, load_catalogs, load_requests, mcp_folder, of_half
+from benchmarks.first_use.data import Request, load_catalogs, load_requests, mcp_folder, of_half, pooled
 from benchmarks.first_use.scoring import Score, score
 from benchmarks.pages import write_between
 from helmdeck_core import Catalog
@@ -55,7 +56,7 @@ def measure(requests: Sequence[Request], catalogs: Mapping[str, Catalog]) -> lis
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for name in dict.fromkeys(request.catalog for request in requests):
-            catalog = catalogs[name]
+            catalog = pooled(catalogs, name)
             source = Path(folder) / f"{name}.json"
             source.write_bytes(catalog.encode())
             with make_deck(catalog_sources=[str(source)]) as deck:
@@ -132,6 +133,15 @@ def report(outcomes: Sequence[Outcome]) -> str:
     return "\n\n".join(parts)
 
 
+def class_report(outcomes: Sequence[Outcome]) -> str:
+    """Return the table of the classes of difficulty: the held-out half of each, and both halves of all."""
+    held_out = [each for each in outcomes if _is_in(each, "held-out")]
+    names = sorted({each.request.tags[0] for each in outcomes})
+    rows = [row(name, [each for each in held_out if each.request.tags[0] == name]) for name in names]
+    dev = [each for each in outcomes if not _is_in(each, "held-out")]
+    return table("class, held-out", [*rows, row("**all, held-out**", held_out), row("all, dev", dev)])
+
+
 def _is_in(outcome: Outcome, half: str) -> bool:
     return bool(of_half([outcome.request], half))
 
@@ -141,14 +151,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mcp-tools", type=Path, default=mcp_folder(), help="folder of the recorded catalogs")
     parser.add_argument("--half", choices=("dev", "held-out", "all"), default="all", help="requests to score: all")
+    parser.add_argument(
+        "--classes", action="store_true", help="score the requests of the classes of difficulty instead"
+    )
     parser.add_argument("--show", action="store_true", help="print every difference")
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; requires all requests")
     arguments = parser.parse_args(argv)
     catalogs = load_catalogs(arguments.mcp_tools)
-    every = of_half(load_requests(), arguments.half)
-    requests = [request for request in every if request.catalog in catalogs]
-    skipped = sorted({request.catalog for request in every} - catalogs.keys())
+    every = of_half(load_requests("classes" if arguments.classes else "requests"), arguments.half)
+    needed = {request.catalog: set(request.catalog.split("+")) for request in every}
+    requests = [request for request in every if needed[request.catalog] <= catalogs.keys()]
+    skipped = sorted(set().union(*needed.values()) - catalogs.keys())
     if skipped:
         print(f"skipped, not in {arguments.mcp_tools} (set MCP_TOOLS): {', '.join(skipped)}", file=sys.stderr)
     outcomes = measure(requests, catalogs)
@@ -159,12 +173,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         for each in outcomes:
             for problem in each.score.problems:
                 print(f"{each.request.catalog}: {each.request.text!r}: {problem}")
-    text = report(outcomes)
+    text = class_report(outcomes) if arguments.classes else report(outcomes)
     print(text)
     if arguments.write:
         if skipped or arguments.half != "all":
             parser.error("--write requires all catalogs and all requests")
-        write_between(PAGE, "measured", text)
+        write_between(PAGE, "classes" if arguments.classes else "measured", text)
     return 0
 
 

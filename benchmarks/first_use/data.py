@@ -10,6 +10,9 @@ A file of ``requests`` belongs to the catalog of its name. A request is one line
     * model                         no part can be planned, and the plan must advise to use a model
 
 Above the line, ``@ LANGUAGE TAGS`` names the language; without it, a request is English.
+
+A file of ``classes`` holds the requests of one class of difficulty: its name is their tag, and ``= CATALOG`` alone, or
+``= ONE+OTHER``, is the catalog of those that follow.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from helmdeck_selection import read_catalog
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 EXAMPLE = ROOT / "plugins" / "helmdeck_selection" / "catalogs" / "example_catalog.json"
+PUBLIC = HERE / "catalogs" / "public.txt"
 OWN = tuple(path.stem for path in sorted((HERE / "catalogs").glob("*.json")))
 
 
@@ -81,21 +85,77 @@ def load_catalogs(folder: Path) -> dict[str, Catalog]:
     """Return all catalogs by name: the recorded ones, the three of this folder, and the example of the project."""
     paths = [*sorted(folder.glob("*.json")), *sorted((HERE / "catalogs").glob("*.json"))]
     found = {path.stem: read_catalog(json.loads(path.read_text(encoding="utf-8")), path.stem) for path in paths}
+    found |= {name: read_catalog({"tools": tools}, name) for name, tools in public_tools().items()}
     return {**found, "example": read_catalog(json.loads(EXAMPLE.read_text(encoding="utf-8")), "example")}
 
 
-def load_requests() -> list[Request]:
-    """Return the requests of all catalogs.
+def public_tools() -> dict[str, list[dict[str, Any]]]:
+    """Return the tools of ``catalogs/public.txt`` by server, as in ``tools/list``."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    tools: list[dict[str, Any]] = []
+    for line in PUBLIC.read_text(encoding="utf-8").splitlines():
+        if line.startswith("== "):
+            tools = found[line[3:]] = []
+        elif line.startswith("  "):
+            name, _, rest = line.strip().partition(" ")
+            schema = tools[-1]["inputSchema"]
+            schema["properties"][name.rstrip("!")] = _input(rest)
+            schema["required"] += [name[:-1]] if name.endswith("!") else []
+        elif line and not line.startswith("#"):
+            tools.append(_tool(line))
+    return found
+
+
+def _tool(line: str) -> dict[str, Any]:
+    head, _, description = line.partition(": ")
+    name, _, effect = head.partition(" (")
+    tool = {
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object", "properties": {}, "required": []},
+    }
+    hints = {"readOnlyHint": effect == "reads)", "destructiveHint": effect == "deletes)"}
+    return {**tool, "annotations": hints} if effect else tool
+
+
+def _input(text: str) -> dict[str, Any]:
+    if text.startswith("{"):
+        schema, end = json.JSONDecoder().raw_decode(text)
+        return {**schema, "description": text[end:].strip()}
+    kind, _, description = text.partition(" ")
+    inner = kind.strip("[]")
+    formats = {"uri", "email", "date"}
+    schema = (
+        {"type": "string", "enum": inner.split("|")}
+        if "|" in inner
+        else ({"type": "string", "format": inner} if inner in formats else {"type": inner})
+    )
+    return {**({"type": "array", "items": schema} if kind != inner else schema), "description": description}
+
+
+def load_requests(folder: str = "requests") -> list[Request]:
+    """Return the requests of all catalogs, or those of ``classes``.
 
     :raises ValueError: a line cannot be read.
     """
-    return [request for path in sorted((HERE / "requests").glob("*.txt")) for request in _read(path)]
+    return [request for path in sorted((HERE / folder).glob("*.txt")) for request in _read(path)]
 
 
 def _read(path: Path) -> Iterator[Request]:
+    catalog, tags = path.stem, () if path.parent.name == "requests" else (path.stem,)
     for block in path.read_text(encoding="utf-8").split("\n\n"):
-        if lines := [line for line in block.splitlines() if line.strip()]:
-            yield _request(path.stem, lines)
+        lines = [line for line in block.splitlines() if line.strip()]
+        if lines and lines[0].startswith("= "):
+            catalog = lines.pop(0)[2:]
+        if lines:
+            found = _request(catalog, lines)
+            yield attrs.evolve(found, tags=(*tags, *found.tags))
+
+
+def pooled(catalogs: Mapping[str, Catalog], name: str) -> Catalog:
+    """Return a catalog; of ``ONE+OTHER`` both in one."""
+    parts = [catalogs[each] for each in name.split("+")]
+    return parts[0] if len(parts) == 1 else Catalog(entry for each in parts for entry in each.entries)
 
 
 def _request(catalog: str, lines: list[str]) -> Request:

@@ -104,6 +104,17 @@ def score(request: Request, plan: Plan, catalog: Catalog) -> Score:
     )
 
 
+def right_steps(request: Request, planned: Sequence[Step], *, with_arguments: bool = True) -> list[bool]:
+    """Return whether each planned step is expected, with the right arguments."""
+    pairs = _pair(request.steps, planned)
+    right = [False] * len(planned)
+    for expected, index in zip(request.steps, pairs, strict=True):
+        if index is not None:
+            wrong = with_arguments and any(map(bool, _compare(expected, planned[index], request, pairs)))
+            right[index] = not wrong
+    return right
+
+
 def tool_of(step: Step) -> str:
     """Return the tool of a step; ``pipeline:ID`` for a pipeline."""
     return f"pipeline:{step.args.get('id')}" if step.tool == PIPELINE_RUN else step.tool

@@ -51,10 +51,10 @@ learnt weights of {sentences} features of a sentence, {borders} of a border betw
 a word is the probability that its sentence belongs to the request, and 0 below 0.25. A text is one request if the probability of that
 is at least 0.3: beside a document it is hardly ever that high, and a part that is left out of a request is lost.
 
-`python -m benchmarks.selection.fit DATA --write` fits the weights, a conditional logit, on 5,000 texts that are assembled at random
+`python -m benchmarks.selection.fit DATA --write` fits the weights, a conditional logit, on 7,000 texts that are assembled at random
 from the requests of the four catalogs (with their whole catalogs, and with ten tools of them), our own requests in nine languages, and
-the documents in `benchmarks/selection/documents/fit`, `tests/data/documents` and the announcements. Requests are single, in a row, lists
-in many styles, or of several lines; there are up to eight documents, before, after, around or on both sides of the request. The file
+the documents in `benchmarks/selection/documents/fit`, `tests/data/documents`, the announcements and 360
+[transcripts](selection-transcripts.md). Requests are single, in a row, lists in many styles, or of several lines; there are up to eight documents, before, after, around or on both sides of the request. The file
 with the weights contains no text.
 
 The table shows the share of 800 texts, made with the documents that are held out, whose right layout gets more than half of the

@@ -36,6 +36,8 @@ NEWS = frozenset(
         "khabar",
     )
 )
+# There are hundreds of transcripts; together they are a fifth of what is drawn.
+TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.12
 FOLDS = 5
 # Shares of texts.
 SEVERAL_DOCUMENTS, WRITTEN_LINES, STYLED = 0.18, 0.22, 0.33
@@ -103,8 +105,10 @@ class Source:
     lines: tuple[str, ...] = ()
 
 
-def weight_of(document: Document) -> int:
+def weight_of(document: Document) -> float:
     """Return how often a document is drawn, relative to others."""
+    if document.kind == TRANSCRIPT:
+        return TRANSCRIPT_WEIGHT
     return 3 if document.kind in NEWS or document.kind in FREQUENT_KINDS else 1
 
 
@@ -168,7 +172,7 @@ def shortened(rng: random.Random, text: str) -> str:
     return "\n".join(lines).strip() or text
 
 
-def pasted(rng: random.Random, texts: Sequence[Document], weights: Sequence[int]) -> tuple[Document, str]:
+def pasted(rng: random.Random, texts: Sequence[Document], weights: Sequence[float]) -> tuple[Document, str]:
     """Return a document and its text; in some cases with others of its fold around it."""
     document = rng.choices(texts, weights)[0]
     text = excerpt(rng, document.text)
@@ -211,7 +215,8 @@ def compose(rng: random.Random, mode: str, source: Source, document: str, other:
         return [(asked, True), ("\n\n", False), (document, False), ("\n\n", False), (rng.choice(source.texts), True)]
     before, after = document, other
     if mode == "inside":
-        places = [place for place in range(len(document)) if document.startswith("\n\n", place)]
+        gap = "\n\n" if "\n\n" in document else "\n"
+        places = [place for place in range(len(document)) if document.startswith(gap, place)]
         place = rng.choice(places) if places else len(document)
         before, after = document[:place], document[place:].strip()
     return [(before, False), ("\n\n", False), (asked, True), ("\n\n", False), (after, False)]

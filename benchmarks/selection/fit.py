@@ -21,9 +21,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from benchmarks.selection.compose import FOLDS, MODES, Source, compose, fold_of, pasted, weight_of
+from benchmarks.selection.compose import FOLDS, MODES, TRANSCRIPT, Source, compose, fold_of, pasted, weight_of
 from benchmarks.selection.data import DataSet, load
 from benchmarks.selection.documents import Document, chinese, documents, multiline, requests
+from benchmarks.selection.documents.dialogues import dialogues
+from benchmarks.selection.transcripts import own_asks
 from helmdeck_core import Catalog
 from helmdeck_language.request import cues, layout
 from helmdeck_language.request.borders import BORDER
@@ -102,6 +104,13 @@ def announcements(folder: Path) -> list[Document]:
     return [Document("en", "announcement-example", example.read_text(encoding="utf-8").strip())] + [
         Document("en", f"paste-{place}", text) for place, text in enumerate(load(folder)[0].announcements)
     ]
+
+
+def transcripts(folder: Path, split: str) -> list[Document]:
+    """Return transcripts in which people ask for what a user could ask for."""
+    asks = own_asks(split)
+    asks["en"] = [*asks.get("en", ()), *(row["intent"] for each in load(folder) for row in each.plain[1::2])]
+    return [Document(language, f"{TRANSCRIPT}-{name}", text) for language, name, text in dialogues(split, asks)]
 
 
 # Data sets have the share 1.
@@ -234,18 +243,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Judge what was left out; write the weights where that is wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--count", type=int, default=5_000, help="texts to fit on, 5,000")
+    parser.add_argument("--count", type=int, default=7_000, help="texts to fit on, 7,000")
     parser.add_argument("--crossed", action="store_true", help="leave documents and data sets out in turn")
     parser.add_argument("--folds", action="store_true", help="leave only documents out, which is faster")
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
     arguments = parser.parse_args(argv)
     many = sources(arguments.data)
-    texts = [*documents("fit"), *documents("older"), *announcements(arguments.data)]
+    texts = [
+        *documents("fit"),
+        *documents("older"),
+        *announcements(arguments.data),
+        *transcripts(arguments.data, "fit"),
+    ]
     if arguments.crossed or arguments.folds:
         print(table(crossed(many, texts, arguments.count, whole_sets=arguments.crossed)))
         return 0
     weights = fit(build(many, texts, arguments.count, 1))
     print(table(judge(build(many, documents("held_out"), 800, 2), weights)))
+    judged = judge(build(many, transcripts(arguments.data, "held_out"), 400, 3), weights)
+    print(f"transcripts {mean([row for row in judged if row[0].mode != 'alone'])}")
     if arguments.write:
         data: dict[str, dict[str, float]] = {}
         for (part, name), weight in zip(NAMES, weights, strict=True):

@@ -1,4 +1,4 @@
-"""The labelled requests of this folder: seven languages over three catalogs, and several steps over many servers."""
+"""The labelled requests of this folder: many languages over English catalogs, and several steps over many servers."""
 
 from __future__ import annotations
 
@@ -33,6 +33,33 @@ def server_catalog() -> Catalog | None:
 def _pooled(paths: list[Path]) -> Catalog:
     read = (read_catalog(json.loads(path.read_text(encoding="utf-8")), path.stem) for path in paths)
     return Catalog(entry for catalog in read for entry in catalog.entries)
+
+
+def house_catalog() -> Catalog:
+    """Tools of a house among those of ``everyday_catalog``."""
+    tools = read_catalog(json.loads((HERE / "house_tools.json").read_text(encoding="utf-8")), "house")
+    return Catalog([*tools.entries, *everyday_catalog().entries])
+
+
+def house_requests(*, examined: bool) -> list[LabelledRequest]:
+    """Short commands, each in eleven languages; the half that may be examined, or the other one."""
+    blocks = list(_blocks(HERE / "house.txt"))[0 if examined else 1 :: 2]
+    return [
+        LabelledRequest(number, line[3:], tuple(lines[0].removeprefix("= ").split()), group=line[:2])
+        for number, lines in blocks
+        for line in lines[1:]
+    ]
+
+
+def korean_set(*, examined: bool) -> tuple[Catalog, list[LabelledRequest]]:
+    """A Korean catalog with a request for each tool; the half that may be examined, or the other one."""
+    lines = (HERE / "korean.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.split(" | ") for line in lines if not line.startswith("#")]
+    packs = [{"name": f"tool_{number}", "description": text} for number, (_, text, _) in enumerate(rows)]
+    requests = [
+        LabelledRequest(number, text, (f"tool_{number}",), group="ko") for number, (*_, text) in enumerate(rows)
+    ]
+    return read_catalog({"packs": packs, "pipelines": []}, "korean"), requests[0 if examined else 1 :: 2]
 
 
 def multilingual_requests() -> list[LabelledRequest]:

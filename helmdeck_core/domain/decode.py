@@ -25,7 +25,8 @@ class ReasoningTag:
 
     :ivar name: unique; contributing the same name again replaces the tag.
     :ivar open: the opening tag, such as ``<muse>``, case-insensitive. Empty for reasoning that always starts in the prompt.
-    :ivar close: the closing tags, the usual one first.
+    :ivar close: the closing tags, the usual one first. Empty for a control token that encloses nothing: it is left out of
+        the text.
     :ivar has_attributes: the opening tag ends in ``>`` and may have attributes.
     :ivar closes_alone: a closing tag without an opening one ends reasoning that started in the prompt.
     """

@@ -97,6 +97,7 @@ class Step:
     :ivar missing: the required arguments among ``problems`` that are not given, such as ``text`` or ``target.id``.
     :ivar corrected_from: the name that the model wrote, where it was resolved to an existing one.
     :ivar suggestions: for a gap, the nearest existing names.
+    :ivar probability: that the step is right, between 0 and 1, where the planner measures it.
     """
 
     order: int
@@ -107,6 +108,7 @@ class Step:
     missing: tuple[str, ...] = ()
     corrected_from: str | None = None
     suggestions: tuple[str, ...] = ()
+    probability: float | None = None
 
     def __str__(self) -> str:
         if self.is_gap:
@@ -128,7 +130,10 @@ class Step:
         """Return the wire form; empty optional fields are left out."""
         wire = {"order": self.order, "tool": self.tool, "args": dict(self.args), "rationale": self.rationale}
         return wire | present(
-            problems=list(self.problems), corrected_from=self.corrected_from, suggestions=list(self.suggestions)
+            problems=list(self.problems),
+            corrected_from=self.corrected_from,
+            suggestions=list(self.suggestions),
+            probability=self.probability,
         )
 
 
@@ -139,7 +144,7 @@ class Plan(CallFacts):
     :ivar rewritten_prompt: the steps as one numbered line each; rendered from them, so the two cannot differ.
     :ivar more_steps_likely: the request is not done with these steps: run them and plan again with their output.
     :ivar unseen_tools: tools of the plan that the selection did not show to the model.
-    :ivar advice: what to do about a plan of gaps, if the model knows better than "add a tool".
+    :ivar advice: what to do about gaps or unsure steps, in one line, if the model knows better than "add a tool".
     """
 
     steps: tuple[Step, ...]

@@ -11,10 +11,10 @@
     text       words -> stems and terms          request_words.toml: stop words, polite words
       |
     languages  which language, English verbs     en.toml, de.toml, fr.toml, es.toml, function_words.toml
-    meanings   synonyms, broader, everyday       synonyms.toml, everyday*.toml, verb_classes.toml
+    meanings   synonyms, everyday, stems         synonyms.toml, everyday*.toml, verb_classes.toml, languages/stems/*.toml
       |
     request    sentences -> request or document  cues.toml, segmentation.json
-               -> clauses
+               -> clauses, translated
     values     dates, URLs, paths, numbers       dates.toml
 
 Word lists are TOML files beside the code that reads them; ``text.word_files`` reads and checks them.

@@ -20,6 +20,8 @@ from helmdeck_language.request.reading import Clause as Clause
 from helmdeck_language.request.reading import Reading as Reading
 from helmdeck_language.request.reading import asked_terms as asked_terms
 from helmdeck_language.request.reading import read as read
+from helmdeck_language.request.translation import Translation as Translation
+from helmdeck_language.request.translation import Translator as Translator
 from helmdeck_language.text.request_words import SMALL_TALK as SMALL_TALK
 from helmdeck_language.text.request_words import STOP_WORDS as STOP_WORDS
 from helmdeck_language.text.request_words import VERBS as VERBS

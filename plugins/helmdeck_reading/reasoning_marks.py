@@ -131,6 +131,7 @@ class ReasoningMarks:
         kinds += [(name, None) for name, _ in alone]
         opens = [mark_atoms(tag.open, has_attributes=tag.has_attributes) for tag in opening]
         self._all = [*opens, *(_closing(close) for _, close in alone)]
+        self._tokens = frozenset(tag.name for tag in opening if not tag.close)
         self._pattern = compile_marks(self._all)
         self._kinds = {index: kinds[number] for index, number in mark_of_group(self._pattern).items()}
         self.longest = (
@@ -183,4 +184,5 @@ class ReasoningMarks:
     def _mark(self, match: re.Match[str]) -> ReasoningMark:
         tag, closer = self._kinds[match.lastindex]
         start, end = match.span()
-        return ReasoningMark(tag, start, end, closer, closer is not None and match.string.endswith("/>", start, end))
+        is_empty = closer is not None and (tag in self._tokens or match.string.endswith("/>", start, end))
+        return ReasoningMark(tag, start, end, closer, is_empty)

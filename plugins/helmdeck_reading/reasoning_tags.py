@@ -68,7 +68,7 @@ def _harmony(channel: str) -> tuple[ReasoningTag, ...]:
         ReasoningTag(
             name=f"harmony-{channel}{suffix}",
             open=f"{header}<|channel|>{channel}<|message|>",
-            close=("<|end|>", *_HARMONY_FINAL),
+            close=("<|end|>", "<|return|>", *_HARMONY_FINAL),
             closes_alone=False,
         )
         for header, suffix in (("", ""), ("<|start|>assistant", "-message"))
@@ -83,6 +83,8 @@ _CHANNELS = (
     *_harmony("analysis"),  # gpt-oss
     *_harmony("commentary"),  # gpt-oss, preambles; a tool call has a longer header and does not match
     ReasoningTag(name="harmony-final", open="", close=_HARMONY_FINAL),
+    # Stop tokens at the end of a message; servers that do not know the format leave them in the text.
+    *(ReasoningTag(name=f"harmony-{name}", open=f"<|{name}|>", close=()) for name in ("end", "return", "call")),
     # The same without its control tokens: analysis...assistantfinal{...}
     ReasoningTag(name="harmony-plain", open="", close=("assistantfinal",)),
     ReasoningTag(name="channel-thought", open="<|channel>thought", close=("<channel|>",)),  # Gemma

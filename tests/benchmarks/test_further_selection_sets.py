@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.selection.adapters import words
 from benchmarks.selection.further import further_sets
-from benchmarks.selection.further.__main__ import tables, variants, words
+from benchmarks.selection.further.__main__ import tables, variants
 from benchmarks.selection.vectors import Rankers
 
 

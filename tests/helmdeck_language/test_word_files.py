@@ -132,6 +132,7 @@ def test_a_file_adds_words_to_a_language_that_exists(tmp_path):
         ("code = 'it'\nname = 'Italian'\nnegators = ['']", "negators: wrong value, found ''; allowed: an array of strings, none"),
         ("code = 'it'\nname = 'Italian'\nverbs = 'elenca'", "verbs: wrong value, found 'elenca'; allowed: a table of strings"),
         ("code = 'it'\nname = 'Italian'\n[verbs]\nlist = 3", "verbs.list: wrong value, found 3; allowed: a string of words"),
+        ("code = 'fi'\nname = 'Finnish'\n[stems]\nlight = 'valo+'", "stems.light: wrong value, found 'valo+'; allowed: stems, or parts"),
         ("name = 'Italian'", "code: missing; allowed: the code of a language"),
         ("code = 'it'", "name: missing; allowed: the English name of the language"),
         ("synonym = ['a b']", "synonym: unknown key (did you mean 'synonyms'?), found 'synonym'; allowed: broader, everyday, synonyms"),

@@ -16,7 +16,7 @@ WORDS = st.sampled_from(
 )
 BLOCKS = st.builds(
     lambda tag, close, inner: f"{tag.open}{inner}{tag.close[close % len(tag.close)]}",
-    st.sampled_from([tag for tag in TAGS if tag.open]),
+    st.sampled_from([tag for tag in TAGS if tag.open and tag.close]),
     st.integers(0, 20),
     WORDS,
 )
@@ -58,7 +58,7 @@ def test_streamed_text_equals_the_whole_text_without_its_reasoning(text: str, si
     assert "".join(reasoning.split()) == "".join(whole.reasoning.split())  # blocks are joined by line breaks
 
 
-@given(st.sampled_from([tag for tag in TAGS if tag.open]), st.integers(0, 20), WORDS, BORDERS)
+@given(st.sampled_from([tag for tag in TAGS if tag.open and tag.close]), st.integers(0, 20), WORDS, BORDERS)
 def test_block_of_every_tag_is_reasoning_in_a_stream_and_in_a_whole_text(tag, close: int, inner: str, sizes) -> None:
     text = f"{tag.open} so {inner} {tag.close[close % len(tag.close)]}Hello."
     assert streamed(chunks_of(text, sizes)) == ("Hello.", f" so {inner} ")
@@ -70,3 +70,12 @@ def test_block_that_the_prompt_opened_ends_at_the_closing_mark_of_every_tag(tag,
     text = f"so {inner} {tag.close[close % len(tag.close)]}Hello."
     assert streamed(chunks_of(text, sizes), starts_in_reasoning=True) == ("Hello.", f"so {inner} ")
     assert DECODER.strip(text).text == "Hello."
+
+
+@given(st.sampled_from(["", "<|channel|>final<|message|>", "<|channel|>analysis<|message|>so<|end|><|start|>assistant<|channel|>final<|message|>"]),
+       st.sampled_from([tag.open for tag in TAGS if not tag.close]), BORDERS)  # fmt: skip
+def test_token_that_ends_a_harmony_message_is_neither_text_nor_reasoning(header: str, token: str, sizes) -> None:
+    text = f"{header}Hello.{token}"
+    assert streamed(chunks_of(text, sizes)) == ("Hello.", "so" if "so" in header else "")
+    assert DECODER.strip(text).text == "Hello."
+    assert streamed([f"It ends with `{token}`."]) == (f"It ends with `{token}`.", "")

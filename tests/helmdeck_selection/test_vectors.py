@@ -129,7 +129,7 @@ def test_request_in_another_language_is_no_longer_reported_as_unreliable(deck_at
     with chat_server(embeddings) as server, deck_at(server.base_url) as deck:
         by_vectors = deck.rank(request)
         by_words = make_deck(config={"catalog": {"sources": deck.runtime.config.catalog.sources}}).rank(request)
-    assert by_words.notes == ("lexical.unknown_language",) and not by_words.is_reliable
+    assert by_words.notes == ("lexical.unknown_language", "lexical.translated.de") and not by_words.is_reliable
     assert by_vectors.is_reliable
 
 

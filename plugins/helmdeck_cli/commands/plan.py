@@ -151,6 +151,8 @@ def _next(plan: Plan, follow_up: Callable[[Step], str]) -> Iterator[str]:
     from helmdeck_core import PlanOutcome
 
     missing = "; ".join(f"step {step.order} {', '.join(step.missing)}" for step in plan.steps if _is_fillable(step))
+    if plan.advice and plan.outcome is not PlanOutcome.GAP:
+        yield labelled("note", plan.advice)
     if missing:
         yield labelled("next", f"add the missing arguments: {missing}")
     if plan.outcome is PlanOutcome.COMPLETE:

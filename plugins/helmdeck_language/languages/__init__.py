@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -12,7 +14,7 @@ from helmdeck_language.meanings.verb_classes import ACTIONS
 from helmdeck_language.text.request_words import COMMAND_VERBS, VERBS
 from helmdeck_language.text.word_files import WordFile
 
-__all__ = ["ENGLISH", "LANGUAGES", "Language", "detect", "knows"]
+__all__ = ["ENGLISH", "LANGUAGES", "Language", "detect", "knows", "with_stems"]
 
 
 def _english() -> Language:
@@ -24,6 +26,22 @@ ENGLISH: Final = _english()
 """English, whose words the other languages are translated to."""
 LANGUAGES: Final = (ENGLISH, *(Language.of(WordFile.beside(__file__, f"{code}.toml")) for code in ("de", "fr", "es")))
 """The languages of the package; the first one wins ties."""
+STEMS: Final = ("de", "es", "fr", "it", "ja", "ko", "pl", "pt", "ru", "zh")
+"""The languages whose words the ranker translates."""
+
+
+@cache
+def with_stems() -> Sequence[Language]:
+    """Return the languages of the package and those of which there are only stems; English first.
+
+    The files are read at the first use, since most requests over an English catalog are in English.
+    """
+    found = {each.code: each for each in LANGUAGES}
+    for code in STEMS:
+        stems = Language.of(WordFile.read(Path(__file__).parent / "stems" / f"{code}.toml"))
+        found[code] = found[code].with_more(stems) if code in found else stems
+    return tuple(found.values())
+
 
 # A request is long enough to be identified: tens of thousands of words say nothing more.
 _READ_WORDS: Final = 400

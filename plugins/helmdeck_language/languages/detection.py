@@ -31,6 +31,7 @@ _SCRIPTS: Final = (
 _DENSE: Final = frozenset(("Kana", "Han", "Hangul"))
 _DENSITY: Final = 3
 
+_AFTER_LATIN: Final = "\u0250"
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII_WORD: Final = re.compile(r"[a-z]+")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
@@ -134,12 +135,13 @@ class CatalogLanguages:
             everyday,
         )
 
+    def uses_script(self, word: str) -> bool:
+        """Whether the catalog uses the script of a word, and the script shows the language."""
+        return not {"Latin", "other"}.issuperset(_letters(word)) and not self.scripts.isdisjoint(_letters(word))
+
     def lack(self, text: str) -> bool:
         """Whether a request is in none of these languages; no for a text that does not show its language."""
-        if "/" in text or "@" in text or "\\" in text or "www." in text:
-            text = " ".join([word for word in text.split() if not _URL_MARK.search(word)])
-        if '"' in text or (not text.isascii() and _QUOTE.search(text)):
-            text = _QUOTED.sub(" ", text)
+        text = without_values(text)
         if not self.scripts or not _WORD.search(text):
             return False
         if not (text.isascii() and "Latin" in self.scripts):
@@ -165,8 +167,17 @@ class CatalogLanguages:
         most = max(count for language, count in counts.items() if language not in self.languages)
         # English has nearly no accents.
         if "en" in self.languages and not text.isascii():
-            most += sum(not word.isascii() for word in _WORD.findall(text)[:_MAX_WORDS])
+            most += sum(not word.isascii() and word < _AFTER_LATIN for word in _WORD.findall(text)[:_MAX_WORDS])
         return (most >= _MIN_WORDS and most > own + 1) or (most > own == 0 and len(words) >= _ENOUGH_WORDS)
+
+
+def without_values(text: str) -> str:
+    """Return a text without URLs, e-mail addresses, paths and quotations, whose words do not show its language."""
+    if "/" in text or "@" in text or "\\" in text or "www." in text:
+        text = " ".join([word for word in text.split() if not _URL_MARK.search(word)])
+    if '"' in text or (not text.isascii() and _QUOTE.search(text)):
+        text = _QUOTED.sub(" ", text)
+    return text
 
 
 def _letters(text: str) -> Counter[str]:

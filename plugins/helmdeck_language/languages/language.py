@@ -19,7 +19,7 @@ _WORDS: Final = (
     "function_words", "determiners", "lead_ins", "joints", "strong_joints", "references", "questions", "free_negators",
     "action_exclusions", "naming", "nothing", "statements",
 )  # fmt: skip
-KEYS: Final = ("code", "name", "action_endings", *_WORDS, *_PHRASES, *_TABLES)
+KEYS: Final = ("code", "name", "action_endings", *_WORDS, *_PHRASES, *_TABLES, "stems")
 """The keys of a file of a language."""
 
 
@@ -30,6 +30,7 @@ class Language:
     :ivar name: the English name of the language.
     :ivar verbs: forms of verbs with the English verb.
     :ivar words: nouns, adjectives and numerals with the English words.
+    :ivar stems: English words with stems of the language, for the ranker; the parts of a phrase are joined by ``+``.
     :ivar prepositions: prepositions with the English ones that they stand for.
     :ivar function_words: words that identify the language.
     :ivar determiners: words before a noun, such as articles.
@@ -53,6 +54,7 @@ class Language:
     name: str
     verbs: Mapping[str, str]
     words: Mapping[str, str]
+    stems: Mapping[str, tuple[str, ...]]
     prepositions: Mapping[str, str]
     function_words: frozenset[str]
     determiners: frozenset[str]
@@ -87,6 +89,7 @@ class Language:
         found |= {key: frozenset(map(fold, file.words(key))) for key in _WORDS}
         found |= {key: _phrases(file.lines(key)) for key in _PHRASES}
         found |= {key: _by_english(file.rows(key)) for key in _TABLES}
+        found["stems"] = {english: tuple(map(fold, stems)) for english, stems in file.stems("stems").items()}
         return cls(**found)
 
     def with_more(self, other: Language) -> Language:
@@ -94,6 +97,10 @@ class Language:
         changes: dict[str, Any] = {"action_endings": (*self.action_endings, *other.action_endings)}
         changes |= {key: getattr(self, key) | getattr(other, key) for key in _WORDS}
         changes |= {key: {**getattr(other, key), **getattr(self, key)} for key in _TABLES}
+        changes["stems"] = {
+            english: (*self.stems.get(english, ()), *other.stems.get(english, ()))
+            for english in {**self.stems, **other.stems}
+        }
         for key in _PHRASES:
             own, others = getattr(self, key), getattr(other, key)
             every = [phrase for rows in (*own.values(), *others.values()) for phrase in rows]

@@ -10,8 +10,9 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language.languages import LANGUAGES
+from helmdeck_language.languages import ENGLISH, LANGUAGES, with_stems
 from helmdeck_language.languages.language import KEYS, Language
+from helmdeck_language.meanings.vocabulary import Vocabulary
 from helmdeck_language.text.terms import stem, word_terms
 from helmdeck_language.text.word_files import WordFile
 
@@ -33,6 +34,17 @@ class Lexicon:
     broader: Mapping[str, str]
     everyday: Mapping[str, str] = attrs.Factory(dict)
     _synonym_sets: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False)
+
+    @cached_property
+    def vocabularies(self) -> Sequence[Vocabulary]:
+        """The words of each language that the ranker translates."""
+        if self.languages is LANGUAGES:
+            return _built_in_vocabularies()
+        found = {each.code: each for each in with_stems()}
+        for own in self.languages:
+            if own not in LANGUAGES:
+                found[own.code] = found[own.code].with_more(own) if own.code in found else own
+        return tuple([Vocabulary(each) for each in found.values() if each.code != ENGLISH.code])
 
     @cached_property
     def synonyms_of(self) -> Mapping[str, tuple[str, ...]]:
@@ -92,6 +104,11 @@ def _with_broader(
             for term in (term for word in cases.split() for term in word_terms(word)):
                 table[term].update(dict.fromkeys(other for other in wanted if other != term))
     return {term: tuple(others) for term, others in table.items()}
+
+
+@cache
+def _built_in_vocabularies() -> Sequence[Vocabulary]:
+    return tuple([Vocabulary(each) for each in with_stems() if each.code != ENGLISH.code])
 
 
 @cache

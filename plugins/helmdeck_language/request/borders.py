@@ -14,7 +14,7 @@ BORDER: Final = (
     "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
     "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "list_inside",
     "own_asks", "own_relevance", "own_open", "own_statement", "neighbour_statement", "contrast",
-    "continues", "near_break", "sentence_of_paragraphs",
+    "continues", "near_break", "sentence_of_paragraphs", "leaves_turns",
 )  # fmt: skip
 """Names of the features of the border between request and document."""
 
@@ -55,11 +55,12 @@ def border_scores(
     """
     flags, is_asking, tongues, relevance, sums = sides
     (same_line, new_line, paragraph, outermost, in_block, break_, switch, colon, title, position, near_relevance,
-     _, _, _, list_inside, _, own_relevance, _, _, _, contrast, continued, near_break, broken_sentence) = weights  # fmt: skip
+     _, _, _, list_inside, _, own_relevance, _, _, _, contrast, continued, near_break, broken_sentence, leaves_turns) = weights  # fmt: skip
     by_gap = (same_line + broken_sentence if paragraphs else same_line, new_line, paragraph)
     base = position * log(len(found))
     count = len(found)
     splits, nearby = _breaks(found, pairs)
+    turn, outside = cues.TURN, cues.OUTSIDE_TURNS
 
     def common(at: int) -> float:
         """Score what does not depend on the side of the request."""
@@ -81,6 +82,8 @@ def border_scores(
     def one_sided(document: int, request: int) -> float:
         score = sums[request][2] + sums[document][3]
         score = score + near_relevance * relevance[document] + own_relevance * relevance[request]
+        if flags[document] & turn and flags[request] & outside:
+            score = score + leaves_turns
         return score + contrast if is_asking[request] and not is_asking[document] else score
 
     shared = {at: common(at) for at in {*starts, *ends}}

@@ -29,7 +29,7 @@ FEATURES: Final = (
     "base", "command", "maybe_command", "please", "asks_you", "wish", "question", "first_person", "we", "you",
     "label", "bullet", "quoted", "letter", "open_end", "value", "symbols", "cells", "short", "long", "pointer",
     "other_tongue", "repeated", "relevance", "unrelated", "statement", "dull", "label_command",
-    "continues", "one_of_tongues",
+    "continues", "one_of_tongues", "turn", "outside_turns", "inner_command",
 )  # fmt: skip
 """The names of the features, in the order of the vectors."""
 
@@ -67,6 +67,7 @@ _ADDRESSED: Final = sum(
         "first_person",
         "pointer",
         "label_command",
+        "inner_command",
     )
 )
 _BEFORE_COMMAND: Final = LEAD_INS.union(_FILE.words("before_command"))
@@ -81,8 +82,14 @@ def _any_of(key: str) -> str:
 
 
 _OTHER_COMMAND: Final = re.compile(rf"^\W*(?:{_any_of('command_starts')})|(?:{_any_of('command_ends')})(?:\u3002|$)")
+_INNER_COMMAND: Final = re.compile(
+    rf"(?:^|[\uff0c\uff1b\u3001,;])\s*(?:{_any_of('before_command')}){{0,4}}(?:{_any_of('inner_commands')})"
+)
 _OTHERS: Final = (
-    *((name, re.compile(_any_of(name))) for name in ("please", "wish", "question", "first_person", "you", "pointer")),
+    *(
+        (name, re.compile(_any_of(name)))
+        for name in ("please", "wish", "question", "first_person", "we", "you", "letter", "pointer")
+    ),
     ("continues", re.compile(rf"^\W*(?:{_any_of('continuing_starts')})")),
 )
 
@@ -190,18 +197,23 @@ def _other_cues(text: str, flags: int, start: int, labelled: int) -> int:
             found |= _BIT[name]
     if not flags & _BIT["command"] and _OTHER_COMMAND.search(text[start:]):
         found |= _BIT["command"]
+    if _INNER_COMMAND.search(text[start:]):
+        found |= _BIT["inner_command"]
     if labelled and _OTHER_COMMAND.search(text[labelled:]):
         found |= _BIT["label_command"]
     return found
 
 
-ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wish", "question"))
+ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wish", "question", "inner_command"))
 """The bits of features of which each alone makes a sentence a request."""
-BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, ONE_OF_TONGUES, UNRELATED, DULL, CONTINUES = (
+(
+    BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, ONE_OF_TONGUES, UNRELATED, DULL, CONTINUES, TURN,
+    OUTSIDE_TURNS,
+) = (
     _BIT[name]
     for name in (
         "base", "label", "bullet", "letter", "open_end", "statement", "other_tongue", "one_of_tongues", "unrelated", "dull",
-        "continues",
+        "continues", "turn", "outside_turns",
     )
 )  # fmt: skip
 SYMBOLS, REPEATED, RELEVANCE = (_PLACE[name] for name in ("symbols", "repeated", "relevance"))

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from math import exp, log
 from operator import mul
 from typing import Final, NamedTuple
@@ -21,6 +21,7 @@ import attrs
 from helmdeck_language.request import cues
 from helmdeck_language.request.borders import BORDER, Sides, border_scores, recurrences
 from helmdeck_language.request.sentences import Gap, Sentence, copies
+from helmdeck_language.request.turns import turns
 
 # A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
 # as ``width``.
@@ -54,12 +55,12 @@ _DOCUMENT_LENGTH: Final = 1000.0
 LAYOUT: Final = (
     "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
     "lines", "titled", "silent", "silent_end", "loud_document", "quiet_document",
-    "inside_choices", "shared_tongue", "quiet_request",
-    "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
+    "inside_choices", "shared_tongue", "quiet_request", "turns_in_request",
+    "alone_turns", "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
     "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
 )  # fmt: skip
 """Names of the features of a layout; those of a text without a document start with ``alone``."""
-ALONE_FEATURES: Final = LAYOUT.index("alone_length")
+ALONE_FEATURES: Final = LAYOUT.index("alone_turns")
 
 Relevance = Callable[[Sequence[str]], float]
 
@@ -233,6 +234,15 @@ class Text:
                     self._spans[tongue] = (self._spans.get(tongue, (i, i))[0], i)
                     if tongue != main:
                         flags[i] |= other
+        inside, outside = turns(found)
+        self._has_turns = bool(inside)
+        for i in inside:
+            flags[i] |= cues.TURN
+        for i in outside:
+            flags[i] |= cues.OUTSIDE_TURNS
+        # Passages between turns: their first sentence, and the next turn.
+        self._between = [(i, next((j for j in range(i, len(found)) if j not in outside), len(found)))
+                         for i in sorted(outside) if i and i - 1 not in outside]  # fmt: skip
         self._pairs, recurring = recurrences(found)
         for i in featured:
             if terms := found[i].terms:
@@ -265,7 +275,7 @@ class Text:
         before, after = self._borders(weights, sums)
         last, first, inside, around, *others = weights.layout[:ALONE_FEATURES]
         (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
-         by_loud, quiet, by_choices, shared, quiet_request) = others  # fmt: skip
+         by_loud, quiet, by_choices, shared, quiet_request, split_turns) = others  # fmt: skip
         every = list(accumulate(map(int, self._is_asking), initial=0))
         paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in found], initial=0))
         lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in found], initial=0))
@@ -273,6 +283,7 @@ class Text:
         title = titled_ if flags[0] & cues.OPEN_END and not self._is_asking[0] else 0.0
         most = EVIDENCE_SENTENCES
         tongues, spans = self._tongues, self._spans
+        spoken = list(accumulate([each & cues.TURN != 0 for each in flags], initial=0)) if self._has_turns else None
         new = tuple.__new__  # several times as fast as calling the class
 
         def beside(start: int, end: int, score: float, *, is_around: bool = False) -> Layout:
@@ -292,6 +303,10 @@ class Text:
                 begins, ends = spans[tongue]
                 if begins < start or ends >= end:
                     score = score + shared
+            if spoken and (
+                spoken[end] > spoken[start] if not is_around else spoken[count] > spoken[end] - spoken[start]
+            ):
+                score = score + split_turns
             rest = count - size
             surprise = log((length if length > 8 else 8) / _REQUEST_LENGTH)
             score = (
@@ -349,7 +364,8 @@ class Text:
         found, count = self.found, len(self.found)
         paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
         self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
-        inner = {*self._inner[0], *self._inner[1]}
+        self._between = [pair for pair in self._between if pair[1] < count][:_INNER_PARAGRAPHS]
+        inner = {*self._inner[0], *self._inner[1], *chain.from_iterable(self._between)}
         self._starts = [
             i for i in range(max(1, count - _LONGEST_REQUEST), count) if self._is_possible_border(i, i, count - i)
         ]
@@ -370,7 +386,7 @@ class Text:
     def _inner_pairs(self) -> list[tuple[int, int]]:
         """Return start and end of paragraphs near the ends of the text, and of a few that begin or end with a request."""
         asks = self._is_asking
-        pairs = {pair for places in self._inner for pair in pairwise(places)}
+        pairs = {*self._between, *(pair for places in self._inner for pair in pairwise(places))}
         for count in range(2, _MOST_PARAGRAPHS + 1):
             for places in self._inner:
                 pairs.update([(start, end) for start, end in zip(places, places[count:], strict=False)
@@ -388,7 +404,7 @@ class Text:
         symbols = [value for values in self._values for place, value in values if place == cues.SYMBOLS]
         titled = flags[0] & cues.OPEN_END and not self._is_asking[0]
         values = (
-            surprise, surprise * surprise, float(labels >= 3),
+            float(self._has_turns), surprise, surprise * surprise, float(labels >= 3),
             float(bool(letters) and letters[0] < 5 and letters[-1] > count / 2), float(bullets >= 3),
             sum([each & cues.OPEN_END != 0 for each in flags]) / count,
             sum(symbols) / count, 1.0 - self._tongue_share,

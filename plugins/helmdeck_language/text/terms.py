@@ -16,7 +16,7 @@ from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Final
 
-from helmdeck_language.text.request_words import STOP_WORDS
+from helmdeck_language.text.request_words import KOREAN_ENDINGS, STOP_WORDS
 
 # Vowel signs of Indic and South-East Asian scripts are marks, which \w does not match; without these ranges words would
 # be split at each of them.
@@ -27,6 +27,9 @@ _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
 )
+
+# At least two syllables are left. A noun that ends like a particle loses its last syllable in requests and in entries alike.
+_KOREAN: Final = re.compile(rf"(?<=[\uac00-\ud7af]{{2}})(?:{'|'.join(KOREAN_ENDINGS)})$")
 
 _LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
 
@@ -178,7 +181,7 @@ def _short_word_terms(word: str) -> tuple[str, ...]:
     found: list[str] = []
     position = 0
     for run in _UNSPACED.finditer(folded):
-        found += [folded[position : run.start()], *_pairs(run.group())]
+        found += [folded[position : run.start()], *_pairs(_KOREAN.sub("", run.group()))]
         position = run.end()
     found.append(folded[position:])
     return tuple(stem(term) for term in found if term)

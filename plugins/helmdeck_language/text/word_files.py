@@ -112,6 +112,18 @@ class WordFile:
                 raise self._error(f"{key}.{name}", each, _WORDS)
         return value
 
+    def stems(self, key: str) -> dict[str, tuple[str, ...]]:
+        """Return a table of stems, whose parts are joined by ``+``.
+
+        :raises ConfigError: a value is something else, or a part is empty.
+        """
+        found = {name: tuple(each.split()) for name, each in self.rows(key).items()}
+        for name, stems in found.items():
+            for stem in stems:
+                if not all(stem.split("+")):
+                    raise self._error(f"{key}.{name}", stem, "stems, or parts of a phrase with a + between them")
+        return found
+
     def table(self, key: str) -> WordFile:
         """Return a table of any lists.
 

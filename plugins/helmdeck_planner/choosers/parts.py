@@ -93,12 +93,17 @@ def described(entry: Entry) -> str:
 
 
 def _is_by_number(score: Score) -> bool:
-    words = [match.partition(":")[2] for match in score.matched]
+    words = [word for _, word in _matches(score)]
     return bool(words) and all(word in NUMBER_WORDS or word.isdigit() for word in words)
 
 
 def _is_weak(score: Score) -> bool:
-    return len(score.matched) == 1 and score.matched[0].startswith(f"{WEAK_FIELD}:")
+    return [field for field, _ in _matches(score)] == [WEAK_FIELD]
+
+
+def _matches(score: Score) -> list[tuple[str, str]]:
+    """The fields and words that match; labels such as "same server" have no field."""
+    return [(field, word) for field, colon, word in (match.partition(":") for match in score.matched) if colon]
 
 
 def _parts(task: ChoiceTask) -> list[tuple[str, Ranking]]:

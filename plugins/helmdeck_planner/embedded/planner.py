@@ -26,7 +26,15 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import Understood, model_advice, quoted, steps_of, understand, whole_inputs
+from helmdeck_planner.embedded.steps import (
+    Understood,
+    model_advice,
+    quoted,
+    steps_of,
+    understand,
+    unsure_advice,
+    whole_inputs,
+)
 from helmdeck_selection import LexicalIndex
 
 MODEL: Final = "lexical"
@@ -113,6 +121,8 @@ def _plan(understood: Understood, task: Task) -> dict[str, Any]:
     }
     if understood.is_foreign:
         answer["advice"] = model_advice(understood.wording)
+    elif advice := unsure_advice(understood):
+        answer["advice"] = advice
     if task.variant == _SINGLE_PICK:
         answer |= {
             "steps": numbered[:1],

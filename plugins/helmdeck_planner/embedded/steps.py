@@ -8,10 +8,11 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
-from helmdeck_language import Token, detect, knows, scan, separate
+from helmdeck_language import ACTIONS, READING, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, fill
-from helmdeck_planner.embedded.choice.choose import choose
+from helmdeck_planner.embedded.choice.choose import Scored, choose
+from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, probability
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.request.parts import Part, split_parts
@@ -26,10 +27,24 @@ _MIN_WORDS: Final = 2
 
 @attrs.frozen
 class Pick:
-    """A part with its entry, if any."""
+    """A part with its entry, if any.
+
+    :ivar found: the candidates, the best first; a gap has some where none is probable enough.
+    """
 
     part: Part
     profile: Profile | None
+    found: Sequence[Scored] = ()
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the best candidate is right; ``None`` without one."""
+        return probability(self.found) if self.found else None
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the step is one to check."""
+        return (self.probability or 1.0) < UNSURE
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -73,10 +88,19 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         if part.is_excluded:
             every.append(part)
             continue
-        profile = choose(part, wording, lexical, profiles)
-        single = [part] if profile is None else one_value_each(part, profile, wording)
-        every += single
-        picks += tuple(Pick(each, profile) for each in single)
+        for own in _objects(part, wording, lexical, profiles, separated.request):
+            found = choose(own, wording, lexical, profiles, separated.request)
+            profile = found[0].profile if found else None
+            single = [own] if profile is None else one_value_each(own, profile, separated.request, wording)
+            if len(single) > 1:
+                # The other values are not left over: they have steps of their own.
+                found = choose(single[0], wording, lexical, profiles, separated.request) or found
+            if found and is_guess(found):
+                profile, single = None, [own]
+            if picks and (_asks_again(own, profile, picks[-1]) or _only_shows(own, picks[-1], wording)):
+                continue
+            every += single
+            picks += tuple(Pick(each, profile, found) for each in single)
     parts = every
     picks = _without_background(picks, lexical.lexicon.statements)
     is_foreign = _is_foreign(tokens, wording)
@@ -95,6 +119,53 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
     )
+
+
+def _objects(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> Sequence[Part]:
+    """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
+    joints = [
+        place
+        for place in range(part.verb_place + 2, len(part.tokens) - 1)
+        if part.tokens[place].word in wording.language.joints and not part.tokens[place - 1].is_value
+    ]
+    if part.verb_place != 0 or part.is_question or len(joints) != 1:
+        return [part]
+    first = attrs.evolve(part, tokens=part.tokens[: joints[0]])
+    second = attrs.evolve(part, tokens=(part.tokens[0], *part.tokens[joints[0] + 1 :]))
+    names: list[tuple[Profile, frozenset[str]]] = []
+    for own in (first, second):
+        found = choose(own, wording, lexical, profiles, request)
+        stems = frozenset(stem(word) for token in own.content if token.is_word for word in wording.nouns(token.word))
+        if not found:
+            return [part]
+        names.append((found[0].profile, stems))
+    (one, its_words), (other, other_words) = names
+    is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
+    is_mixed = its_words & set(other.name) or other_words & set(one.name)
+    return [first, second] if is_apart and not is_mixed else [part]
+
+
+def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
+    """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
+    profile = before.profile
+    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
+    refers = any(token.word in wording.language.references for token in part.tokens)
+    if profile is None or profile.writes or not is_reading or not refers or profile.entry.kind is EntryKind.PIPELINE:
+        return False
+    has_object = any(
+        token.is_value
+        or (token.is_word and not wording.is_filler(token.word) and token.word not in wording.language.references)
+        for token in part.content
+    )
+    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
+
+
+def _asks_again(part: Part, profile: Profile | None, before: Pick) -> bool:
+    """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
+    if profile is None:
+        return False
+    is_same = profile is before.profile and part.is_question and before.part.is_question and not profile.writes
+    return is_same and not any(token.is_value for token in part.tokens)
 
 
 def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:
@@ -159,7 +230,9 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[dict
         if pick is not None:
             if pick.profile is not None:
                 args = fill(part, pick.profile, _sources(understood, defaults, earlier))
-            steps.append(_step(pick, args, is_foreign=understood.is_not_of_catalog))
+            step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
+            is_gap = pick.profile is None or pick.probability is None
+            steps.append(step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)})
         earlier.append(Earlier(part, args))
     return steps
 
@@ -168,6 +241,8 @@ def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, An
     quote = quoted(pick.part.text)
     if pick.profile is None:
         why = f"{quote} is in a language that the catalog does not use" if is_foreign else ""
+        if pick.found and not is_foreign:
+            why = f"unsure of {quote}: {pick.found[0].profile.entry.id} is the nearest ({pick.probability:.0%})"
         return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} {why or f'nothing in the catalog fits {quote}'}"}
     entry = pick.profile.entry
     if entry.kind is EntryKind.PIPELINE:
@@ -205,6 +280,14 @@ def quoted(text: str) -> str:
     """Quote a part of a request for display: one line, bounded length, valid UTF-8."""
     line = " ".join(text.split()).encode("utf-8", "replace").decode()
     return f"'{line if len(line) <= _MAX_QUOTE_CHARS else line[: _MAX_QUOTE_CHARS - 1] + '…'}'"
+
+
+def unsure_advice(understood: Understood) -> str:
+    """Return one line about the parts whose step may be wrong; empty if there is none."""
+    parts = [f"{quoted(pick.part.text)} ({pick.probability:.0%})" for pick in understood.picks if pick.is_unsure]
+    if not parts or understood.pipeline is not None:
+        return ""
+    return f"unsure of {', '.join(parts)}: check the step, or plan with a language model: helmdeck plan --model PROVIDER/MODEL"
 
 
 def model_advice(wording: Wording) -> str:

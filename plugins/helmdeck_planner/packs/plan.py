@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
 import msgspec
 
 from helmdeck_core import (
@@ -31,7 +32,7 @@ from helmdeck_core import (
 from helmdeck_planner.choosers.words import NAME as WORDS
 from helmdeck_planner.packs.arguments import check_nesting
 from helmdeck_planner.packs.constraints import plan_forms
-from helmdeck_planner.packs.embedded_fallback import PlanningOptions, embedded_answer, in_place_of, is_sure
+from helmdeck_planner.packs.embedded_fallback import EMBEDDED, PlanningOptions, embedded_answer, in_place_of, is_sure
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
 
@@ -47,12 +48,14 @@ CONSTRAINT = functools.partial(plan_forms, single_pick=SINGLE_PICK)
 class StepAnswer(msgspec.Struct):
     """One step as a model writes it; ``order`` is ignored, because steps are renumbered.
 
-    Arguments are a string of JSON where a provider cannot constrain them in another way.
+    Arguments are a string of JSON where a provider cannot constrain them in another way. The embedded planner gives a
+    ``probability``; prompts do not ask for it, and of a model's steps it is ignored.
     """
 
     tool: str | None = None
     args: dict[str, Any] | str | None = None
     rationale: str | None = None
+    probability: float | None = None
 
     def __post_init__(self) -> None:
         check_nesting(self.args)
@@ -176,8 +179,13 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
     more = is_single and (bool(answer.value.more_steps_likely) or len(wanted) > 1)
     if choice is not None:
         wanted, more = _of_choice(choice, wanted, checker), choice.has_more
-    checked = [checker.check(step.tool, step.args, step.rationale) for step in (wanted[:1] if is_single else wanted)]
+    wanted = wanted[:1] if is_single else wanted
+    checked = [checker.check(step.tool, step.args, step.rationale) for step in wanted]
     steps = tuple(_numbered(each, order) for order, each in enumerate(checked, 1))
+    if answer.facts["model"] == EMBEDDED:
+        steps = tuple(
+            attrs.evolve(step, probability=each.probability) for step, each in zip(steps, wanted, strict=True)
+        )
     shown = answer.selection
     unseen = dict.fromkeys(
         each.entry_id for each in checked if each.entry_id and not (shown and shown.shows(each.entry_id))

@@ -82,22 +82,27 @@ class JsonDecoder:
     @cached_property
     def _marks(self) -> ReasoningMarks:
         """Compiled lazily, at the first response that is not just the value: compiling would slow down start-up."""
+        return ReasoningMarks([tag for tag in self._tags if tag.close])
+
+    @cached_property
+    def _text_marks(self) -> ReasoningMarks:
+        """With the control tokens that enclose nothing: they are no part of a text, but say nothing about a value."""
         return ReasoningMarks(self._tags)
 
     # -- reasoning -----------------------------------------------------------------------------------------
 
     def strip(self, text: str) -> Stripped:
         """Remove closed reasoning blocks; an unclosed block stays in place and is flagged."""
-        return strip(text, self._marks)
+        return strip(text, self._text_marks)
 
     def has_reasoning(self, text: str) -> bool:
         """Whether ``strip`` removes anything."""
-        stripped = strip(text, self._marks)
+        stripped = strip(text, self._text_marks)
         return len(stripped.found) > stripped.is_unclosed
 
     def stream(self, *, starts_in_reasoning: bool = False, only_leading: bool = False) -> StreamStripper:
         """Return a stripper for streamed text; the parameters are those of ``Decoder.stream``."""
-        return TagStream(self._marks, starts_in_reasoning=starts_in_reasoning, only_leading=only_leading)
+        return TagStream(self._text_marks, starts_in_reasoning=starts_in_reasoning, only_leading=only_leading)
 
     # -- values --------------------------------------------------------------------------------------------
 

@@ -8,13 +8,16 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Catalog, RankIndex, Ranking
-from helmdeck_language import CatalogLanguages
+from helmdeck_language import CatalogLanguages, Translator
 from helmdeck_selection.lexical.scores.companions import Companions
+from helmdeck_selection.lexical.scores.servers import Servers
 from helmdeck_selection.lexical.scores.value_hints import value_terms
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
 """The label of a ranking whose request is in a language that the catalog does not use."""
+TRANSLATED: Final = "lexical.translated"
+"""The start of the label of a ranking whose request was translated word by word; the code of its language follows."""
 
 
 class CatalogIndex(RankIndex):
@@ -29,10 +32,16 @@ class CatalogIndex(RankIndex):
         self._index = LexicalIndex(catalog, stored=cache, words=words, **weights)
         self._entries = catalog.entries
         self._companions = Companions(catalog.entries, self._index.containing)
+        self._servers = Servers(catalog.entries, self._index.impacts)
 
     @cached_property
     def _languages(self) -> CatalogLanguages:
         return CatalogLanguages.of(self._entries, self._index.lexicon.languages)
+
+    @cached_property
+    def _translator(self) -> Translator:
+        containing = self._index.containing
+        return Translator(self._index.lexicon, self._languages, lambda term: bool(containing(term)))
 
     def rank(self, request: str) -> Ranking:
         """Rank the catalog for a request.
@@ -40,25 +49,36 @@ class CatalogIndex(RankIndex):
         A ranking for a request in a language that the catalog does not use is not reliable: what matches are names, numbers
         and coincidences.
         """
+        ranking, asking = self.rank_words(request)
+        return self.with_related(ranking, asking)
+
+    def rank_words(self, request: str) -> tuple[Ranking, str]:
+        """Rank the catalog by the words of a request alone, for a ranker that adds scores of its own.
+
+        :returns: the ranking, and the request without documents.
+        """
         reading = self._index.read(request)
+        if translation := self._translator.translate(reading):
+            reading = translation.reading
         asking = "\n".join(reading.asking) or request
         if terms := value_terms(asking):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
-        ranking = self.with_look_ups(self._index.rank_reading(reading), asking)
-        if not self._languages.lack(asking):
-            return ranking
-        return attrs.evolve(
-            ranking,
-            clause_best=(),
-            clause_confidence=(),
-            notes=(*ranking.notes, UNKNOWN_LANGUAGE),
-            is_reliable=False,
-        )
+        ranking = self._index.rank_reading(reading)
+        if translation or self._languages.lack(asking):
+            notes = [UNKNOWN_LANGUAGE, *([f"{TRANSLATED}.{translation.language}"] if translation else [])]
+            ranking = attrs.evolve(
+                ranking,
+                clause_best=(),
+                clause_confidence=(),
+                notes=(*ranking.notes, *notes),
+                is_reliable=False,
+            )
+        return ranking, asking
 
-    def with_look_ups(self, ranking: Ranking, request: str) -> Ranking:
-        """Return a ranking in which the look-ups of the best entries are close behind them.
+    def with_related(self, ranking: Ranking, request: str) -> Ranking:
+        """Return a ranking in which entries of the same server and look-ups of the best entries are lifted.
 
-        :param ranking: of this catalog; a ranker that is built on this one calls this with its own.
+        :param ranking: by the words of the request, and what a ranker that is built on this one adds.
         :param request: without documents.
         """
-        return self._companions.add(ranking, request)
+        return self._companions.add(self._servers.add(ranking), request)

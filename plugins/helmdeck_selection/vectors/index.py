@@ -43,10 +43,12 @@ UNAVAILABLE: Final = "vectors.unavailable"
 
 
 @runtime_checkable
-class _WithLookUps(Protocol):
-    """An index that ranks the look-ups of the best entries close behind them, also in rankings of others."""
+class _WithRelated(Protocol):
+    """An index that ranks by words first, and then lifts related entries, also in rankings of others."""
 
-    def with_look_ups(self, ranking: Ranking, request: str) -> Ranking: ...
+    def rank_words(self, request: str) -> tuple[Ranking, str]: ...
+
+    def with_related(self, ranking: Ranking, request: str) -> Ranking: ...
 
 
 class VectorIndex:
@@ -82,16 +84,22 @@ class VectorIndex:
 
     def rank(self, request: str) -> Ranking:
         """Rank the catalog for a request; by the base ranker alone while the source is not available."""
-        ranking = self._base.rank(request)
         if not self._entries:
-            return ranking
+            return self._base.rank(request)
+        ranking, related = self._by_words(request)
         texts = _texts(request, ranking)
         similarities = self._try(lambda: self._embedded_catalog().similarities(self._embedded_request(texts)))
         if similarities is None:
-            return attrs.evolve(ranking, notes=(*ranking.notes, UNAVAILABLE))
-        text = " ".join(texts)
-        combined = self._combined(ranking, similarities, self._weight_of(text, ranking))
-        return self._base.with_look_ups(combined, text) if isinstance(self._base, _WithLookUps) else combined
+            return related(attrs.evolve(ranking, notes=(*ranking.notes, UNAVAILABLE)))
+        return related(self._combined(ranking, similarities, self._weight_of(" ".join(texts), ranking)))
+
+    def _by_words(self, request: str) -> tuple[Ranking, Callable[[Ranking], Ranking]]:
+        """The ranking of the base by words alone, and what lifts the related entries afterwards."""
+        base = self._base
+        if not isinstance(base, _WithRelated):
+            return base.rank(request), lambda ranking: ranking
+        ranking, asking = base.rank_words(request)
+        return ranking, lambda combined: base.with_related(combined, asking)
 
     # -- combining ----------------------------------------------------------------------------------------
 

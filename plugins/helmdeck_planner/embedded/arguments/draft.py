@@ -63,11 +63,22 @@ class Draft:
         """Return the English preposition before a token, articles and labels in between skipped; empty without one."""
         for before in range(place - 1, max(place - 4, -1), -1):
             token = self.tokens[before]
-            if found := self.wording.preposition(token):
+            if found := self.preposition(before):
                 return found
             if not token.is_word or before == self.part.verb_place:
                 return ""
         return ""
+
+    def preposition(self, place: int) -> str:
+        """Return the English preposition at a place; "between A and B" is "from A to B"."""
+        token = self.tokens[place]
+        found = self.wording.preposition(token)
+        if found == "between":
+            return "from"
+        is_second = token.is_word and token.word in self.wording.language.joints and token.word != "or"
+        if is_second and "between" in (self.wording.preposition(other) for other in self.tokens[:place]):
+            return "to"
+        return found
 
     def stems(self, place: int) -> frozenset[str]:
         """Return the stems of a word; of all its meanings."""

@@ -2,73 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import attrs
 
 from helmdeck_language import Kind, Token
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.zones import zone_places
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
-_KINDS: Final = {
-    Role.URL: (Kind.URL,),
-    Role.PATH: (Kind.PATH,),
-    Role.ID: (Kind.ID,),
-    Role.EXPRESSION: (Kind.EXPRESSION,),
-    Role.ZONE: (Kind.SLUG,),
-    Role.QUERY: (Kind.QUOTE,),
-    Role.NAME: (Kind.QUOTE,),
-    Role.PLACE: (Kind.WORD,),
-}
+# Kinds of values that are listed: "issues 12 and 15" has two of a kind.
+_KINDS: Final = (
+    (Kind.NUMBER, Kind.HASH),
+    (Kind.ID, Kind.SLUG, Kind.PATH),
+    (Kind.URL,),
+    (Kind.EXPRESSION,),
+    (Kind.QUOTE, Kind.CODE),
+)
 _MAX_VALUES: Final = 20
+# Inputs of which a name in capitals is a value.
+_WORD_ROLES: Final = (Role.PLACE, Role.NAME, Role.ZONE, Role.ID)
+
+Run = tuple[int, int]
 
 
-def one_value_each(part: Part, profile: Profile, wording: Wording) -> list[Part]:
-    """Return a part for each value in "cancel order A-1 and A-2"; the part itself if its entry takes a list, or one value."""
-    for role, kinds in _KINDS.items():
-        inputs = [each for each in profile.properties if each.role is role]
-        if len(inputs) != 1 or inputs[0].is_list or not inputs[0].is_required or _shares_kind(inputs[0], profile):
+def one_value_each(part: Part, profile: Profile, request: str, wording: Wording) -> list[Part]:
+    """Return a part for each value in "cancel order A-1 and A-2"; the part itself if its entry takes all of them, or one value."""
+    sources = Sources(request, wording)
+    for runs in _listed(part, profile, request, wording):
+        if not 1 < len(runs) <= _MAX_VALUES:
             continue
-        runs = _runs(part.tokens, kinds, wording)
-        if 1 < len(runs) <= _MAX_VALUES:
-            return [_with_value(part, runs, place) for place in range(len(runs))]
+        values = [request[part.tokens[first].start : part.tokens[end - 1].end].strip("\"'`#") for first, end in runs]
+        if sum(_has(drafted(part, profile, sources).args, value) for value in values) > 1:
+            continue
+        parts = [_with_value(part, runs, place) for place in range(len(runs))]
+        drafts = [drafted(each, profile, sources) for each in parts]
+        if all(_takes_one(each, value) for each, value in zip(drafts, values, strict=True)):
+            return parts
     return [part]
 
 
-def _shares_kind(own: Property, profile: Profile) -> bool:
-    """Whether another required input takes values of the same kind."""
+def _has(args: Any, value: str) -> bool:
+    """Whether an argument is a value, or contains it as one of several."""
+    if isinstance(args, dict):
+        return any(_has(each, value) for each in args.values())
+    if isinstance(args, list):
+        return any(_has(each, value) for each in args)
+    return str(args).casefold() == value.casefold()
+
+
+def _takes_one(draft: Draft, value: str) -> bool:
+    """Whether an input that takes one value has it, as it is written or as its time zone."""
+    city = value.replace(" ", "_")
+    is_number = value.replace(".", "").isdigit()
     return any(
-        each is not own and each.is_required and set(_KINDS.get(each.role, ())) & set(_KINDS[own.role])
-        for each in profile.properties
-    ) or any(each.role in (Role.CONTENT, Role.TEXT) and each.is_required for each in profile.properties)
+        not each.is_list
+        # "what is at 48.1, 11.5" has one topic.
+        and not (is_number and each.role is Role.QUERY)
+        and (_has(argument := draft.args.get(each.name), value) or str(argument).endswith(f"/{city}"))
+        for each in draft.profile.properties
+    )
 
 
-def _runs(tokens: Sequence[Token], kinds: Sequence[Kind], wording: Wording) -> list[tuple[int, int]]:
-    """Return the places of values that are joined by commas and conjunctions, each from its first to after its last token."""
-    runs: list[tuple[int, int]] = []
-    place = 0
-    while place < len(tokens):
-        if not _is_value(tokens, place, kinds):
-            place += 1
+def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Iterator[list[Run]]:
+    """Yield lists of values of one kind that are joined by commas and conjunctions."""
+    tokens = part.tokens
+    for kinds in _KINDS:
+        places = [(place, place + 1) for place, token in enumerate(tokens) if token.kind in kinds]
+        yield from _joined(tokens, places, wording)
+    roles = {each.role for each in profile.required}
+    if Role.ZONE in roles:
+        found = [
+            (places[0], places[-1] + 1) for _, places in zone_places(drafted(part, profile, Sources(request, wording)))
+        ]
+        yield from _joined(tokens, found, wording)
+    if roles & set(_WORD_ROLES):
+        yield from _joined(tokens, _names(tokens, part.verb_place, wording), wording, by_comma=False)
+
+
+def _names(tokens: Sequence[Token], verb_place: int, wording: Wording) -> list[Run]:
+    """Return the names in capitals, and the words before and after "and"."""
+    runs: list[Run] = []
+    for place, token in enumerate(tokens):
+        if place == verb_place or not token.is_word or wording.is_filler(token.word) or wording.preposition(token):
             continue
-        end = place + 1
-        while kinds == (Kind.WORD,) and end < len(tokens) and _is_value(tokens, end, kinds):
-            end += 1
-        if runs and not _are_joined(tokens[runs[-1][1] : place], wording):
-            return []
-        runs.append((place, end))
-        place = end
+        if token.value[:1].isupper() and place:
+            if runs and runs[-1][1] == place and tokens[runs[-1][0]].value[:1].isupper():
+                runs[-1] = (runs[-1][0], place + 1)
+            else:
+                runs.append((place, place + 1))
+        elif _beside_joint(tokens, place, wording):
+            runs.append((place, place + 1))
     return runs
 
 
-def _is_value(tokens: Sequence[Token], place: int, kinds: Sequence[Kind]) -> bool:
-    token = tokens[place]
-    if token.kind not in kinds:
-        return False
-    return token.kind is not Kind.WORD or (place > 0 and token.value[:1].isupper())
+def _beside_joint(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a word is one of a list such as "orders and customers"."""
+    near = [tokens[other] for other in (place - 1, place + 1) if 0 <= other < len(tokens)]
+    return any(token.word in wording.language.joints or token.value == "," for token in near)
+
+
+def _joined(
+    tokens: Sequence[Token], runs: Sequence[Run], wording: Wording, *, by_comma: bool = True
+) -> Iterator[list[Run]]:
+    """Yield the runs that follow each other with nothing but a comma or a conjunction in between."""
+    found: list[Run] = []
+    joints: list[str] = []
+    for run in runs:
+        between = tokens[found[-1][1] : run[0]] if found else ()
+        if found and _are_joined(between, wording):
+            joints += [token.word for token in between]
+            found.append(run)
+            continue
+        if len(found) > 1 and (by_comma or _has_conjunction(joints, wording)):
+            yield found
+        found, joints = [run], []
+    if len(found) > 1 and (by_comma or _has_conjunction(joints, wording)):
+        yield found
+
+
+def _has_conjunction(words: Sequence[str], wording: Wording) -> bool:
+    return any(word in wording.language.joints or word == "&" for word in words)
 
 
 def _are_joined(between: Sequence[Token], wording: Wording) -> bool:
@@ -84,7 +143,7 @@ def _are_joined(between: Sequence[Token], wording: Wording) -> bool:
     )
 
 
-def _with_value(part: Part, runs: Sequence[tuple[int, int]], chosen: int) -> Part:
+def _with_value(part: Part, runs: Sequence[Run], chosen: int) -> Part:
     """Return the part without the other values."""
     first, last = runs[0][0], runs[-1][1]
     own = runs[chosen]

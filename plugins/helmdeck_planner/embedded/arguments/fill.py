@@ -13,10 +13,16 @@ import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
+from helmdeck_planner.embedded.arguments.ids import fill_ids, fill_names, is_id
 from helmdeck_planner.embedded.arguments.labels import labelled, named
-from helmdeck_planner.embedded.arguments.numbers import fill_numbers
-from helmdeck_planner.embedded.arguments.typed_values import fill_ids, fill_names, fill_places, fill_typed
+from helmdeck_planner.embedded.arguments.numbers import fill_numbers, fill_units
+from helmdeck_planner.embedded.arguments.places import fill_places
+from helmdeck_planner.embedded.arguments.replacement import fill_replacement
+from helmdeck_planner.embedded.arguments.screen import fill_screen
+from helmdeck_planner.embedded.arguments.typed_values import fill_typed
+from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.request.parts import Part
@@ -37,6 +43,10 @@ _QUOTE_ROLES: Final = (
 )
 # Verbs that are followed by the text itself.
 _STORING: Final = frozenset("remember note echo say repeat store save remind record print add memorize".split())
+_QUOTES: Final = (Kind.QUOTE, Kind.CODE)
+_SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind.HASH)
+_SOLE_ROLES: Final = (Role.TEXT, Role.QUERY, Role.NAME, Role.CONTENT)
+_SEARCHING: Final = frozenset("search find look lookup locate".split())
 _NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
 _REFERRED: Final = {
     Role.PATH: (Kind.PATH,),
@@ -71,11 +81,24 @@ class Sources:
 
 def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
     """Return the arguments of an entry for a part, in the order of the entry's inputs."""
+    names = [each.name for each in profile.properties]
+    return dict(sorted(drafted(part, profile, sources).args.items(), key=lambda row: names.index(row[0])))
+
+
+def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
+    """Return the arguments of an entry for a part, with the words that they use."""
     draft = Draft(sources.request, part, profile, sources.wording)
     for each in profile.properties:
         if each.name in sources.defaults:
             draft.args[each.name] = sources.defaults[each.name]
+    if not part.tokens:
+        return draft
+    fill_screen(draft)
+    fill_replacement(draft)
     _fill_labelled_quotes(draft)
+    fill_zones(draft)
+    fill_units(draft)
+    fill_patterns(draft)
     fill_typed(draft)
     fill_ids(draft)
     fill_numbers(draft)
@@ -84,10 +107,10 @@ def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
     _fill_quotes(draft)
     _fill_sides(draft)
     fill_places(draft)
+    _fill_only_value(draft)
     _fill_references(draft, sources)
     _fill_texts(draft, sources)
-    names = [each.name for each in profile.properties]
-    return dict(sorted(draft.args.items(), key=lambda row: names.index(row[0])))
+    return draft
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
@@ -97,17 +120,19 @@ def _fill_labelled_quotes(draft: Draft) -> None:
             continue
         places = labelled(draft, each) or (named(draft, each) if each.role in (Role.CONTENT, Role.NAME) else [])
         kind = draft.tokens[places[0]].kind if places else Kind.WORD
+        if each.role is Role.ID and places and not is_id(draft, each, places):
+            continue
         if kind is Kind.QUOTE and each.is_list:
             places = [place for place in draft.free(Kind.QUOTE) if place >= places[0]]
             draft.set(each, [draft.tokens[place].value for place in places], places)
-        elif kind is Kind.QUOTE or (each.role is Role.NAME and kind is Kind.SLUG):
+        elif kind in _QUOTES or (each.role is Role.NAME and kind is Kind.SLUG):
             draft.set(each, draft.tokens[places[0]].value, places[:1])
 
 
 def _fill_quotes(draft: Draft) -> None:
     _fill_quotes_by_preposition(draft)
-    for each in sorted(draft.open_inputs(), key=_quote_order):
-        places = draft.free(Kind.QUOTE)
+    for each in sorted(draft.open_inputs(), key=lambda other: _quote_order(draft, other)):
+        places = draft.free(*_QUOTES)
         if not places:
             return
         if each.role not in _QUOTE_ROLES or not (each.is_required or _is_only_text(draft, each)):
@@ -137,15 +162,26 @@ def _fill_quotes_by_preposition(draft: Draft) -> None:
             draft.set(fitting[0], draft.tokens[place].value, [place])
 
 
-def _quote_order(each: Property) -> tuple[bool, int]:
+def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:
     place = _QUOTE_ROLES.index(each.role) if each.role in _QUOTE_ROLES else len(_QUOTE_ROLES)
-    return not each.is_required, place
+    return not each.is_required, -_telling_words(draft, each), place
+
+
+def _telling_words(draft: Draft, each: Property) -> int:
+    """Return how many words of a part describe an input and none of the others that take a text."""
+    others = [other for other in draft.profile.properties if other is not each and other.role in _QUOTE_ROLES]
+    own = (each.hints | each.labels).difference(*(other.hints | other.labels for other in others))
+    places = (place for place in range(len(draft.tokens)) if place != draft.part.verb_place)
+    words = {term for place in places if not draft.is_filler(place) for term in draft.stems(place)}
+    return len(own & words) if others else 0
 
 
 def _is_only_text(draft: Draft, each: Property) -> bool:
-    """Whether an optional input is the first that takes a text, of an entry that requires none."""
+    """Whether an optional input is the first that takes a text, or the one that a part describes, of an entry that requires none."""
     texts = [other for other in draft.profile.properties if other.role in _QUOTE_ROLES]
-    return texts[:1] == [each] and not any(other.is_required for other in texts)
+    if any(other.is_required for other in texts):
+        return False
+    return min(texts, key=lambda other: _quote_order(draft, other)) is each
 
 
 def _fill_sides(draft: Draft) -> None:
@@ -179,6 +215,23 @@ def _fill_words_beside_to(draft: Draft) -> None:
             draft.set(each, draft.tokens[place].value, [place])
 
 
+def _fill_only_value(draft: Draft) -> None:
+    """Set the only open required text from the only value that is left: "subscribe to plant/line2/temp"."""
+    needed = [each for each in draft.open_inputs() if each.is_required]
+    left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
+    if (
+        len(needed) == 1
+        and len(left) == 1
+        and needed[0].role in _SOLE_ROLES
+        and draft.tokens[left[0]].kind in _SOLE_KINDS
+    ):
+        following = [place for place in range(left[0] + 1, len(draft.tokens)) if not draft.is_filler(place)]
+        before = [place for place in range(draft.part.verb_place + 1, left[0]) if not draft.is_filler(place)]
+        labels = needed[0].labels | frozenset(draft.profile.name)
+        if not following and all(draft.stems(place) & labels for place in before):
+            draft.set(needed[0], draft.tokens[left[0]].value, left)
+
+
 def _fill_references(draft: Draft, sources: Sources) -> None:
     """Set required inputs from the part before, if this part refers to it."""
     if not sources.earlier or not has_reference(draft):
@@ -202,7 +255,11 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
         if not each.is_required:
             continue
         if each.role is Role.QUERY:
-            places = topic(draft)
+            if searched := _sender(draft, each):
+                draft.set(each, *searched)
+                continue
+            places = named(draft, each) if draft.part.verb in _SEARCHING else []
+            places = places or topic(draft)
             if places:
                 draft.set(each, draft.text(places[0], places[-1]).strip(), places)
             elif document and not _refers_to_result(draft, sources):
@@ -217,6 +274,15 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             each.role is Role.PLACE and (stem(draft.part.verb) in draft.profile.verbs or draft.part.verb_place < 0)
         ):
             _fill_object(draft, each)
+
+
+def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:
+    """Return "from:ada@example.org" for a query whose description shows this form."""
+    for place in draft.free(Kind.EMAIL):
+        before = draft.tokens[place - 1].word if place else ""
+        if before and f"{before}:" in each.text.lower():
+            return f"{before}:{draft.tokens[place].value}", [place - 1, place]
+    return None
 
 
 def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import Kind, stem
+from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 
 # Words and marks between a label and its value.
@@ -37,10 +38,16 @@ def labels_of(draft: Draft, each: Property) -> frozenset[str]:
 def labelled(draft: Draft, each: Property) -> list[int]:
     """Return the places of the value after a label of an input; empty without one."""
     labels = labels_of(draft, each)
+    if each.role is Role.NAME and [other for other in draft.profile.required if other.role in _NAME_ROLES] == [each]:
+        object_labels = frozenset(draft.profile.name)
+    else:
+        object_labels = frozenset()
     for place in range(len(draft.tokens)):
-        if place == draft.part.verb_place or not _is_label(draft.stems(place), labels):
+        if place == draft.part.verb_place or not _is_label(draft.stems(place), labels | object_labels):
             continue
-        if value := _value_after(draft, each, place):
+        value = _value_after(draft, each, place)
+        is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
+        if value and not (is_id and not _is_label(draft.stems(place), labels)):
             return value
     if each.role is Role.NAME and not each.is_list:
         return _word_before_label(draft, labels)
@@ -61,7 +68,7 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         if position in draft.used_places:
             return []
         if token.is_value:
-            return [position] if _takes(each, token.kind) else []
+            return [position] if _takes(each, token) else []
         is_naming = token.word in draft.wording.language.naming
         if (token.word in _BETWEEN or is_naming) and token.word != "to":
             is_named = is_named or is_naming
@@ -85,9 +92,12 @@ def _ends_phrase(draft: Draft, place: int) -> bool:
     return place + 1 >= len(draft.tokens) or bool(draft.wording.preposition(draft.tokens[place + 1]))
 
 
-def _takes(each: Property, kind: Kind) -> bool:
+def _takes(each: Property, token: Token) -> bool:
+    kind = token.kind
     if each.role is Role.ID:
-        return kind in (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.PATH, Kind.SLUG)
+        return kind in (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.SLUG) or (
+            kind is Kind.PATH and (token.value.startswith("/") or not is_file(token))
+        )
     if each.role in (Role.PATH,):
         return kind in (Kind.PATH, Kind.SLUG, Kind.QUOTE, Kind.GLOB)
     if each.role is Role.CONTENT:
@@ -104,7 +114,8 @@ def is_plain_word(draft: Draft, place: int) -> bool:
         return False
     if draft.wording.verb(token.word) and not token.value[:1].isupper() and place + 1 < len(draft.tokens):
         return False
-    return not draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs)
+    others = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    return not draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs | others)
 
 
 def word_run(draft: Draft, place: int) -> list[int]:

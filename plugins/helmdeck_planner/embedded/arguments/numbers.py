@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
+
+import attrs
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS, UNITS
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, UNIT_OF, Unit, converted
 
 # Evidence that an optional input needs, and that a required one needs if several numbers are left.
 _ENOUGH: Final = 2.0
@@ -17,6 +21,11 @@ _UNIT_STEMS: Final = {unit: frozenset(stem(word) for word in names) for unit, na
 _COUNTING: Final = frozenset(
     "first last top most up least only recent latest next maximum newest letzten ersten dernier derniers dernières ultimos últimos primeros".split()
 )
+_MONEY: Final = "$\u20ac\u00a3\u00a5"
+# "90s", "2.5km"; a letter alone may be anything else.
+_GLUED: Final = re.compile(
+    rf"(\d{{1,9}}(?:\.\d{{1,9}})?)({'|'.join(sorted(UNIT_OF, key=len, reverse=True))})", re.IGNORECASE
+)
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -25,7 +34,7 @@ def fill_numbers(draft: Draft) -> None:
     inputs = [each for each in draft.open_inputs() if each.role is Role.NUMBER]
     if not inputs:
         return
-    places = draft.free(Kind.NUMBER, Kind.HASH)
+    places = [place for place in range(len(draft.tokens)) if place not in draft.used_places]
     places = [place for place in places if _number(draft, place) is not None]
     rows = [(_evidence(draft, each, place), each, place) for each in inputs for place in places]
     rows.sort(key=lambda row: (-row[0], row[2]))
@@ -41,7 +50,16 @@ def fill_numbers(draft: Draft) -> None:
 
 
 def _set(draft: Draft, each: Property, place: int) -> None:
+    """Set a number, in the unit of the input; an amount of cents without a unit stays open, since it could be one of money."""
+    quantity = quantity_at(draft, place)
+    if quantity is not None and each.unit is not None:
+        value = converted(quantity.value, quantity.unit, each.unit)
+        if value is not None:
+            draft.set(each, value, quantity.places)
+        return
     value = _number(draft, place)
+    if each.unit is not None and each.unit.name == "cent":
+        return
     places = [place]
     if place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & _objects(draft)):
         # "3 papers": the unit or what is counted belongs to the number.
@@ -49,8 +67,87 @@ def _set(draft: Draft, each: Property, place: int) -> None:
     draft.set(each, value, places)
 
 
+@attrs.frozen
+class Quantity:
+    """A number with a unit in a request, and the places of both."""
+
+    value: int | float
+    unit: Unit
+    places: tuple[int, ...]
+
+
+def quantity_at(draft: Draft, place: int) -> Quantity | None:
+    """Return the quantity that starts at a place: "2 hours", "90s", "half a minute", "$5", "an hour and a half"."""
+    value = _number(draft, place)
+    if value is None:
+        return None
+    token = draft.tokens[place]
+    if token.value[:1] in _MONEY:
+        return Quantity(value, UNIT_OF["dollar"], (place,))
+    if token.value.endswith("%"):
+        return Quantity(value, UNIT_OF["percent"], (place,))
+    if glued := _GLUED.fullmatch(token.value):
+        return Quantity(value, UNIT_OF[glued[2].lower()], (place,))
+    end = place + 1
+    if token.word == "half" and end < len(draft.tokens) and draft.tokens[end].word in ("a", "an"):
+        end += 1
+    if end >= len(draft.tokens) or (unit := _unit_word(draft, end)) is None:
+        return None
+    if [each.word for each in draft.tokens[end + 1 : end + 4]] == ["and", "a", "half"]:
+        return Quantity(value + 0.5, unit, tuple(range(place, end + 4)))
+    return Quantity(value, unit, tuple(range(place, end + 1)))
+
+
+def _unit_word(draft: Draft, place: int) -> Unit | None:
+    token = draft.tokens[place]
+    if not token.is_word:
+        return None
+    return UNIT_OF.get(token.word) or UNIT_OF.get(draft.wording.nouns(token.word)[0])
+
+
+def fill_units(draft: Draft) -> None:
+    """Set inputs whose choices are units: of "5 km to mi", ``km`` is the source and ``mi`` the target."""
+    inputs = [
+        each
+        for each in draft.open_inputs()
+        if each.role is Role.CHOICE
+        and len(each.choices) > 1
+        and all(str(choice).lower() in UNIT_OF for choice in each.choices)
+    ]
+    if not inputs:
+        return
+    quantities = [quantity for place in range(len(draft.tokens)) if (quantity := quantity_at(draft, place))]
+    stated = {place for quantity in quantities for place in quantity.places}
+    targets = [
+        (unit, place)
+        for place in range(len(draft.tokens))
+        if place not in stated
+        and draft.preposition_before(place) in ("to", "in")
+        and (unit := _unit_word(draft, place))
+    ]
+    sources = [(quantity.unit, quantity.places[-1]) for quantity in quantities]
+    for each in inputs:
+        found = targets if each.side == "target" else sources
+        choices = [choice for choice in each.choices if len(found) == 1 and UNIT_OF[str(choice).lower()] == found[0][0]]
+        if len(choices) == 1:
+            draft.set(each, choices[0], [found[0][1]])
+
+
 def _number(draft: Draft, place: int) -> int | float | None:
-    text = draft.tokens[place].value.strip(_SIGNS).replace(",", "")
+    token = draft.tokens[place]
+    if token.is_word:
+        if glued := _GLUED.fullmatch(token.value):
+            return float(glued[1]) if "." in glued[1] else int(glued[1])
+        is_number = token.word in NUMBER_WORDS and place + 1 < len(draft.tokens)
+        following = draft.tokens[place + 1 : place + 3]
+        is_unit = is_number and any(each.word in UNIT_OF for each in following[: 2 if token.word == "half" else 1])
+        if not is_unit:
+            return None
+        number = NUMBER_WORDS[token.word]
+        return int(number) if number.denominator == 1 else float(number)
+    if token.kind not in (Kind.NUMBER, Kind.HASH):
+        return None
+    text = token.value.strip(_SIGNS).replace(",", "")
     try:
         value = float(text)
     except ValueError:
@@ -91,7 +188,14 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         total += 2.5
     beside = before | after
     total += 0.8 * len((each.hints - _COMMON) & beside) if each.hints & beside else 0.0
+    if each.side and (preposition := draft.preposition_before(place)) in ("from", "to"):
+        total += 2.5 if (preposition == "from") == (each.side == "source") else -5
     unit = _unit(draft, place)
+    quantity = quantity_at(draft, place)
+    if quantity and each.unit:
+        return total + (2 if quantity.unit.dimension == each.unit.dimension else -5)
+    if draft.tokens[place].is_word:
+        return -5
     if unit:
         takes = _UNIT_STEMS.get(unit, frozenset())
         if takes & names:
@@ -135,7 +239,12 @@ def _unit(draft: Draft, place: int) -> str:
 
 def _has_foreign_unit(draft: Draft, each: Property, place: int) -> bool:
     """Whether a unit says that a number is for another kind of input."""
+    quantity = quantity_at(draft, place)
+    if quantity and each.unit:
+        return quantity.unit.dimension != each.unit.dimension
     unit = _unit(draft, place)
+    if place + 1 in draft.used_places:
+        return False
     takes = _UNIT_STEMS.get(unit, frozenset())
     names = frozenset(stem(word) for word in each.words)
     return bool(takes) and not takes & (names | each.hints)

@@ -1,4 +1,4 @@
-"""Fills inputs whose values have a recognisable form: URLs, paths, dates, choices, ids, places, languages."""
+"""Fills inputs whose values have a recognisable form: URLs, paths, dates, choices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from helmdeck_language import Kind, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.labels import has_label, labelled, named
+from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS
 
@@ -17,17 +17,14 @@ _KINDS: Final = {
     Role.PATH: (Kind.PATH, Kind.SLUG),
     Role.DATE: (Kind.DATE,),
     Role.TIME: (Kind.TIME,),
-    Role.ZONE: (Kind.SLUG,),
     Role.SQL: (Kind.SQL, Kind.CODE),
     Role.CODE: (Kind.CODE, Kind.SQL),
     Role.EXPRESSION: (Kind.EXPRESSION, Kind.CODE),
-    Role.PATTERN: (Kind.GLOB,),
+    Role.PATTERN: (Kind.GLOB, Kind.CODE),
 }
 _TARGET: Final = ("to",)
 _SOURCE: Final = ("from",)
-_PLACES: Final = ("in", "at", "near", "for", "of", "to", "from", "on")
 _FOLDER_WORDS: Final = frozenset("repo repository dir directory folder root cwd workspace base project".split())
-_ZONES: Final = frozenset("UTC GMT CET CEST EST EDT PST PDT IST JST BST".split())
 _MAX_CURRENCY: Final = 3
 
 
@@ -47,7 +44,6 @@ def fill_typed(draft: Draft) -> None:
             places = [place for place in places if place not in draft.used_places]
         _assign(draft, inputs, places)
     _fill_words(draft, Role.CURRENCY, lambda place: _is_currency(draft, place))
-    _fill_words(draft, Role.ZONE, lambda place: draft.tokens[place].value in _ZONES)
     _fill_choices(draft)
     _fill_booleans(draft)
 
@@ -66,8 +62,6 @@ def _assign_folders(draft: Draft, inputs: Sequence[Property], places: Sequence[i
 
 def _is_value_of(draft: Draft, role: Role, place: int) -> bool:
     token = draft.tokens[place]
-    if role is Role.ZONE:
-        return token.value[:1].isupper()
     if role is Role.PATH and token.kind is Kind.SLUG:
         # "reports/2024" is a path; "Europe/Oslo" may be one.
         return True
@@ -158,7 +152,10 @@ def _fill_choices(draft: Draft) -> None:
         found = [(value, place) for value in each.choices if (place := _choice_place(draft, each, value)) is not None]
         if len(found) > 1:
             found = [row for row in found if str(row[0]).lower() != "all"]
-            literal = [row for row in found if row[1] >= 0]
+            literal = [row for row in found if _choice_places(draft, row[0])]
+            if _is_action(each):
+                # "approve it with the comment ...": the verb is the action.
+                literal = [row for row in found if row[1] == draft.part.verb_place] or literal
             found = _longest(literal or found)
         if len(found) == 1:
             value, place = found[0]
@@ -194,7 +191,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
         return None
     related = CHOICE_WORDS.get(value.lower(), frozenset())
     own = {stem(word) for word in words(split_identifier(value))}
-    is_action = "action" in each.words or "event" in each.words
+    is_action = _is_action(each)
     for place, token in enumerate(draft.tokens):
         if not token.is_word:
             continue
@@ -211,6 +208,10 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
     if draft.part.verb_place >= 0 and _verb_means(draft, each, value):
         return draft.part.verb_place
     return None
+
+
+def _is_action(each: Property) -> bool:
+    return "action" in each.words or "event" in each.words
 
 
 def _verb_means(draft: Draft, each: Property, value: str) -> bool:
@@ -240,118 +241,3 @@ def _fill_booleans(draft: Draft) -> None:
         ]
         if wanted <= {term for place in places for term in draft.stems(place)}:
             draft.set(each, True, places)
-
-
-# -- ids, names and places ---------------------------------------------------------------------------------
-
-
-def fill_ids(draft: Draft) -> None:
-    """Set ids: the value after their label, else the only one."""
-    inputs = [each for each in draft.open_inputs() if each.role is Role.ID]
-    for each in inputs:
-        if places := labelled(draft, each):
-            draft.set(each, _id_text(draft, places), places)
-    left = [place for place in draft.free(Kind.ID) if place not in draft.used_places]
-    needed = [each for each in inputs if each.is_required and each.name not in draft.args]
-    if len(left) == 1 and len(needed) == 1:
-        draft.set(needed[0], draft.tokens[left[0]].value, left)
-    elif needed and not left:
-        _fill_id_word(draft, needed)
-
-
-def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
-    """Set an id from a path such as ``/org/project``, or from a symbol in capitals."""
-    if len(needed) != 1:
-        return
-    paths = draft.free(Kind.PATH, Kind.HASH, Kind.SLUG)
-    symbols = [
-        place
-        for place in draft.free(Kind.WORD)
-        if (value := draft.tokens[place].value).isupper() and 1 < len(value) <= 6 and not draft.is_filler(place)
-    ]
-    if len(paths) == 1:
-        draft.set(needed[0], _id_text(draft, paths), paths)
-    elif len(symbols) == 1:
-        draft.set(needed[0], draft.tokens[symbols[0]].value, symbols)
-
-
-def _id_text(draft: Draft, places: Sequence[int]) -> str:
-    text = draft.text(places[0], places[-1])
-    return text.lstrip("#") if draft.tokens[places[0]].kind is Kind.HASH else text
-
-
-def fill_names(draft: Draft) -> None:
-    """Set names and titles: the value after "called" or after a label."""
-    for each in list(draft.open_inputs()):
-        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE):
-            continue
-        places = labelled(draft, each)
-        if places and each.role is Role.CODE and draft.tokens[places[0]].is_word:
-            places = []
-        if not places and each.role in (Role.NAME, Role.PATH) and each.is_required:
-            places = named(draft, each)
-        if places:
-            draft.set(each, _id_text(draft, places), places)
-
-
-def fill_places(draft: Draft) -> None:
-    """Set places and languages: the words after "in", "from", "to"."""
-    inputs = [each for each in draft.open_inputs() if each.role in (Role.PLACE, Role.LANGUAGE)]
-    for each in inputs:
-        if each.role is Role.LANGUAGE:
-            prepositions: Sequence[str] = ("to", "in") if each.side != "source" else _SOURCE
-        elif len(inputs) > 1 and each.side:
-            prepositions = _SOURCE if each.side == "source" else _TARGET
-        else:
-            prepositions = _PLACES
-        places = _after_preposition(draft, each, prepositions)
-        if not places and each.role is Role.PLACE and each.is_required and len(inputs) == 1:
-            places = _capitalised(draft)
-        if places:
-            draft.set(each, draft.text(places[0], places[-1]), places)
-
-
-def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]) -> list[int]:
-    for preposition in prepositions:
-        for place, token in enumerate(draft.tokens):
-            if draft.wording.preposition(token) != preposition or place == draft.part.verb_place:
-                continue
-            start = place + 1
-            while start < len(draft.tokens) and draft.tokens[start].word in draft.wording.language.determiners:
-                start += 1
-            run = _place_run(draft, start, is_language=each.role is Role.LANGUAGE)
-            labels_number = run and run[-1] + 1 < len(draft.tokens) and draft.tokens[run[-1] + 1].kind is Kind.NUMBER
-            if run and not labels_number:
-                return run
-    return []
-
-
-def _place_run(draft: Draft, start: int, *, is_language: bool) -> list[int]:
-    run: list[int] = []
-    for place in range(start, len(draft.tokens)):
-        token = draft.tokens[place]
-        if place in draft.used_places or draft.wording.preposition(token) or token.kind not in (Kind.WORD, Kind.QUOTE):
-            break
-        if token.word in draft.wording.language.joints or (run and draft.is_filler(place)):
-            break
-        if not run and draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
-            return []
-        run.append(place)
-        if token.kind is Kind.QUOTE or is_language:
-            break
-    if run and all(draft.is_filler(place) for place in run):
-        return []
-    return run
-
-
-def _capitalised(draft: Draft) -> list[int]:
-    """Return the only name in capitals."""
-    runs: list[list[int]] = []
-    for place in draft.free(Kind.WORD):
-        if place == draft.part.verb_place or draft.is_filler(place) or not draft.tokens[place].value[:1].isupper():
-            continue
-        if runs and runs[-1][-1] == place - 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return runs[0] if len(runs) == 1 else []

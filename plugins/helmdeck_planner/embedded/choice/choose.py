@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import attrs
+
 from helmdeck_core import EntryKind
-from helmdeck_language import ACTIONS, READING, Action, Kind, stem
-from helmdeck_planner.embedded.choice.effects import is_allowed, requested_actions
-from helmdeck_planner.embedded.choice.input_fit import KIND_ROLES, input_fit
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.choice.coverage import (
+    SEARCHING,
+    connects_places,
+    is_covered,
+    is_used_up,
+    lists_file,
+    names_place,
+    searches_places,
+)
+from helmdeck_planner.embedded.choice.effects import is_allowed
+from helmdeck_planner.embedded.choice.fit import fit
 from helmdeck_planner.embedded.choice.pipelines import does_only
-from helmdeck_planner.embedded.choice.weighing import SYNONYM, Weighted, is_file, weigh
+from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.request.parts import Part
@@ -19,34 +32,104 @@ from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
 
 _CANDIDATES: Final = 16
+# Candidates whose inputs are filled on trial, and what missing and unused values cost.
+_TRIED: Final = 5
+_STATED: Final = 0.4
+_UNUSED: Final = 0.4
+# What an input is worth that takes something that the part states.
+_TAKEN: Final = 0.15
+_MAX_TAKEN: Final = 3
 # Larger catalogs are searched by their words only.
 _MAX_SEARCHED: Final = 300
 # Minimum share of the object that an entry covers.
-_MIN_COVER: Final = 0.45
-_FILE: Final = (stem("file"),)
-_OPENING_VERBS: Final = frozenset("read show get open view display fetch download load print".split())
-_WEB: Final = frozenset(stem(word) for word in "web internet online".split())
-_SEARCHING: Final = frozenset("search find look lookup query research google locate".split())
-_FREE_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.EXPRESSION, Role.CODE, Role.SQL)
+_SEARCHED: Final = (Role.QUERY, Role.PATTERN, Role.NAME, Role.SQL, Role.CONTENT, Role.PLACE, Role.TEXT)
 
 
-def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles) -> Profile | None:
-    """Return the entry that does what a part requests; ``None`` if none does."""
+@attrs.frozen
+class Scored:
+    """A candidate of a part.
+
+    :ivar total: how well it fits; candidates of one part are compared.
+    :ivar stated: the share of its required inputs that the part states.
+    :ivar unused: the share of the values of the part that none of its inputs takes.
+    :ivar leaves_ids: the part has ids, paths or URLs, and none of its inputs takes one: "forward mail 18c2f" does not send one.
+    """
+
+    profile: Profile
+    total: float
+    stated: float
+    unused: float
+    leaves_ids: bool
+
+
+def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> list[Scored]:
+    """Return the entries that do what a part requests, the best first."""
     weighted = weigh(part, wording)
     scores = lexical.weighted_scores(weighted.query)
-    if not scores:
-        return None
-    best = max(scores.values())
+    best = max(scores.values(), default=1.0)
     leading = heapq.nlargest(_CANDIDATES, scores.items(), key=lambda row: (row[1], -row[0]))
     leading += _between_places(part, profiles, scores)
     found: list[tuple[float, int, Profile]] = []
+    sources = Sources(request, wording)
     for index, score in leading:
         profile = profiles[index]
-        if not is_allowed(part, profile, wording.lexicon) or not is_covered(part, weighted, profile):
+        if not is_allowed(part, profile, wording.lexicon) or lists_file(part, profile):
+            continue
+        if part.verb == "search" and not part.is_question and not profile.takes(*_SEARCHED):
+            continue
+        if not is_covered(part, weighted, profile) and not is_used_up(part, weighted, profile, sources):
             continue
         if profile.entry.kind is not EntryKind.PIPELINE or does_only(profile, weighted.every, profiles):
             found.append((score / best + fit(part, weighted, profile), -index, profile))
-    return max(found, key=lambda row: row[:2])[2] if found else None
+    if not found:
+        indices = _by_place(part, leading, profiles) or _by_choice(part, wording, profiles, sources)
+        found = [(0.0, -index, profiles[index]) for index in indices]
+    found.sort(key=lambda row: row[:2], reverse=True)
+    scored = [_tried(part, profile, total, sources) for total, _, profile in found[:_TRIED]]
+    scored = [each for each in scored if _has_verb(weighted, each.profile) or not each.leaves_ids]
+    return sorted(_without_deprecated(scored, profiles), key=lambda each: -each.total)
+
+
+def _has_verb(weighted: Weighted, profile: Profile) -> bool:
+    return bool(weighted.verbs & (profile.verbs | profile.opening | profile.verb_phrases))
+
+
+def _tried(part: Part, profile: Profile, total: float, sources: Sources) -> Scored:
+    """Score an entry by the values that its inputs take from a part, beside its words."""
+    draft = drafted(part, profile, sources)
+    required = [each for each in profile.required if each.role is not Role.CONTENT]
+    stated = sum(each.name in draft.args for each in required) / len(required) if required else 1.0
+    # An entry without a schema may take any value.
+    values = [place for place, token in enumerate(part.tokens) if token.is_value and profile.properties]
+    values = [place for place in values if not is_catalog_word(part.tokens[place], draft.wording)]
+    costs = [_cost(draft, place) for place in values]
+    unused = sum(costs) / len(costs) if costs else 0.0
+    ids = [place for place in values if part.tokens[place].kind in (Kind.ID, Kind.PATH, Kind.URL)]
+    leaves_ids = bool(ids) and draft.used_places.isdisjoint(ids)
+    total += _STATED * (stated - 1) - _UNUSED * unused + _TAKEN * min(len(draft.args), _MAX_TAKEN)
+    return Scored(profile, total, stated, unused, leaves_ids)
+
+
+def _cost(draft: Draft, place: int) -> float:
+    """Return 1 for a value that no input takes, and a half for a number in a query: "coordinates 40.7, -73.9" is none."""
+    if place not in draft.used_places:
+        return 1.0
+    token = draft.tokens[place]
+    queries = [str(draft.args.get(each.name, "")) for each in draft.profile.properties if each.role is Role.QUERY]
+    is_in_query = token.kind is Kind.NUMBER and any(token.value in query and token.value != query for query in queries)
+    return 0.5 if is_in_query else 0.0
+
+
+def _without_deprecated(scored: Sequence[Scored], profiles: Profiles) -> list[Scored]:
+    """Replace deprecated entries by the ones that their descriptions name."""
+    found: dict[str, Scored] = {}
+    for each in scored:
+        successor = profiles.of(each.profile.successor) if each.profile.successor else None
+        row = each if successor is None else attrs.evolve(each, profile=successor)
+        known = found.get(row.profile.entry.id)
+        if known is None or known.total < row.total:
+            found[row.profile.entry.id] = row
+    return list(found.values())
 
 
 def _between_places(part: Part, profiles: Profiles, scores: Mapping[int, float]) -> list[tuple[int, float]]:
@@ -55,182 +138,39 @@ def _between_places(part: Part, profiles: Profiles, scores: Mapping[int, float])
     if not part.is_question or not {"from", "to"} <= words or len(profiles.entries) > _MAX_SEARCHED:
         return []
     every = range(len(profiles.entries))
-    return [(index, 0.0) for index in every if index not in scores and _connects_places(part, profiles[index])]
+    return [(index, 0.0) for index in every if index not in scores and connects_places(part, profiles[index])]
 
 
-# -- coverage ----------------------------------------------------------------------------------------------
+def _by_place(part: Part, leading: Sequence[tuple[int, float]], profiles: Profiles) -> list[int]:
+    """Return the entry that searches for places, for a search that names where: "find a vegan restaurant in Leipzig"."""
+    is_search = part.verb in SEARCHING or (part.is_question and part.tokens[0].word in ("where", "where's"))
+    if not is_search or not names_place(part) or any(token.is_value for token in part.tokens):
+        return []
+    fitting = [index for index, _ in leading if searches_places(profiles[index])]
+    return fitting[:1]
 
 
-def _name_stems(profile: Profile) -> frozenset[str]:
-    return frozenset(profile.name) | profile.verbs
-
-
-def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
-    """Whether an entry is about the object of a part."""
-    if any(set(phrase) <= weighted.every for phrase in profile.phrases if len(phrase) > 1):
-        return True
-    if weighted.verbs & profile.verb_phrases:
-        return True
-    if _connects_places(part, profile):
-        return True
-    has_verb = bool(weighted.verbs) and (
-        weighted.matches(weighted.verbs, profile.verbs | profile.opening) > 0
-        or bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset()))
-    )
-    if not weighted.objects:
-        if part.is_question and _answers_with_file(part, profile):
-            return True
-        return _takes_value(part, profile, has_verb=has_verb) or _is_about_tail(weighted, profile)
-    covered = [weighted.matches(stems, profile.text) for stems in weighted.objects]
-    share = sum(covered) / len(covered)
-    in_opening = max(weighted.matches(stems, profile.opening) for stems in weighted.objects)
-    if share >= _MIN_COVER and in_opening > 0:
-        return True
-    if _names_entry(weighted, profile) or _reads_value(part, weighted, profile):
-        return True
-    if part.verb in _SEARCHING and profile.takes(Role.QUERY) and _is_about_tail(weighted, profile):
-        return True
-    # "echo good morning", "search tides": the verb is the whole name, and its object a text.
-    if weighted.verbs & profile.verbs and not profile.name and share >= _MIN_COVER:
-        return True
-    # "refund 5 for order A-1": the verb is the entry's, and its object an input.
-    labels = frozenset[str]().union(*(each.labels for each in profile.required))
-    if weighted.verbs & {stem(profile.verb)} and any(stems & labels for stems in weighted.objects):
-        return True
-    is_named = bool(weighted.verbs & profile.verbs) or (part.verb in _SEARCHING and profile.verb in _SEARCHING)
-    is_whole_name = is_named and not set(profile.name) - weighted.every - _WEB
-    texts = profile.required or profile.properties
-    return is_whole_name and any(each.role in _FREE_TEXT for each in texts)
-
-
-def _names_entry(weighted: Weighted, profile: Profile) -> bool:
-    """Whether the words before and after prepositions contain the whole name."""
-    if not profile.name:
-        return False
-    words = [*weighted.objects, *weighted.tail]
-    return all(any(weighted.matches(stems, frozenset({term})) == 1.0 for stems in words) for term in profile.name)
-
-
-def _reads_value(part: Part, weighted: Weighted, profile: Profile) -> bool:
-    """Whether the verb and the value fit an entry: "read every line of journal.txt" reads a file."""
-    kinds = {token.kind for token in part.tokens if token.is_value} & KIND_ROLES.keys()
-    takes = any(each.role in KIND_ROLES[kind] for kind in kinds for each in profile.required)
-    if takes and weighted.verbs & profile.verbs and not set(profile.name) - weighted.hints:
-        return True
-    # "get the raw HTML of https://..."
-    is_filled = all(any(each.role in KIND_ROLES[kind] for kind in kinds) for each in profile.required)
-    is_reading = ACTIONS.get(profile.verb, frozenset()) & READING and not profile.writes
-    return takes and is_filled and bool(is_reading) and part.verb in _OPENING_VERBS and Kind.URL in kinds
-
-
-def _answers_with_file(part: Part, profile: Profile) -> bool:
-    """Whether "what is in notes.txt" reads the file."""
-    has_file = any(token.kind is Kind.PATH and is_file(token) for token in part.tokens)
-    takes = any(each.role is Role.PATH for each in profile.required)
-    return has_file and takes and profile.verb == "read" and profile.name == _FILE
-
-
-def _connects_places(part: Part, profile: Profile) -> bool:
-    """Whether "from X to Y" is what an entry takes, asked by a question: "how do I get from Leeds to York"."""
-    words = {token.word for token in part.tokens}
-    sides = {each.side for each in profile.required if each.role is Role.PLACE}
-    return part.is_question and {"from", "to"} <= words and {"source", "target"} <= sides and not profile.writes
-
-
-def _is_about_tail(weighted: Weighted, profile: Profile) -> bool:
-    return bool(weighted.tail) and any(weighted.matches(stems, profile.opening) == 1.0 for stems in weighted.tail[:2])
-
-
-def _takes_value(part: Part, profile: Profile, *, has_verb: bool) -> bool:
-    kinds = {token.kind for token in part.tokens if token.is_value}
-    for kind in kinds & KIND_ROLES.keys():
-        if profile.takes(*KIND_ROLES[kind]):
-            is_telling = kind in (Kind.SQL, Kind.EXPRESSION) or len(part.tokens) == 1
-            return has_verb or is_telling
-    return has_verb and not kinds & {Kind.SQL, Kind.URL}
-
-
-# -- fit ---------------------------------------------------------------------------------------------------
-
-
-def fit(part: Part, weighted: Weighted, profile: Profile) -> float:
-    """Return how well an entry fits a part beyond its score: its name, its verb, its inputs."""
-    every = weighted.every
-    total = 0.0
-    if profile.name:
-        covered = [_best_match(term, weighted) for term in profile.name]
-        total += 1.2 * sum(covered) / len(covered)
-        total -= 0.25 * sum(value == 0 for value in covered)
-        known = _name_stems(profile)
-    else:
-        # A name such as "git_log": what the description says first takes the place of the other words.
-        total += 0.3
-        known = profile.opening
-        if weighted.objects:
-            total += 0.7 * sum(weighted.matches(stems, known) for stems in weighted.objects) / len(weighted.objects)
-    in_name = [
-        max(weighted.matches(stems, known), 0.5 * weighted.matches(stems, profile.opening))
-        for stems in weighted.objects
-    ]
-    if in_name:
-        total += 0.8 * sum(in_name) / len(in_name)
-    total += 0.3 * bool(profile.forms & {token.word for token in part.tokens if token.is_word})
-    if _connects_places(part, profile):
-        total += 0.8
-    total += _verb_fit(part, weighted, profile)
-    total += input_fit(part.tokens, profile) + _label_fit(part, weighted, profile)
-    # The author of the catalog declares it.
-    is_keyword = any(set(phrase) <= every for phrase in profile.phrases if len(phrase) > 1)
-    if is_keyword or weighted.verbs & profile.verb_phrases:
-        total += 1.6
-    return total - (0.3 if profile.is_deprecated else 0.0)
-
-
-def _best_match(term: str, weighted: Weighted) -> float:
-    own = frozenset({term})
-    if term in weighted.verbs:
-        return 1.0
-    words = [*weighted.objects, *weighted.tail]
-    if any(term in stems for stems in words):
-        return 1.0
-    if any(any(term in weighted.lexicon.synonyms(each) for each in stems) for stems in words):
-        return SYNONYM
-    return SYNONYM if weighted.hints & own else 0.0
-
-
-def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
-    searches = profile.takes(Role.QUERY, Role.PATTERN, Role.NAME, Role.SQL, Role.CONTENT, Role.PLACE)
-    if part.verb == "search" and not part.is_question and not searches:
-        return -1.2
-    needs_id = any(each.role is Role.ID for each in profile.required)
-    if part.verb == "search" and needs_id and Action.SEARCH not in ACTIONS.get(profile.verb, frozenset()):
-        return -1.0
-    if part.is_question and weighted.verbs & profile.verbs and weighted.objects:
-        # "which columns does the table have" lists columns, not tables.
-        return 0.6 if weighted.matches(weighted.objects[0], frozenset(profile.name)) else 0.2
-    if weighted.verbs & profile.verbs:
-        return 0.8 if stem(profile.verb) in weighted.verbs or not profile.name else 0.5
-    actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
-    if actions & own:
-        return 0.4
-    if weighted.verbs & profile.opening:
-        return 0.4
-    if any(weighted.lexicon.synonyms(term) & profile.verbs for term in weighted.verbs):
-        return 0.35
-    if actions <= READING and own & READING and actions:
-        return 0.2
-    if part.verb and not part.is_question and not actions & READING and own and own <= READING:
-        return -0.7
-    if not own:
-        return -0.5 if actions and not actions & READING else 0.0
-    return -0.3 if actions or part.verb else 0.0
-
-
-def _label_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
-    """Return how many required inputs a part names: "latitude 48.85 and longitude 2.35"."""
-    states_value = any(token.is_value or token.value[:1].isupper() for token in part.tokens[1:])
-    every = weighted.every
-    known = set(profile.name)
-    return min(
-        0.9, (0.4 if states_value else 0.2) * sum(bool((each.labels - known) & every) for each in profile.required)
-    )
+def _by_choice(part: Part, wording: Wording, profiles: Profiles, sources: Sources) -> list[int]:
+    """Return the entry whose choices and other inputs take every word: "mark OPS-4 as finished"."""
+    if (
+        part.is_question
+        or not part.verb
+        or not any(token.is_value for token in part.tokens)
+        or len(profiles.entries) > _MAX_SEARCHED
+    ):
+        return []
+    fitting = []
+    for index in range(len(profiles.entries)):
+        profile = profiles[index]
+        if any(each.choices for each in profile.required) and is_allowed(part, profile, wording.lexicon):
+            draft = drafted(part, profile, sources)
+            left = [
+                place
+                for place, token in enumerate(part.tokens)
+                if place not in draft.used_places and place != part.verb_place and (token.is_word or token.is_value)
+            ]
+            if all(each.name in draft.args for each in profile.required) and all(
+                draft.is_filler(place) for place in left
+            ):
+                fitting.append(index)
+    return fitting if len(fitting) == 1 else []

@@ -11,6 +11,13 @@ from helmdeck_planner.embedded.request.parts import Part
 
 _LIGHT: Final = frozenset("take make do perform have use start".split())
 _TURNING: Final = frozenset("turn make convert transform".split())
+# Of the verbs that read, those that request more than to see something: "validate the file" is not to read it.
+_SPECIFIC: Final = frozenset(
+    "download validate verify summarize compare diff count monitor watch track analyze detect determine survey".split()
+)
+# A change that could be any of its class: "set the status", but not "rename the task".
+_VAGUE: Final = frozenset("update edit change modify set make put add create new delete remove".split())
+_CHANGING: Final = frozenset((Action.CREATE, Action.UPDATE, Action.MOVE))
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
 
 
@@ -23,6 +30,10 @@ def requested_actions(part: Part) -> frozenset[Action]:
             return frozenset({Action.READ if _READING_SQL.match(token.value) else Action.UPDATE})
     if part.is_question or not part.verb:
         return frozenset({Action.READ})
+    after = [token.word for token in part.tokens[part.verb_place + 1 : part.verb_place + 3]]
+    is_indefinite = after[:1] in (["a"], ["an"])
+    if (is_indefinite and part.verb == "open") or (is_indefinite and after[1:] == ["new"] and part.verb in _LIGHT):
+        return frozenset({Action.CREATE})  # "open a pull request", "start a new branch"
     if part.verb == "tell" and not {token.word for token in part.tokens[1:2]} & {"me", "us"}:
         return frozenset({Action.SEND})  # "tell the team that ..."
     return ACTIONS.get(part.verb, frozenset())
@@ -53,14 +64,25 @@ def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
 def _is_related(part: Part, actions: frozenset[Action], profile: Profile, lexicon: Lexicon) -> bool:
     """Whether the verb of a part has anything to do with an entry: "push the branch" does not create one."""
     own = ACTIONS.get(profile.verb, frozenset())
-    if part.is_question or not part.verb or not profile.verb:
+    if part.is_question or not part.verb or (not profile.verb and not profile.writes):
         return True
-    if actions & own and (actions & own & READING or {part.verb, profile.verb} & (GENERAL | _TURNING)):
-        return True
-    if actions & READING and own & READING:
-        return True
+    if part.verb not in _SPECIFIC:
+        shared = actions & own
+        stands_for = (
+            GENERAL
+            if part.verb in _VAGUE or part.verb in _LIGHT or not shared <= _CHANGING
+            else GENERAL & {profile.verb}
+        )
+        if shared and (shared & READING or {part.verb, profile.verb} & (stands_for | _TURNING)):
+            return True
+        if actions & READING and own & READING:
+            return True
     verb = stem(part.verb)
+    if verb in profile.choice_verbs:
+        return True
     if verb in profile.opening or lexicon.synonyms(verb) & profile.verbs:
+        return True
+    if not profile.writes and lexicon.synonyms(verb) & set(profile.name):
         return True
     if any(verb in phrase for phrase in profile.phrases):
         return True

@@ -22,6 +22,7 @@ KIND_ROLES: Final = {
     Kind.EXPRESSION: (Role.EXPRESSION, Role.CODE),
     Kind.DATE: (Role.DATE,),
     Kind.ID: (Role.ID, Role.NAME),
+    Kind.TIME: (Role.TIME, Role.DATE),
 }
 """The roles of inputs that take a kind of value."""
 
@@ -42,9 +43,9 @@ _FITTING: Final = 0.4
 _UNFITTING: Final = 0.2
 # An id that no input takes, and a folder's entry for a file, are strong evidence against.
 _FOREIGN_ID: Final = 0.5
-_FOREIGN_FILE: Final = 0.6
+_FOREIGN_FILE: Final = 1.2
 _COUNTING: Final = frozenset("first last top latest recent most".split())
-_FOLDER_STEMS: Final = frozenset(stem(word) for word in ("directory", "folder", "directories", "folders", "tree"))
+FOLDER_STEMS: Final = frozenset(stem(word) for word in ("directory", "folder", "directories", "folders", "tree"))
 
 
 def input_fit(tokens: Sequence[Token], profile: Profile) -> float:
@@ -56,7 +57,7 @@ def input_fit(tokens: Sequence[Token], profile: Profile) -> float:
             total += _FITTING
         else:
             total -= _FOREIGN_ID if kind is Kind.ID else _UNFITTING
-    if any(token.kind is Kind.PATH and is_file(token) for token in tokens) and _FOLDER_STEMS & set(profile.name):
+    if any(token.kind is Kind.PATH and is_file(token) for token in tokens) and FOLDER_STEMS & set(profile.name):
         total -= _FOREIGN_FILE
     return total - _missing(tokens, counts, profile) + _number_fit(tokens, counts, profile)
 

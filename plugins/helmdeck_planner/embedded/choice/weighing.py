@@ -8,7 +8,8 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, Lexicon, Token, stem, word_terms
-from helmdeck_planner.embedded.entries.property_words import UNITS
+from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES, UNITS
+from helmdeck_planner.embedded.entries.units import UNIT_OF
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -77,7 +78,8 @@ def weigh(part: Part, wording: Wording) -> Weighted:
     hints: set[str] = set()
     in_tail = after_naming = in_clause = counted = False
     for place, token in enumerate(part.tokens):
-        if token.is_value:
+        is_own = is_catalog_word(token, wording)
+        if token.is_value and not is_own:
             counted = True
             for word in _hints_of(token, part.verb):
                 hints.add(stem(word))
@@ -86,7 +88,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
                 query[stem(token.value.split()[0].lower())] = _OBJECT
                 hints.add(stem(token.value.split()[0].lower()))
             continue
-        if not token.is_word or place == part.verb_place:
+        if not (token.is_word or is_own) or place == part.verb_place:
             continue
         if wording.preposition(token):
             in_tail = in_tail or counted or bool(objects)
@@ -101,12 +103,18 @@ def weigh(part: Part, wording: Wording) -> Weighted:
         if (part.is_question and token.word in _EMPTY_VERBS) or token.word in _COUNTED:
             counted = counted or token.word in _COUNTED
             continue
-        if place and part.tokens[place - 1].kind is Kind.NUMBER and token.word in UNITS:
+        if place and part.tokens[place - 1].kind is Kind.NUMBER and (token.word in UNITS or token.word in UNIT_OF):
             counted = True
             continue
         if wording.is_filler(token.word):
             continue
-        stems = frozenset(term for word in wording.nouns(token.word) for term in word_terms(word))
+        nouns = wording.nouns(token.word.lower())
+        if part.is_question and place == 1:
+            # "how large" asks for a size.
+            nouns = (*nouns, *ATTRIBUTES.get(token.word, ()))
+        stems = frozenset(term for word in nouns for term in word_terms(word))
+        if is_own:
+            stems |= {stem(token.value.lower())}
         if not stems:
             continue
         is_name = after_naming or in_clause or _is_name(place, token, stems, wording)
@@ -116,12 +124,20 @@ def weigh(part: Part, wording: Wording) -> Weighted:
         if is_name:
             continue
         (tail if in_tail else objects).append(stems)
+    if part.is_question and len(objects) > 1 and len(part.tokens) > 1 and part.tokens[1].word in ATTRIBUTES:
+        # "how long is a day": a duration alone is not an object.
+        del objects[0]
     verbs: set[str] = set()
     if part.verb and (not part.is_question or part.verb != "get"):
         verbs.add(stem(part.verb))
         for term in word_terms(part.verb):
             query[term] = max(query.get(term, 0.0), _VERB)
     return Weighted(frozenset(verbs), tuple(objects), tuple(tail), frozenset(hints), query, wording.lexicon)
+
+
+def is_catalog_word(token: Token, wording: Wording) -> bool:
+    """Whether what looks like an id is a word of the catalog: "Base64"."""
+    return token.kind is Kind.ID and wording.is_of_catalog(token.value.lower())
 
 
 def _is_name(place: int, token: Token, stems: frozenset[str], wording: Wording) -> bool:

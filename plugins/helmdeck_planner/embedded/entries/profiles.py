@@ -14,6 +14,7 @@ from helmdeck_language import (
     ACTIONS,
     DELETING_WORDS,
     ENGLISH,
+    NOUNS_TOO,
     READING,
     STOP_WORDS,
     WRITING,
@@ -46,8 +47,11 @@ class Profile:
     :ivar verbs: stems of all verbs of its name and of the first word of its description.
     :ivar text: stems of its name, description, keywords, inputs and choices.
     :ivar opening: stems of its name and the first sentence of its description.
+    :ivar lead: stems of the first sentence of its description up to its first preposition: what it acts on.
     :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
     :ivar forms: the words of its name as they are written, to tell "order" from "orders".
+    :ivar choice_verbs: stems of the choices of a required input that says which action it takes: "approve".
+    :ivar successor: the id of the entry that its description names in its place, if it is deprecated.
     :ivar writes: it changes something; ``None`` if it is unknown.
     """
 
@@ -57,6 +61,7 @@ class Profile:
     verbs: frozenset[str]
     opening: frozenset[str]
     forms: frozenset[str]
+    lead: frozenset[str]
     text: frozenset[str]
     phrases: tuple[tuple[str, ...], ...]
     verb_phrases: frozenset[str]
@@ -64,6 +69,8 @@ class Profile:
     writes: bool | None
     deletes: bool
     is_deprecated: bool
+    choice_verbs: frozenset[str] = frozenset()
+    successor: str = ""
 
     @property
     def required(self) -> tuple[Property, ...]:
@@ -88,7 +95,10 @@ class Profiles:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All words of the catalog."""
-        return Vocabulary(frozenset(word for entry in self.entries for word in _every_word(entry)))
+        starts = (
+            next((word for word in name_words(entry) if word not in self._prefixes), "") for entry in self.entries
+        )
+        return Vocabulary(frozenset(word for entry in self.entries for word in _every_word(entry)), frozenset(starts))
 
     @cached_property
     def languages(self) -> CatalogLanguages:
@@ -116,6 +126,9 @@ class Profiles:
             word for word in words(split_identifier(entry.id.rpartition(".")[2])) if word not in self._prefixes
         ] or own
         in_name = [word for word in (tail[0], tail[-1], own[0]) if word in ENGLISH.verbs]
+        if len(tail) > 1 and first in ACTIONS and set(in_name) <= NOUNS_TOO - ACTIONS.keys():
+            # "transition_issue" moves an issue.
+            in_name = []
         acting = [word for word in in_name if word in ACTIONS] or in_name
         # "API-post-search" searches: the description decides between two verbs.
         acting = [first] if first in acting else acting
@@ -131,6 +144,7 @@ class Profiles:
             name=tuple(dict.fromkeys(stem(word) for word in own if word not in (verb, *others, *STOP_WORDS))),
             verbs=frozenset(stem(word) for word in (*in_name, first) if word),
             opening=frozenset(stem(word) for word in (*own, *opening)),
+            lead=frozenset(stem(word) for word in _before_preposition(words(sentence))),
             forms=frozenset(word for word in own if word != verb and word not in STOP_WORDS),
             text=frozenset(
                 stem(word)
@@ -150,6 +164,31 @@ class Profiles:
             writes=writes,
             deletes=deletes,
             is_deprecated="deprecated" in entry.description[:_MAX_DESCRIPTION].lower(),
+            choice_verbs=frozenset(
+                stem(word)
+                for each in found
+                if each.is_required and each.choices and {"action", "event", "operation"} & set(each.words)
+                for choice in each.choices
+                for word in words(split_identifier(str(choice)))[:1]
+            ),
+            successor=self._successor(entry),
+        )
+
+    def _successor(self, entry: Entry) -> str:
+        _, deprecated, rest = entry.description[:_MAX_DESCRIPTION].lower().partition("deprecated")
+        if not deprecated:
+            return ""
+        # Names in a description are without the prefix of the server, as in "fs__read_file".
+        named = [word.strip("`'\".,;:()") for word in rest.split()]
+        near = [name for name in named if "_" in name or "-" in name or "." in name]
+        ids = (other for other in self._index_of if other != entry.id)
+        return next(
+            (
+                other
+                for other in ids
+                if any(other.lower() == name or other.lower().endswith(f"__{name}") for name in near)
+            ),
+            "",
         )
 
     def _effect(self, entry: Entry, verb: str, first: str) -> tuple[bool | None, bool]:
@@ -176,6 +215,14 @@ def _base_form(word: str) -> str:
         if other in ENGLISH.verbs:
             return other
     return word
+
+
+def _before_preposition(sentence: Sequence[str]) -> Sequence[str]:
+    end = next(
+        (place for place, word in enumerate(sentence) if place > 1 and word in ENGLISH.prepositions and word != "of"),
+        len(sentence),
+    )
+    return sentence[:end]
 
 
 def _every_word(entry: Entry) -> list[str]:

@@ -12,6 +12,7 @@ import attrs
 from helmdeck_core import Entry
 from helmdeck_language import split_identifier, stem, words
 from helmdeck_planner.embedded.entries.property_words import GENERIC_WORDS, ROLE_WORDS, SOURCE_SIDE, TARGET_SIDE
+from helmdeck_planner.embedded.entries.units import Unit, unit_of_input
 from helmdeck_selection import input_properties, required_inputs
 
 
@@ -32,6 +33,8 @@ class Role(StrEnum):
     EXPRESSION = "expression"
     OWNER = "owner"
     REPO = "repo"
+    TARGET = "target"
+    KEY = "key"
     PATTERN = "pattern"
     PLACE = "place"
     QUERY = "query"
@@ -53,6 +56,10 @@ class Property:
     :ivar hints: stems of its description.
     :ivar side: ``source`` takes the value after "from", ``target`` the one after "to".
     :ivar choices: the allowed values.
+    :ivar unit: the unit of the number that it takes.
+    :ivar wants_iana: its description gives IANA names of time zones.
+    :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
+    :ivar replacement: the names of the two fields of its items that take an old and a new text.
     """
 
     name: str
@@ -64,8 +71,25 @@ class Property:
     is_required: bool
     is_list: bool
     choices: tuple[Any, ...] = ()
+    text: str = ""
+    unit: Unit | None = None
+    wants_iana: bool = False
+    wants_subfolders: bool = False
+    replacement: tuple[str, str] | None = None
+
+    @property
+    def is_old_text(self) -> bool:
+        """Whether it takes a text that is replaced."""
+        return bool(_OLD & set(self.words))
+
+    @property
+    def is_new_text(self) -> bool:
+        """Whether it takes a text that replaces another."""
+        return bool(_NEW & set(self.words))
 
 
+_OLD: Final = frozenset("old find search from before original".split())
+_NEW: Final = frozenset("new replace replacement to after with".split())
 _FORMATS: Final = {
     "uri": Role.URL,
     "url": Role.URL,
@@ -84,6 +108,12 @@ _LISTS_CHOICES: Final = re.compile(
 )
 _GIVES_EXAMPLES: Final = re.compile(r"\be\.?g\b|\bexample\b|\bsuch as\b", re.IGNORECASE)
 _QUOTED_CHOICE: Final = re.compile(r"['\"`]([A-Za-z][\w-]{0,30})['\"`]")
+_IANA: Final = re.compile(r"\biana\b|\b[A-Z][a-z]+/[A-Z][a-z]+")
+_TARGETS: Final = re.compile(
+    r"\bselector\b|\belement\b.*\b(?:ref|reference|uid)\b|\b(?:ref|reference|uid)\b.*\belement\b", re.IGNORECASE
+)
+_KEYS: Final = re.compile(r"\bkeys? to press\b|\bkeyboard\b|\bkey name\b|\bname of the key\b", re.IGNORECASE)
+_TARGET_WORDS: Final = frozenset("selector target ref uid element locator".split())
 _ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|sha)\b", re.IGNORECASE)
 
 
@@ -114,11 +144,29 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         words=name_words,
         labels=labels,
         hints=frozenset(stem(word) for word in words(text)[:60]),
-        side=_side(name_words),
+        side=_side(name_words) or _described_side(text),
         is_required=is_required,
         is_list=items is not None,
         choices=tuple(choices) if isinstance(choices, (list, tuple)) else (),
+        text=text,
+        unit=unit_of_input(name_words, text) if _type(inner) in ("integer", "number") else None,
+        wants_iana=bool(_IANA.search(text)),
+        wants_subfolders="**/" in text or "**/" in entry.description,
+        replacement=_replacement(inner),
     )
+
+
+def _replacement(items: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the two fields of ``{"oldText": ..., "newText": ...}``, if items require nothing else."""
+    fields, required = items.get("properties"), items.get("required")
+    if not isinstance(fields, Mapping) or not isinstance(required, Sequence) or len(required) != 2:
+        return None
+    if any(not isinstance(fields.get(name), Mapping) or fields[name].get("type") != "string" for name in required):
+        return None
+    by_words = {name: set(words(split_identifier(str(name)))) for name in required}
+    old = [name for name, its_words in by_words.items() if its_words & _OLD]
+    new = [name for name, its_words in by_words.items() if its_words & _NEW]
+    return (old[0], new[0]) if len(old) == 1 and len(new) == 1 and old != new else None
 
 
 def _described_choices(schema: Mapping[str, Any], text: str) -> list[str]:
@@ -166,6 +214,10 @@ def _role(entry: Entry, name_words: tuple[str, ...], schema: Mapping[str, Any], 
 
 def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role:
     last = name_words[-1] if name_words else ""
+    if last in _TARGET_WORDS and _TARGETS.search(text) and "human" not in text.lower():
+        return Role.TARGET
+    if last in ("key", "keys") and (_KEYS.search(text) or _KEYS.search(entry.description)):
+        return Role.KEY
     forms = {last, last.removesuffix("s")}
     known = {role for role, its_words in ROLE_WORDS.items() if forms & its_words}
     every = set(name_words)
@@ -173,7 +225,7 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.CURRENCY
     if every & {"date", "checkin", "checkout", "deadline"} or {"check", "in"} <= every or {"check", "out"} <= every:
         return Role.DATE
-    if "timezone" in every or every & {"tz"}:
+    if "timezone" in every or every & {"tz"} or ("zone" in every and "time" in every):
         return Role.ZONE
     if every & {"start", "end", "when", "since", "until", "timestamp"} and _DATES.search(text):
         return Role.DATE
@@ -194,7 +246,19 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.PATH
     if every & {"city", "location", "place", "address"}:
         return Role.PLACE
-    return Role.ID if _ID_SHAPED.search(text[:60]) else Role.TEXT
+    if _ID_SHAPED.search(text[:60]):
+        return Role.ID
+    return Role.DATE if _DATES.search(text[:60]) else Role.TEXT
+
+
+def _described_side(text: str) -> str:
+    """Return the side of an input whose description starts with it: "Start date of the range"."""
+    first = text.lower().split(maxsplit=1)[:1]
+    return (
+        {"start": "source", "starting": "source", "end": "target", "ending": "target"}.get(first[0], "")
+        if first
+        else ""
+    )
 
 
 def _side(name_words: tuple[str, ...]) -> str:

@@ -22,4 +22,11 @@ COUNT_WORDS: Final = frozenset(_FILE.words("counts"))
 UNITS: Final[Mapping[str, frozenset[str]]] = {
     unit: inputs for units, inputs in _sets("units").items() for unit in units.split()
 }
+FILE_TYPES: Final[Mapping[str, str]] = {
+    word: extension for words, extension in _FILE.rows("file_types").items() for word in words.split()
+}
+ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
+    word: tuple(nouns.split()) for words, nouns in _FILE.rows("attributes").items() for word in words.split()
+}
+"""What a question with "how" asks for."""
 CHOICE_WORDS: Final[Mapping[str, frozenset[str]]] = _sets("choices")

@@ -16,6 +16,10 @@ _BULLETS: Final = frozenset("-*\u2022\u2023\u25e6+>#")
 _PARTICLES: Final = frozenset("up out down back away off over through".split())
 # Words before the object of an unknown verb: "water the plants".
 _OBJECT_STARTS: Final = frozenset("the a an my our your his her their some me us it them".split())
+_MIN_VERB: Final = 5
+_CONDITIONS: Final = frozenset("if when given assuming suppose".split())
+_ARTICLES: Final = frozenset("the my our your his her its their".split())
+_DEMONSTRATIVES: Final = frozenset("this that these those all every each any both everything anything".split())
 _QUESTIONS_AFTER_JOINT: Final = frozenset("what who how where when which why what's who's".split())
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = frozenset("return show give limit list display".split())
@@ -70,11 +74,37 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         parts.append(made)
         if cut < len(own):
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
-    return [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
+    return _with_conditions(
+        text, [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)], wording
+    )
+
+
+def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:
+    """Join a stated fact and the question that is about it: "it's 14:30 in Berlin. What time is that in New York?"."""
+    found: list[Part] = []
+    for part in parts:
+        before = found[-1] if found else None
+        if before is not None and _states_condition(before) and _asks_about(part, wording):
+            start, end = before.tokens[0].start, part.tokens[-1].end
+            found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
+        else:
+            found.append(part)
+    return found
+
+
+def _states_condition(part: Part) -> bool:
+    has_value = any(token.is_value for token in part.tokens)
+    is_condition = part.tokens[0].word in _CONDITIONS or not (part.verb or part.is_question)
+    return has_value and is_condition and not part.is_excluded
+
+
+def _asks_about(part: Part, wording: Wording) -> bool:
+    refers = any(token.word in wording.language.references for token in part.tokens[1:])
+    return part.is_question and refers and not part.is_excluded
 
 
 def _part(text: str, tokens: Sequence[Token], wording: Wording, *, is_excluded: bool) -> Part:
-    own = tuple(tokens)
+    own = _split_compound(tokens, wording)
     is_question = bool(own) and own[0].word in wording.language.questions
     verb, place = _find_verb(own, wording)
     if is_question:
@@ -102,8 +132,11 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return verb, 0
     # "tweet 'Hello'", "undo the commit": any word before a text or an article is a verb.
     starts = len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word)
+    is_english = wording.language is ENGLISH
     has_object = starts and (
-        tokens[1].kind is Kind.QUOTE or (wording.language is ENGLISH and tokens[1].word in _OBJECT_STARTS)
+        tokens[1].kind is Kind.QUOTE
+        or (is_english and tokens[1].word in _OBJECT_STARTS)
+        or (is_english and _is_unknown_verb(tokens, wording))
     )
     if has_object:
         return tokens[0].word, 0
@@ -114,10 +147,45 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
     for place in places:
         token = tokens[place]
         if token.is_word and token.value[:1].islower() and (verb := wording.verb(token.word)):
+            # "in app.py change DEBUG to RELEASE": a verb after the place.
+            if place and tokens[place - 1].is_value and wording.preposition(tokens[0]) and place + 1 < len(tokens):
+                return verb, place
             after_determiner = place and tokens[place - 1].word in wording.language.determiners
             if not after_determiner and (verb not in NOUNS_TOO or wording.language is not ENGLISH):
                 return verb, place
     return "", -1
+
+
+def _is_unknown_verb(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether a part starts with a verb of no word list: "bookmark this page", "back up the table", "postpone task 702"."""
+    first, following = tokens[0], tokens[1].word
+    if tokens[1].is_value and wording.starts_name(first.word):
+        return True
+    if wording.is_of_catalog(first.word):
+        return False
+    return (
+        following in _DEMONSTRATIVES
+        or (following in _PARTICLES and len(tokens) > 2)
+        # A shorter word may be a typing mistake: "gte ship S-1".
+        or (
+            len(first.value) >= _MIN_VERB
+            and first.value.islower()
+            and not wording.is_known(first.word)
+            and tokens[-1].is_value
+        )
+    )
+
+
+def _split_compound(tokens: Sequence[Token], wording: Wording) -> tuple[Token, ...]:
+    """Split a verb with a word before it: "right-click", "percent-encode"."""
+    if not tokens or not tokens[0].is_word or wording.verb(tokens[0].word):
+        return tuple(tokens)
+    first, hyphen, last = tokens[0].value.rpartition("-")
+    if not hyphen or not first.isalnum() or not wording.verb(last.lower()):
+        return tuple(tokens)
+    middle = tokens[0].start + len(first)
+    pieces = ((tokens[0].start, middle, first), (middle + 1, tokens[0].end, last))
+    return (*(Token(Kind.WORD, start, end, text, text.lower()) for start, end, text in pieces), *tokens[1:])
 
 
 # -- segments ----------------------------------------------------------------------------------------------
@@ -136,7 +204,8 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
             current, is_bare = [], False
             place += 1
             continue
-        if _is_joint(token, wording) and _content(current, wording) > 1:
+        is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
+        if is_joint and _content(current, wording) > 1:
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
@@ -184,6 +253,12 @@ def _is_joint(token: Token, wording: Wording) -> bool:
     if token.kind is Kind.MARK:
         return token.value in ",:\u2014\u2013-&"
     return token.is_word and (token.word in language.joints or token.word in language.strong_joints)
+
+
+def _is_counted(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a word that can join parts only says which one: "the next commit"."""
+    is_order = tokens[place].word in wording.language.strong_joints
+    return is_order and place > 0 and tokens[place - 1].word in _ARTICLES
 
 
 def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tuple[int, bool, bool]:

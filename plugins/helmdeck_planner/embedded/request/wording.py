@@ -11,8 +11,9 @@ from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, T
 class Vocabulary:
     """The words of a catalog, as they are written."""
 
-    def __init__(self, words: frozenset[str]) -> None:
+    def __init__(self, words: frozenset[str], starts: frozenset[str] = frozenset()) -> None:
         self.words = words
+        self.starts = starts
         self.stems = frozenset(stem(word) for word in words)
 
     @cached_property
@@ -73,6 +74,16 @@ class Wording:
             or word in self.lexicon.known_words
             or stem(word) in self.vocabulary.stems
         )
+
+    def starts_name(self, word: str) -> bool:
+        """Whether the name of an entry starts with a word that no word list has: "cordon" of ``cordon_node``."""
+        return (
+            word in self.vocabulary.starts and word not in self.lexicon.known_words and word not in self.language.words
+        )
+
+    def is_of_catalog(self, word: str) -> bool:
+        """Whether the catalog contains a word."""
+        return stem(word) in self.vocabulary.stems
 
     def is_filler(self, word: str) -> bool:
         """Whether a word carries no meaning of its own."""

@@ -129,11 +129,13 @@ class LexicalIndex:
         asking = spelt_out(reading.asking_words)
         matched = self._matching_phrases(query, asking)
         reward(scores, matched)
-        best, confidence = self._vote(reading.clauses, scores)
+        best, confidence, parts = self._vote(reading.clauses, scores)
         self._lift_phrases(scores, matched, query)
         self._lift_superseding(scores, asking)
         clauses = tuple([clause.text for clause in reading.clauses])
-        found = LazyScores(self._ids, scores, lambda index: self._explain(index, query, matched))
+        found = LazyScores(
+            self._ids, scores, lambda index: (*self._explain(index, query, matched), *parts.get(index, ()))
+        )
         return Ranking(found, clauses, best, confidence)
 
     def clause_scores(self, clause: Clause) -> dict[int, float]:
@@ -180,6 +182,11 @@ class LexicalIndex:
     def containing(self, term: str) -> AbstractSet[int]:
         """Return the indices of the entries that contain a term."""
         return self._postings.impacts.get(term, {}).keys()
+
+    @property
+    def impacts(self) -> Mapping[str, Mapping[int, float]]:
+        """The score contribution of each term to each entry that contains it."""
+        return self._postings.impacts
 
     # -- scoring ------------------------------------------------------------------------------------------
 
@@ -350,19 +357,22 @@ class LexicalIndex:
         found += [(phrase, 1.0) for phrase in self._postings.verbatim if phrase.parts[0] in asking]
         return found
 
-    def _vote(self, clauses: Sequence[Clause], scores: dict[int, float]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    def _vote(
+        self, clauses: Sequence[Clause], scores: dict[int, float]
+    ) -> tuple[tuple[int, ...], tuple[float, ...], Mapping[int, Sequence[str]]]:
         """Raise the scores of the best entries of every clause that requests an action.
 
-        :returns: the best entry of each clause, and its margin.
+        :returns: the best entry of each clause, and its margin; for each raised entry, labels of the clauses.
         """
-        voters = [clause for clause in clauses if clause.is_request]
+        voters = [(number, clause) for number, clause in enumerate(clauses, 1) if clause.is_request]
         if len(voters) < 2 or not scores:
-            return (), ()
+            return (), (), {}
         worth = self._clause_vote * max(scores.values())
         lifts: dict[int, float] = {}
         best: dict[int, None] = {}
         confidence: list[float] = []
-        for clause in voters:
+        parts: dict[int, list[str]] = {}
+        for number, clause in voters:
             of_clause = self.clause_scores(clause)
             if not of_clause:
                 continue
@@ -372,6 +382,7 @@ class LexicalIndex:
             close = [(index, score) for index, score in of_clause.items() if score > least]
             for index, score in close:
                 share = score / highest
+                parts.setdefault(index, []).append(f"part {number}")
                 if share > lifts.get(index, 0.0):
                     lifts[index] = share
             first = [index for index, score in close if score == highest]
@@ -379,7 +390,7 @@ class LexicalIndex:
             confidence.append(score_margin(top))
         for index, share in lifts.items():
             scores[index] = scores.get(index, 0.0) + worth * (share * share)
-        return tuple(best), tuple(confidence)
+        return tuple(best), tuple(confidence), parts
 
     def _lift_phrases(
         self, scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]], query: Mapping[str, float]

@@ -1,0 +1,151 @@
+"""Translates the words of a request into the language of a catalog: English.
+
+No grammar and no sentences: a few hundred verbs and nouns of what tools do, by their stems. A request keeps its other words, such as
+names. What a language file contains is described in ``docs/how-to/add-words-or-a-language.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Final
+
+import attrs
+
+from helmdeck_language.languages import ENGLISH
+from helmdeck_language.languages.detection import CatalogLanguages, everyday_words, without_values
+from helmdeck_language.meanings.lexicon import Lexicon
+from helmdeck_language.meanings.vocabulary import Vocabulary
+from helmdeck_language.request.reading import Clause, Reading
+from helmdeck_language.text.terms import word_terms, words
+
+# The weight of every English word of a stem behind the first one.
+_FURTHER: Final = 0.6
+# Words of a request by which its language is found.
+_MOST_WORDS: Final = 120
+# The share of the words of a request that its language knows; fewer are names and paths.
+_MIN_SHARE: Final = 0.25
+# Size limit of the cache of words.
+_MOST_CACHED: Final = 20_000
+_LONGEST_CACHED: Final = 64
+# Chinese and Japanese share characters; only Japanese has these.
+_KANA: Final = re.compile("[\u3040-\u30ff]")
+
+
+@attrs.frozen
+class Translation:
+    """A request with English words.
+
+    :ivar language: the code of the language of the request.
+    :ivar share: how many of the words that are no function words were translated, 0 to 1.
+    """
+
+    reading: Reading
+    language: str
+    share: float
+
+
+class Translator:
+    """Translates requests that are not in a language of a catalog.
+
+    :param lexicon: what words mean.
+    :param catalog: the languages of the catalog; nothing is translated unless English is one of them.
+    :param contains: whether a term is in the catalog.
+    """
+
+    def __init__(self, lexicon: Lexicon, catalog: CatalogLanguages, contains: Callable[[str], bool]) -> None:
+        self._lexicon, self._catalog, self._contains = lexicon, catalog, contains
+        self._english = everyday_words().by_language[ENGLISH.code]
+
+    @cached_property
+    def _vocabularies(self) -> Sequence[Vocabulary]:
+        """Those of languages that the catalog does not use."""
+        own = self._catalog
+        if ENGLISH.code not in own.languages:
+            return ()
+        every = self._lexicon.vocabularies
+        return [each for each in every if each.code not in own.languages and not own.uses_script(each.sample)]
+
+    @cached_property
+    def _votes(self) -> _Votes:
+        return _Votes(self._vocabularies)
+
+    def translate(self, reading: Reading) -> Translation | None:
+        """Return a request with English words; ``None`` if it is not in one of the languages."""
+        shown = reading.asking_words[:_MOST_WORDS]
+        if not self._may_be_foreign(shown):
+            return None
+        asking = "\n".join(reading.asking)
+        plain = without_values(asking)
+        vocabulary = self._detect(shown if plain is asking else words(plain)[:_MOST_WORDS])
+        if vocabulary is None:
+            return None
+        foreign = set[str]()
+        weights: dict[str, float] = {}
+        clauses = list[Clause]()
+        known = content = 0
+        for clause in reading.clauses:
+            own: dict[str, float] = {}
+            for word, english in vocabulary.english(words(clause.text)):
+                terms = word_terms(word)
+                if english:
+                    foreign.update(terms)
+                    for rank, term in enumerate(term for each in english for term in word_terms(each)):
+                        own.setdefault(term, _FURTHER if rank else 1.0)
+                elif word in vocabulary.function_words:
+                    foreign.update(terms)
+                    continue
+                else:
+                    own |= dict.fromkeys(terms, 1.0)
+                known, content = known + bool(english), content + 1
+            clauses.append(attrs.evolve(clause, terms=tuple(own)))
+            for term, weight in own.items():
+                weights[term] = max(weight, weights.get(term, 0.0))
+        others = {term: weight for term, weight in reading.weights.items() if term not in foreign}
+        found = attrs.evolve(reading, weights={**others, **weights}, clauses=tuple(clauses))
+        return Translation(found, vocabulary.code, known / content if content else 0.0)
+
+    def _may_be_foreign(self, asking: Sequence[str]) -> bool:
+        """Whether less than half of the words are English, and others enough are known; decides nearly always, and fast."""
+        own = sum(map(self._english.__contains__, asking))
+        if 2 * own >= len(asking):
+            return False
+        votes = self._votes
+        return own < sum([word not in self._english and votes[word] != () for word in asking])
+
+    def _detect(self, asking: Sequence[str]) -> Vocabulary | None:
+        """Return the language with the most known words, if it has more than English and the catalog."""
+        own = sum(map(self._english.__contains__, asking))
+        unknown = [word for word in asking if word not in self._english]
+        count = Counter(chain.from_iterable(map(self._votes.__getitem__, unknown)))
+        most = max(count.values(), default=0)
+        if most <= own or most < _MIN_SHARE * len(asking):
+            return None
+        leading = [self._vocabularies[place] for place in sorted(count) if count[place] == most]
+        best = max(leading, key=lambda each: len(each.function_words.intersection(unknown)))
+        shared = [word for word in unknown if all(map(self._contains, word_terms(word)))]
+        own += sum([word not in best.function_words for word in shared])
+        return best if most > own else None
+
+
+class _Votes(dict[str, tuple[int, ...]]):
+    """The places of the vocabularies that know a word, computed at the first use."""
+
+    def __init__(self, vocabularies: Sequence[Vocabulary]) -> None:
+        self._vocabularies = vocabularies
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= _MOST_CACHED:
+            self.clear()
+        wrong = "zh" if _KANA.search(word) else "ja"
+        found = tuple([
+            place
+            for place, each in enumerate(self._vocabularies)
+            if each.code != wrong and (word in each.function_words or each.knows(word))
+        ])  # fmt: skip
+        if len(word) <= _LONGEST_CACHED:
+            self[word] = found
+        return found

@@ -1,0 +1,51 @@
+"""Patterns of files: "all markdown files" is ``*.md``, "files ending in .jpg" is ``*.jpg``; the types are in ``property_words.toml``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.choice.weighing import is_file
+from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
+
+_FILES: Final = frozenset("file files document documents".split())
+_ENDING: Final = frozenset("ending extension suffix".split())
+
+
+def fill_patterns(draft: Draft) -> None:
+    """Set a required pattern of files from the type or the extension that a part names."""
+    for each in list(draft.open_inputs()):
+        if each.role is not Role.PATTERN or not each.is_required or draft.free(Kind.GLOB):
+            continue
+        names = [
+            place
+            for place in draft.free(Kind.PATH)
+            if is_file(draft.tokens[place]) and "/" not in draft.tokens[place].value
+        ]
+        if len(names) == 1 and any(other.role is Role.PATH for other in draft.profile.required):
+            # "find invoices.csv": a name to look for, in a folder.
+            draft.set(each, draft.tokens[names[0]].value, names)
+        elif (found := _stated(draft)) is not None:
+            extension, places = found
+            draft.set(each, f"**/*{extension}" if each.wants_subfolders else f"*{extension}", places)
+
+
+def _stated(draft: Draft) -> tuple[str, list[int]] | None:
+    tokens = draft.tokens
+    for place in range(len(tokens) - 1):
+        first, second = tokens[place], tokens[place + 1]
+        is_free = not {place, place + 1} & draft.used_places
+        if first.is_word and second.word in _FILES and is_free and (found := FILE_TYPES.get(first.word)):
+            return f".{found}", [place, place + 1]
+        # ".jpg" is a mark and a word.
+        is_dotted = first.value == "." and second.is_word and first.end == second.start
+        before = tokens[place - 1].word if place else ""
+        if (
+            is_dotted
+            and is_free
+            and (before in _ENDING or any(token.word in (*_ENDING, *_FILES) for token in tokens[:place]))
+        ):
+            return f".{second.value}", [place, place + 1]
+    return None

@@ -1,0 +1,139 @@
+"""Fills inputs that take ids and names: an id has the shape of one, and a person is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.choice.weighing import is_file
+from helmdeck_planner.embedded.entries.properties import Property, Role
+
+_NAMED_ID: Final = re.compile(
+    r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
+)
+_ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
+_EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
+
+
+def fill_ids(draft: Draft) -> None:
+    """Set ids: the value after their label, else the only one."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.ID]
+    for each in inputs:
+        places = labelled(draft, each)
+        if places and is_id(draft, each, places):
+            draft.set(each, _id_text(draft, places), places)
+    left = [
+        place
+        for place in draft.free(Kind.ID, Kind.WORD)
+        if draft.tokens[place].kind is Kind.ID or _is_dotted(draft, place)
+    ]
+    needed = [each for each in inputs if each.is_required and each.name not in draft.args]
+    if len(left) == 1 and (own := _only_likely(draft, needed, left[0])):
+        draft.set(own, draft.tokens[left[0]].value, left)
+    elif len(left) > 1 and len(needed) == 1 and needed[0].is_list:
+        draft.set(needed[0], [draft.tokens[place].value for place in left], left)
+    elif len(left) == len(needed) == 2 and {each.side for each in needed} == {"source", "target"}:
+        for each in needed:
+            draft.set(each, draft.tokens[left[each.side == "target"]].value, [left[each.side == "target"]])
+    elif needed and not left:
+        _fill_id_word(draft, needed)
+
+
+def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
+    """Whether a labelled value can be an id: "the user Anna" names a person, unless the schema takes names."""
+    token = draft.tokens[places[0]]
+    if token.kind not in (Kind.WORD, Kind.QUOTE):
+        return True
+    takes_names = bool(_NAMED_ID.search(f"{' '.join(each.words)} {each.text}"))
+    return takes_names or bool(_ID_SHAPE.fullmatch(draft.text(places[0], places[-1])))
+
+
+def _is_dotted(draft: Draft, place: int) -> bool:
+    """Whether a word is an id such as ``light.kitchen``."""
+    value = draft.tokens[place].value
+    return place != draft.part.verb_place and ("." in value.strip(".") or "_" in value.strip("_"))
+
+
+def _only_likely(draft: Draft, needed: Sequence[Property], place: int) -> Property | None:
+    """Return the input of a single id: the only one, else the one whose example looks like it, or that the entry is about."""
+    if len(needed) < 2:
+        return needed[0] if needed else None
+    value = draft.tokens[place].value
+    alike = [
+        each for each in needed if any(_shape(match[1]) == _shape(value) for match in _EXAMPLE.finditer(each.text))
+    ]
+    named = [each for each in needed if each.labels & set(draft.profile.name)]
+    return next((found[0] for found in (alike, named) if len(found) == 1), None)
+
+
+def _shape(text: str) -> str:
+    """Return the shape of an id: "A-9" for "PROJ-123"."""
+    letters = re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", text))
+    return re.sub(r"\d+", "9", letters)
+
+
+def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
+    """Set an id from a path such as ``/org/project``, or from a symbol in capitals."""
+    if len(needed) != 1:
+        return
+    paths = [
+        place
+        for place in draft.free(Kind.PATH, Kind.HASH, Kind.SLUG)
+        if draft.tokens[place].value.startswith("/") or not is_file(draft.tokens[place])
+    ]
+    symbols = [
+        place
+        for place in draft.free(Kind.WORD)
+        if (value := draft.tokens[place].value).isupper() and 1 < len(value) <= 6 and not draft.is_filler(place)
+    ]
+    if len(paths) == 1:
+        draft.set(needed[0], _id_text(draft, paths), paths)
+    elif len(symbols) == 1:
+        draft.set(needed[0], draft.tokens[symbols[0]].value, symbols)
+
+
+def _id_text(draft: Draft, places: Sequence[int]) -> str:
+    text = draft.text(places[0], places[-1])
+    return text.lstrip("#") if draft.tokens[places[0]].kind is Kind.HASH else text
+
+
+def fill_names(draft: Draft) -> None:
+    """Set names and titles: the value after "called" or after a label."""
+    for each in list(draft.open_inputs()):
+        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE):
+            continue
+        places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
+        if places and each.role is Role.CODE and draft.tokens[places[0]].is_word:
+            places = []
+        if not places and each.role in (Role.NAME, Role.PATH) and (each.is_required or _is_only_name(draft, each)):
+            places = named(draft, each)
+        if places:
+            draft.set(each, _id_text(draft, places), places)
+
+
+def _unknown_object(draft: Draft, each: Property) -> list[int]:
+    """Return the object of the verb, if it is a word of no language and of no entry: "install numpy"."""
+    place = draft.part.verb_place + 1
+    needed = [
+        other for other in draft.profile.required if other.name not in draft.args and other.role is not Role.NUMBER
+    ]
+    if (
+        not each.is_required
+        or needed[:1] != [each]
+        or place == 0
+        or place >= len(draft.tokens)
+        or draft.part.is_question
+    ):
+        return []
+    token = draft.tokens[place]
+    is_unknown = token.is_word and place not in draft.used_places and not draft.wording.is_known(token.word)
+    has_verb = stem(draft.part.verb) in draft.profile.verbs
+    return [place] if is_unknown and has_verb and token.value.islower() else []
+
+
+def _is_only_name(draft: Draft, each: Property) -> bool:
+    return each.role is Role.NAME and sum(other.role is Role.NAME for other in draft.profile.properties) == 1

@@ -1,0 +1,137 @@
+"""Fills inputs that take places and languages: the words after "in", "from" and "to", and street addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.properties import Property, Role
+
+_TARGET: Final = ("to",)
+_SOURCE: Final = ("from",)
+_PLACES: Final = ("in", "at", "near", "for", "of", "to", "from", "on")
+_ADDRESS: Final = re.compile(r"\baddress|\bcity, ", re.IGNORECASE)
+_HOUSE_NUMBER: Final = re.compile(r"\d{1,6}[A-Za-z]?")
+_ORDINAL: Final = re.compile(r"\d{1,3}(?:st|nd|rd|th)", re.IGNORECASE)
+
+
+def fill_places(draft: Draft) -> None:
+    """Set places and languages: the words after "in", "from", "to"."""
+    inputs = [each for each in draft.open_inputs() if each.role in (Role.PLACE, Role.LANGUAGE)]
+    for each in inputs:
+        if each.role is Role.LANGUAGE:
+            prepositions: Sequence[str] = ("to", "in") if each.side != "source" else _SOURCE
+        elif len(inputs) > 1 and each.side:
+            prepositions = _SOURCE if each.side == "source" else _TARGET
+        else:
+            prepositions = _PLACES
+        places = _after_preposition(draft, each, prepositions)
+        if not places and each.role is Role.PLACE and each.is_required and len(inputs) == 1:
+            places = _capitalised(draft, each)
+        if places and each.is_list and each.role is Role.PLACE:
+            runs = _places_of_list(draft, each, places)
+            draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
+        elif places:
+            draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]) -> list[int]:
+    for preposition in prepositions:
+        for place in range(len(draft.tokens)):
+            if draft.preposition(place) != preposition or place == draft.part.verb_place:
+                continue
+            start = place + 1
+            while start < len(draft.tokens) and draft.tokens[start].word in draft.wording.language.determiners:
+                start += 1
+            run = _place_run(draft, start, each)
+            labels_number = run and run[-1] + 1 < len(draft.tokens) and draft.tokens[run[-1] + 1].kind is Kind.NUMBER
+            if run and not labels_number:
+                return run
+    return []
+
+
+def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
+    is_language, is_address = each.role is Role.LANGUAGE, takes_address(each)
+    run: list[int] = []
+    for place in range(start, len(draft.tokens)):
+        token = draft.tokens[place]
+        if is_address and place not in draft.used_places and continues_address(draft, place, run):
+            run.append(place)
+            continue
+        if place in draft.used_places or draft.wording.preposition(token) or token.kind not in (Kind.WORD, Kind.QUOTE):
+            break
+        if token.word in draft.wording.language.joints or (run and draft.is_filler(place)):
+            break
+        if not run and draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
+            return []
+        run.append(place)
+        if token.kind is Kind.QUOTE or is_language:
+            break
+    if run and all(draft.is_filler(place) for place in run):
+        return []
+    return run
+
+
+def takes_address(each: Property) -> bool:
+    """Whether a place may have a number and a comma: "221B Baker Street, London"."""
+    return "address" in each.words or bool(_ADDRESS.search(each.text))
+
+
+def continues_address(draft: Draft, place: int, run: Sequence[int]) -> bool:
+    """Whether a token is a house number, or a comma, of a street name."""
+    token = draft.tokens[place]
+    following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
+    names_next = following is not None and (following.value[:1].isupper() or bool(_ORDINAL.fullmatch(following.value)))
+    if _HOUSE_NUMBER.fullmatch(token.value):
+        return bool(run) or names_next
+    return (
+        bool(run)
+        and token.value == ","
+        and following is not None
+        and (names_next or bool(_HOUSE_NUMBER.fullmatch(following.value)))
+    )
+
+
+def _places_of_list(draft: Draft, each: Property, run: list[int]) -> list[list[int]]:
+    """Return a place and those that are joined to it: "to Bremen and Kiel"."""
+    runs = [run]
+    while runs[-1][-1] + 2 < len(draft.tokens) and (
+        draft.tokens[runs[-1][-1] + 1].word in draft.wording.language.joints
+        or draft.tokens[runs[-1][-1] + 1].value == ","
+    ):
+        if draft.preposition(runs[-1][-1] + 1):
+            break
+        following = _place_run(draft, runs[-1][-1] + 2, each)
+        if not following:
+            break
+        runs.append(following)
+    return runs
+
+
+def _capitalised(draft: Draft, each: Property) -> list[int]:
+    """Return the only name in capitals."""
+    runs: list[list[int]] = []
+    is_address = takes_address(each)
+    for place in range(len(draft.tokens)):
+        if (
+            is_address
+            and place not in draft.used_places
+            and continues_address(draft, place, runs[-1] if runs and runs[-1][-1] == place - 1 else [])
+        ):
+            if runs and runs[-1][-1] == place - 1:
+                runs[-1].append(place)
+            else:
+                runs.append([place])
+            continue
+        if draft.tokens[place].kind is not Kind.WORD or place in draft.used_places:
+            continue
+        if place == draft.part.verb_place or draft.is_filler(place) or not draft.tokens[place].value[:1].isupper():
+            continue
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs[0] if len(runs) == 1 else []

@@ -1,0 +1,78 @@
+"""An old and a new text: "replace oranges with apples in list.txt", "change DEBUG to RELEASE"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.profiles import Profile
+
+REPLACING: Final = frozenset("replace change substitute swap correct edit update modify".split())
+_WITH: Final = frozenset("with by to".split())
+_ENDS: Final = frozenset("in at of from on".split())
+# Words that only say what kind of text is replaced.
+_KINDS_OF_TEXT: Final = frozenset("word words text string phrase line lines occurrence occurrences".split())
+
+
+def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
+    """Return the places of the old and of the new text; ``None`` if the part states no such pair."""
+    part, tokens = draft.part, draft.tokens
+    if part.verb not in REPLACING or part.verb_place < 0:
+        return None
+    prepositions = [draft.wording.preposition(token) for token in tokens]
+    middle = next(
+        (place for place in range(part.verb_place + 2, len(tokens)) if prepositions[place] in _WITH), len(tokens)
+    )
+    stop = next(
+        (
+            place
+            for place in range(middle + 2, len(tokens))
+            if prepositions[place] in _ENDS and any(token.kind is Kind.PATH for token in tokens[place:])
+        ),
+        len(tokens),
+    )
+    old, new = _text(draft, part.verb_place + 1, middle), _text(draft, middle + 1, stop)
+    if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
+        return None
+    return old, new
+
+
+def _text(draft: Draft, start: int, end: int) -> list[int]:
+    quotes = [place for place in range(start, end) if draft.tokens[place].kind in (Kind.QUOTE, Kind.CODE)]
+    if quotes:
+        return quotes if len(quotes) == 1 else []
+    language = draft.wording.language
+    while start < end and (
+        draft.tokens[start].word in language.determiners or draft.tokens[start].word in _KINDS_OF_TEXT
+    ):
+        start += 1
+    places = list(range(start, end))
+    is_reference = all(draft.tokens[place].word in language.references for place in places)
+    return [] if is_reference or draft.used_places & set(places) else places
+
+
+def takes_replacement(profile: Profile) -> bool:
+    """Whether an entry takes an old and a new text."""
+    required = profile.required
+    return any(each.replacement for each in required) or (
+        any(each.is_old_text for each in required)
+        and any(each.is_new_text for each in required)
+        and profile.writes is not False
+    )
+
+
+def fill_replacement(draft: Draft) -> None:
+    """Set the fields or inputs that take the old and the new text."""
+    if not takes_replacement(draft.profile) or (found := replaced(draft)) is None:
+        return
+    old, new = (draft.text(places[0], places[-1]) for places in found)
+    places = [*found[0], *found[1]]
+    for each in list(draft.open_inputs()):
+        if each.replacement and each.is_list:
+            draft.set(each, [{each.replacement[0]: old, each.replacement[1]: new}], places)
+        elif each.is_required and each.role.value in _TEXT_ROLES and (each.is_old_text or each.is_new_text):
+            draft.set(each, old if each.is_old_text else new, found[0] if each.is_old_text else found[1])
+
+
+_TEXT_ROLES: Final = frozenset(("text", "content", "name", "query"))

@@ -1,0 +1,83 @@
+"""Elements and keys of a screen: "click e42", "fill #email with ...", "press Enter"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.properties import Property, Role
+
+# References of snapshots, and selectors of CSS and XPath.
+_ELEMENT: Final = re.compile(
+    r"(?<![\w./#\[-])(?:(?:[a-z]{1,2}\d{1,6}){1,3}(?![\w.-])"
+    r"|[a-z][\w-]{0,40}(?:\[[^\]\s]{1,100}\]|[#.][A-Za-z][\w-]{0,60})(?:[#.:\[][\w\-=\"'\]()]{1,80}){0,4}"
+    r"|[#.][A-Za-z][\w-]{0,60}(?:[#.:\[][\w\-=\"'\]()]{1,80}){0,4}|\[[^\]\s]{1,100}\]|//[\w*\[\]@='\"/()-]{1,200})"
+)
+_KEY: Final = re.compile(r"(?:(?:ctrl|control|alt|shift|cmd|meta|command)\s?\+\s?)*[A-Za-z]+\d{0,2}|\w", re.IGNORECASE)
+_KEY_WORDS: Final = frozenset("key keys".split())
+
+
+def fill_screen(draft: Draft) -> None:
+    """Set the inputs that take a reference or selector of an element, and those that take the name of a key."""
+    targets = [each for each in draft.open_inputs() if each.role is Role.TARGET]
+    found = _elements(draft) if targets else []
+    if len(targets) == 1 and len(found) == 1:
+        _set(draft, targets[0], found[0])
+    elif len(targets) > 1:
+        _fill_sides(draft, targets, found)
+    for each in [each for each in draft.open_inputs() if each.role is Role.KEY and each.is_required]:
+        if places := _key(draft):
+            draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _elements(draft: Draft) -> list[list[int]]:
+    """Return the places of each element; a quoted string is none, unless it looks like a selector."""
+    found = []
+    first = min(token.start for token in draft.tokens)
+    last = max(token.end for token in draft.tokens)
+    for match in _ELEMENT.finditer(draft.source, first, last):
+        own = [
+            place
+            for place, token in enumerate(draft.tokens)
+            if token.start >= match.start() and token.end <= match.end()
+        ]
+        is_whole = own and draft.tokens[own[0]].start == match.start() and draft.tokens[own[-1]].end == match.end()
+        if is_whole and not (len(own) == 1 and draft.tokens[own[0]].kind in (Kind.PATH, Kind.URL, Kind.EMAIL)):
+            found.append(own)
+    for place in draft.free(Kind.QUOTE, Kind.CODE):
+        if _ELEMENT.fullmatch(draft.tokens[place].value):
+            found.append([place])
+    return sorted(found)
+
+
+def _fill_sides(draft: Draft, targets: Sequence[Property], found: Sequence[list[int]]) -> None:
+    """Set the elements of "drag e4 to e9"."""
+    if len(found) != len(targets) or {each.side for each in targets} != {"source", "target"}:
+        return
+    at_target = [own for own in found if draft.preposition_before(own[0]) == "to"]
+    if len(at_target) == 1 and len(targets) == 2:
+        for each in targets:
+            own = at_target[0] if each.side == "target" else next(row for row in found if row is not at_target[0])
+            _set(draft, each, own)
+
+
+def _set(draft: Draft, each: Property, places: list[int]) -> None:
+    draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _key(draft: Draft) -> list[int]:
+    """Return the places of the key in "press Enter", "press the Enter key", "hit Ctrl+C"."""
+    tokens = draft.tokens
+    places = [
+        place
+        for place in range(draft.part.verb_place + 1, len(tokens))
+        if tokens[place].word not in _KEY_WORDS
+        and not (tokens[place].is_word and draft.is_filler(place) and len(tokens[place].value) > 1)
+    ]
+    if not places or places != list(range(places[0], places[-1] + 1)) or draft.part.verb_place < 0:
+        return []
+    text = draft.text(places[0], places[-1])
+    return places if _KEY.fullmatch(text) else []

@@ -1,0 +1,87 @@
+"""Time zones of cities: "Tokyo" is ``Asia/Tokyo``, by the IANA names that the platform provides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+from zoneinfo import available_timezones
+
+from helmdeck_language import Kind, fold
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.properties import Property, Role
+
+_AREAS: Final = frozenset("Africa America Antarctica Asia Atlantic Australia Europe Indian Pacific".split())
+# Parts of countries, which are words of any request.
+_NO_CITIES: Final = frozenset("north south west center act".split())
+_MAX_WORDS: Final = 4
+_CODES: Final = frozenset("UTC GMT CET CEST EST EDT PST PDT IST JST BST".split())
+
+
+@lru_cache(1)
+def _zones() -> Mapping[str, str]:
+    """The zones by the folded name of their city; of two with the same city, they are links, the one with the shorter path."""
+    found: dict[str, str] = {}
+    for name in sorted(available_timezones(), key=lambda name: (-name.count("/"), name)):
+        area, _, rest = name.partition("/")
+        city = fold(rest.rpartition("/")[2].replace("_", " "))
+        if area in _AREAS and city not in _NO_CITIES:
+            found[city] = name
+    return found
+
+
+def zone_places(draft: Draft) -> Iterator[tuple[str, list[int]]]:
+    """Yield the time zones that a part names by a city, with the places of its words."""
+    zones = _zones()
+    place = 0
+    while place < len(draft.tokens):
+        for end in range(min(place + _MAX_WORDS, len(draft.tokens)), place, -1):
+            own = draft.tokens[place:end]
+            name = " ".join(fold(token.value.removesuffix("'s").removesuffix("\u2019s")) for token in own)
+            is_place = own[0].value[:1].isupper() or bool(draft.wording.preposition(draft.tokens[place - 1]))
+            if place and is_place and all(token.is_word for token in own) and name in zones:
+                yield zones[name], list(range(place, end))
+                place = end - 1
+                break
+        place += 1
+
+
+def fill_zones(draft: Draft) -> None:
+    """Set the inputs that take a time zone: names and codes of zones, and cities where the schema wants IANA names."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.ZONE]
+    if not inputs:
+        return
+    stated = [(token.value, [place]) for place, token in enumerate(draft.tokens) if _is_zone(draft, place)]
+    cities = list(zone_places(draft)) if all(each.wants_iana for each in inputs) else []
+    found = sorted([*stated, *cities], key=lambda row: row[1])
+    if len(inputs) == 1 or not all(each.side for each in inputs):
+        for each, (value, places) in zip(inputs, found, strict=False):
+            draft.set(each, value, places)
+        return
+    source = _source(draft, found)
+    for each in inputs:
+        left = [row for row in found if (row is source) == (each.side == "source")]
+        if len(left) == 1:
+            draft.set(each, *left[0])
+
+
+def _is_zone(draft: Draft, place: int) -> bool:
+    token = draft.tokens[place]
+    return token.value in _CODES or (token.kind is Kind.SLUG and token.value[:1].isupper())
+
+
+def _source(draft: Draft, found: Sequence[tuple[str, list[int]]]) -> tuple[str, list[int]] | None:
+    """Return the zone of a stated time: after "from", else the one beside the time."""
+    for row in found:
+        if draft.preposition_before(row[1][0]) == "from":
+            return row
+    others = [row for row in found if draft.preposition_before(row[1][0]) != "to"]
+    times = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.TIME]
+    if not others or not times:
+        return None
+    return min(others, key=lambda row: abs(row[1][0] - times[0]))
+
+
+def names_zones(each: Property) -> bool:
+    """Whether an input takes a time zone by its IANA name."""
+    return each.role is Role.ZONE and each.wants_iana

@@ -1,0 +1,59 @@
+"""The probability that a step is right, from how its entry was chosen.
+
+A logistic model; ``benchmarks/first_use`` fits its weights on one half of requests that the rules were not developed with, and
+reports the other half.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_planner.embedded.choice.choose import Scored
+
+UNSURE: Final = 0.7
+"""A step below this probability is one to check, or to plan with a language model."""
+_SILENT: Final = 0.45
+_MAX_MARGIN: Final = 1.5
+_MAX_TOTAL: Final = 5.0
+
+
+@attrs.frozen(kw_only=True)
+class Weights:
+    """Weights of the features of a choice."""
+
+    constant: float
+    total: float
+    margin: float
+    stated: float
+    unused: float
+
+
+WEIGHTS: Final = Weights(constant=-0.94, total=0.48, margin=1.62, stated=-0.23, unused=-2.73)
+
+
+def features(found: Sequence[Scored]) -> tuple[float, ...]:
+    """Return the features of a choice, in the order of the weights after the constant.
+
+    They are how well the best entry fits, its distance to the second one, the share of its required inputs that are stated, and
+    the share of values that it does not take.
+    """
+    best = found[0]
+    margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN
+    return (min(best.total, _MAX_TOTAL), min(margin, _MAX_MARGIN), best.stated, best.unused)
+
+
+def is_guess(found: Sequence[Scored]) -> bool:
+    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
+    best = found[0]
+    return probability(found) < _SILENT and (best.stated < 1 or best.unused > 0)
+
+
+def probability(found: Sequence[Scored], weights: Weights = WEIGHTS) -> float:
+    """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
+    constant, *slopes = attrs.astuple(weights)
+    score = constant + sum(slope * value for slope, value in zip(slopes, features(found), strict=True))
+    return 1 / (1 + math.exp(-score))

@@ -1,0 +1,138 @@
+"""Plans of the embedded planner over the tools of public MCP servers: values, units, references, silence, probability."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from benchmarks.first_use.data import public_tools
+from helmdeck_core import UNKNOWN_TOOL, Catalog, CatalogSource
+from helmdeck_planner.embedded.entries.profiles import Profiles
+from helmdeck_planner.embedded.steps import steps_of, understand
+from helmdeck_selection import LexicalIndex, read_catalog
+from helmdeck_testing import make_deck, plugin_with
+from tests.case_support import each_case
+
+TEXT = {"type": "string"}
+
+
+def tool(name: str, description: str, required: str, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": required.split()}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+
+IANA = {**TEXT, "description": "IANA timezone name, such as 'Europe/London'"}
+EDITS = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"oldText": TEXT, "newText": TEXT}, "required": ["oldText", "newText"]},
+}
+OWN = {
+    "clock": [
+        tool("get_current_time", "Get current time in a specific timezone", "timezone", timezone=IANA),
+        tool("convert_time", "Convert time between timezones", "source_timezone time target_timezone",
+             source_timezone=IANA, time={**TEXT, "description": "Time in 24-hour format (HH:MM)"}, target_timezone=IANA),
+    ],
+    "files": [
+        tool("read_file", "Read a file. DEPRECATED: Use read_text_file instead.", "path", path=TEXT),
+        tool("read_text_file", "Read the contents of a file as text.", "path", path=TEXT),
+        tool("get_file_info", "Get detailed metadata about a file, including size and last modified time.", "path", path=TEXT),
+        tool("edit_file", "Make line-based edits to a text file.", "path edits", path=TEXT, edits=EDITS),
+        tool("search_files", "Search for files matching a pattern such as '**/*.ext'.", "path pattern", path=TEXT, pattern=TEXT),
+    ],
+}  # fmt: skip
+
+
+@cache
+def indexed(name: str) -> tuple[LexicalIndex, Profiles]:
+    catalog = read_catalog({"tools": OWN[name] if name in OWN else public_tools()[name]}, name)
+    lexical = LexicalIndex(catalog)
+    return lexical, Profiles(catalog.entries, lexical.lexicon)
+
+
+def plan(name: str, request: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(step["tool"], step["args"]) for step in steps_of(understand(request, *indexed(name)), {}, ())]
+
+
+@each_case(
+    ("name", "request_text", "expected"),
+    [
+        ("clock", "what time is it in Lima?", ("get_current_time", {"timezone": "America/Lima"})),
+        ("clock", "what time is it in Nowhereville?", ("get_current_time", {})),
+        ("clock", "if it's 14:30 in Oslo, what time is that in New York?",
+         ("convert_time", {"source_timezone": "Europe/Oslo", "time": "14:30", "target_timezone": "America/New_York"})),
+        ("files", "how big is /d/a.csv and when was it last modified?", ("get_file_info", {"path": "/d/a.csv"})),
+        ("files", "replace cats with dogs in /d/a.txt",
+         ("edit_file", {"path": "/d/a.txt", "edits": [{"oldText": "cats", "newText": "dogs"}]})),
+        ("files", "find all markdown files under /d", ("search_files", {"path": "/d", "pattern": "**/*.md"})),
+        ("files", "read /d/a.txt", ("read_text_file", {"path": "/d/a.txt"})),
+        ("home", "set a timer for an hour and a half", ("set_timer", {"duration": 5400})),
+        ("units", "convert 3 miles to km", ("convert_length", {"value": 3, "from_unit": "mi", "to_unit": "km"})),
+        ("units", "trim a.mp4 from 0 to 5 seconds", ("trim_video", {"path": "a.mp4", "start_seconds": 0, "end_seconds": 5})),
+        ("maps", "geocode 5 Main Street, Springfield", ("maps_geocode", {"address": "5 Main Street, Springfield"})),
+        ("maps", "find a bakery near the park", ("maps_search_places", {"query": "bakery near the park"})),
+        ("packages", "install numpy version 1.26.4", ("install_package", {"package": "numpy", "version": "1.26.4"})),
+        ("puppeteer", "fill #email with 'a@b.example'", ("puppeteer_fill", {"selector": "#email", "value": "a@b.example"})),
+        ("jira", "mark OPS-4 as finished", ("jira_transition_issue", {"issue_key": "OPS-4", "status": "done"})),
+        ("jira", "assign OPS-3 to Maria Lopez", ("jira_assign_issue", {"issue_key": "OPS-3"})),
+        ("codec", "percent-encode 'a b'", ("url_encode", {"text": "a b"})),
+        ("stripe", "refund $25 for the payment intent pi_3NxA1B2C", ("create_refund", {"payment_intent": "pi_3NxA1B2C", "amount": 2500})),
+        ("fetch", "fetch https://example.org/a_(b)", ("fetch", {"url": "https://example.org/a_(b)"})),
+    ],
+)  # fmt: skip
+def test_a_plan_has_the_tool_and_the_values_that_a_request_states(
+    name: str, request_text: str, expected: tuple[str, dict[str, Any]]
+) -> None:
+    assert plan(name, request_text) == [expected]
+
+
+@each_case(
+    ("name", "request_text", "tools"),
+    [
+        ("docker", "stop web-1 and web-2", ["stop_container", "stop_container"]),
+        ("docker", "list the containers and images", ["list_containers", "list_images"]),
+        ("brave", "search the web for cats and dogs", ["brave_web_search"]),
+        ("gmail", "send a mail to a@x.example and b@x.example", ["send_email"]),
+    ],
+)
+def test_several_objects_are_steps_unless_one_input_takes_them_all(
+    name: str, request_text: str, tools: list[str]
+) -> None:
+    assert [step for step, _ in plan(name, request_text)] == tools
+
+
+@each_case(
+    ("name", "request_text"),
+    [
+        ("workflows", "rename workflow wf-1"),
+        ("gmail", "forward the email 18c2f9a1b7d3e4f5 to carl@example.org"),
+        ("docker", "build an image from ./Dockerfile"),
+        ("todoist", "postpone task 7025551001"),
+        ("files", "validate /d/a.json"),
+        ("home", "what is the weather?"),
+    ],
+)
+def test_a_request_that_no_tool_serves_is_a_gap(name: str, request_text: str) -> None:
+    assert [step for step, _ in plan(name, request_text)] == [UNKNOWN_TOOL]
+
+
+def test_a_step_that_may_be_wrong_has_a_low_probability_and_advice_in_one_line() -> None:
+    tools = [
+        tool("find_red_boats", "Find boats.", "query", query=TEXT),
+        tool("find_old_boats", "Find boats.", "query", query=TEXT),
+    ]
+    source = CatalogSource(name="boats", load=lambda: Catalog(read_catalog({"tools": tools}, "boats").entries))
+    with make_deck(plugin_with(helmdeck_catalog_sources=[source]), config={"catalog": {"sources": ["boats"]}}) as deck:
+        unsure = deck.plan("find boats 'salt'", model="local/lexical")
+        sure = deck.plan("find old boats 'salt'", model="local/lexical")
+    assert "helmdeck plan --model" in unsure.advice and "\n" not in unsure.advice
+    assert sure.advice == "" and (sure.steps[0].probability or 0) > 0.7
+
+
+@pytest.mark.parametrize(
+    "request_text", ["geocode , , ,", "between and", "#", "replace with", "5", "a" * 3000, "in in in to to"]
+)
+def test_malformed_requests_do_not_fail(request_text: str) -> None:
+    for name in ("maps", "units", "puppeteer", "files", "clock"):
+        plan(name, request_text)
