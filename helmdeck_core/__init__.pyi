@@ -44,6 +44,12 @@ from helmdeck_core.domain.catalog import OpenSource as OpenSource
 from helmdeck_core.domain.catalog import SourceSettings as SourceSettings
 from helmdeck_core.domain.catalog import TrimRecord as TrimRecord
 from helmdeck_core.domain.catalog import TrimStep as TrimStep
+from helmdeck_core.domain.chain_policies import ChainOrder as ChainOrder
+from helmdeck_core.domain.chain_policies import ChainPolicy as ChainPolicy
+from helmdeck_core.domain.chain_policies import ChainPolicySpec as ChainPolicySpec
+from helmdeck_core.domain.chain_policies import ChainRequest as ChainRequest
+from helmdeck_core.domain.chain_policies import ChainSetup as ChainSetup
+from helmdeck_core.domain.chain_policies import Hedge as Hedge
 from helmdeck_core.domain.chat import DISPOSITIONS as DISPOSITIONS
 from helmdeck_core.domain.chat import ChatDelta as ChatDelta
 from helmdeck_core.domain.chat import ChatRequest as ChatRequest
@@ -103,6 +109,7 @@ from helmdeck_core.domain.events import CallRef as CallRef
 from helmdeck_core.domain.events import CallStarted as CallStarted
 from helmdeck_core.domain.events import CatalogSelected as CatalogSelected
 from helmdeck_core.domain.events import CatalogSourceFailed as CatalogSourceFailed
+from helmdeck_core.domain.events import ChainOrdered as ChainOrdered
 from helmdeck_core.domain.events import ContinuationAttempt as ContinuationAttempt
 from helmdeck_core.domain.events import ContinuationTerminated as ContinuationTerminated
 from helmdeck_core.domain.events import CooldownStarted as CooldownStarted

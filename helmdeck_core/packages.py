@@ -11,6 +11,7 @@ CAPABILITIES = (
     "helmdeck_planner",
     "helmdeck_cli",
     "helmdeck_history",
+    "helmdeck_chains",
     "helmdeck_telemetry",
     "helmdeck_runs",
     "helmdeck_mcp",

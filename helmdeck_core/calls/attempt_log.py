@@ -178,6 +178,11 @@ class AttemptLog:
         self._events.attempt_ended(attempt)
         return (*self._policy.attempts, *self.take_side_attempts(attempt.number), attempt)
 
+    def cancelled(self, this: AttemptState, latency_s: float, then: str) -> Attempt:
+        """Return an attempt that was cancelled while it ran, with estimated usage."""
+        this.estimate()
+        return self._attempt(this, cause=FailureClass.CANCELLED, latency_s=latency_s, then=then)
+
     def record_failure(self, this: AttemptState, failure: CallFailed, latency_s: float) -> Attempt:
         """Record a failed attempt; it is reported once the recovery decision is known."""
         # An aborted stream is paid for up to that point.

@@ -31,6 +31,7 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Stop
 from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import (
+    Attempt,
     CallFailed,
     InvalidRequest,
     LengthTruncated,
@@ -48,22 +49,25 @@ class Call(Generic[T]):
     """One call; as a context manager it reports that the call was aborted.
 
     :ivar result: the result, once an attempt gave one.
+    :ivar ref: identifies the call.
+    :ivar order: the order of a chain policy; ``None`` for the configured one.
     """
 
     def __init__(
         self, services: CallServices, operation: Operation[T], options: CallOptions, *, streams: bool = False
     ) -> None:
         self.services = services
-        self._operation = operation
-        self._options = options
+        self._operation, self._options = operation, options
         self._streams = streams
-        self._ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
+        self.ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
         self._start_s = services.clock()
-        chain = services.runtime.chain(options.model, options.limits.fallbacks)
+        self.order = order = services.chains.order(operation.chain_facts, options)
+        chain = services.chains.configured(options) if order is None else order.models
         self._policy = RecoveryPolicy(services.recovery, chain, options.limits, self._start_s)
-        self._events = CallEvents(services.runtime, self._ref, options.model)
+        self._policy.thresholds = () if order is None else order.thresholds
+        self._events = CallEvents(services.runtime, self.ref, options.model)
         self._log = AttemptLog(
-            self._events, self._ref, self._policy, services.runtime.pricer, services.report_unknown_cost
+            self._events, self.ref, self._policy, services.runtime.pricer, services.report_unknown_cost
         )
         self._number = 1
         self._failure: CallFailed | None = None
@@ -71,15 +75,16 @@ class Call(Generic[T]):
         # Models that only repeated a response when it was to be continued.
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
-        self._partial = PartialAnswer()
-        self._truncated = TruncatedText()
+        self._partial, self._truncated = PartialAnswer(), TruncatedText()
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
+        self._current: AttemptState | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.services.chains.record(self.order, (self.result or self._policy).attempts)
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
             self.services.health.leave(self._model, self, has_verdict=False)
             self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
@@ -87,16 +92,25 @@ class Call(Generic[T]):
     def attempts(self) -> Iterator[AttemptState]:
         """Yield attempts until one gives the result or none is left."""
         self._events.call_started(self._options.parent)
+        self.services.chains.report(self.ref, self.order)
         step: Decision = self._policy.begin(self._start_s, self.services.health.unavailable(self._start_s))
         while isinstance(step, NextAttempt):
             self._model = step.model
             self.services.health.record_attempt(step, self.services.clock())
-            this = AttemptState(step, self._ref if self._number == 1 else attrs.evolve(self._ref, attempt=self._number))
+            this = AttemptState(step, self.ref if self._number == 1 else attrs.evolve(self.ref, attempt=self._number))
+            self._current = this
             yield this
             if self.result is not None:
                 return
             step = self._decide(this)
         self._reason = step.reason
+
+    def cancelled_attempt(self, then: str) -> Attempt | None:
+        """Return the attempt that ran when the call was cancelled; ``None`` if no request was sent, or if it is answered."""
+        this = self._current
+        if this is None or this.sent_s is None or this.response is not None:
+            return None
+        return self._log.cancelled(this, this.elapsed_s(self.services.clock()), then)
 
     # -- one attempt ---------------------------------------------------------------------------------------
 

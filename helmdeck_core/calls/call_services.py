@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import attrs
 
+from helmdeck_core.calls.chain_orders import ChainOrders
 from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.provider_client import ProviderClient
@@ -33,6 +34,7 @@ class CallServices:
     completer: Completer
     health: ModelHealth
     recovery: RecoverySettings
+    chains: ChainOrders
     think_share: float
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]

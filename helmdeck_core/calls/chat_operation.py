@@ -12,6 +12,7 @@ from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.calls.response_failures import empty_failure, loop_failure, no_call_failure, truncated_failure
 from helmdeck_core.context.prompt_layout import MESSAGE_TOKENS, check_fits, estimate_tokens
+from helmdeck_core.domain.chain_policies import CHAIN_SAMPLE, ChainRequest
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Message, Role, StopReason, TextPart
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
@@ -79,6 +80,13 @@ class ChatOperation:
         return self.allows_empty or (
             response.stop_reason is StopReason.END_TURN and bool(messages) and messages[-1].role is Role.TOOL
         )
+
+    def chain_facts(self) -> ChainRequest:
+        """Implement ``Operation.chain_facts``."""
+        request, texts = self.request, [message.text for message in self.request.messages]
+        answer = "tools" if request.tools else "json" if request.response_format is not None else "text"
+        size = sum(map(len, texts))
+        return ChainRequest(models=(), answer=answer, size_bytes=size, sample=texts[-1][:CHAIN_SAMPLE] if texts else "")
 
     def is_final(self, failure: CallFailed) -> bool:  # noqa: ARG002
         """Implement ``Operation.is_final``."""

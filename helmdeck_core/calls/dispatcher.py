@@ -11,7 +11,9 @@ from typing import TypeVar
 
 from helmdeck_core.calls.call import Call
 from helmdeck_core.calls.call_services import CallServices
+from helmdeck_core.calls.chain_orders import open_chain_orders
 from helmdeck_core.calls.completer import Completer
+from helmdeck_core.calls.hedged_call import run_hedged
 from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation
@@ -74,6 +76,7 @@ class Dispatcher:
                 jitter=jitter,
                 take_retry=budget.take,
             ),
+            chains=open_chain_orders(runtime),
             think_share=config.think_share,
             clock=clock,
             sleep=sleep,
@@ -84,7 +87,13 @@ class Dispatcher:
 
         :raises CallFailed: the last failure, with all attempts.
         """
-        with Call(self.services, operation, options) as call:
+        call = Call(self.services, operation, options)
+        if call.order is None or call.order.hedge is None or options.limits.max_cost_usd is not None:
+            return await self._run(call)
+        return await run_hedged(call, options, self._run, lambda rest: Call(self.services, operation, rest))
+
+    async def _run(self, call: Call[T]) -> CallResult[T]:
+        with call:
             for attempt in call.attempts():
                 with attempt:
                     with call.time_limit(attempt):

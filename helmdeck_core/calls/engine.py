@@ -80,8 +80,7 @@ class Engine:
         composer, side_call = self.composer(library), functools.partial(self.ask, library=library)
         choices, clock = ChoiceCalls(composer, self.client), self.dispatcher.services.clock
         operation = QuestionOperation(question, composer, self.pool.registry, side_call, clock, choices)
-        limits = self._limits(limits, question.limits)
-        options = CallOptions(model=model, pack=question.caller, caller=caller, limits=limits, parent=parent)
+        options = self.options(model, question.caller, caller, limits, question.limits, parent=parent)
         result = await self.dispatcher.run(operation, options)
         self._emit_finished(result, result.value.step, result.value.repairs)
         return self._answer(result, result.value)
@@ -206,7 +205,11 @@ class Engine:
             checks_calls=checks_calls,
             reminder=self.runtime.texts["retry.call"],
         )
-        return operation, CallOptions(model=model, pack=pack, caller=caller, limits=self._limits(limits))
+        return operation, self.options(model, pack, caller, limits)
+
+    def options(self, model: str, pack: str, caller: str, *limits: CallLimits, parent: str = "") -> CallOptions:
+        """Return the options of a call with the tightest limits, and the configuration's where all leave one open."""
+        return CallOptions(model=model, pack=pack, caller=caller, limits=self._limits(*limits), parent=parent)
 
     def _limits(self, *limits: CallLimits) -> CallLimits:
         """The tightest of some limits; the configuration's defaults where all leave one open."""

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from helmdeck_core.calls.recovery_policy import NextAttempt
+from helmdeck_core.domain.chain_policies import ChainRequest
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason, TextPart
 from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.decode import Decoded
@@ -72,6 +73,10 @@ class Operation(Protocol[T_co]):
 
         :raises CallFailed: the response does not contain it.
         """
+        ...
+
+    def chain_facts(self) -> ChainRequest:
+        """Return the facts for a chain policy: answer type, sizes and the start of the request."""
         ...
 
     def is_final(self, failure: CallFailed) -> bool:

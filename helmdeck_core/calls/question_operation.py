@@ -17,8 +17,10 @@ from helmdeck_core.calls.recovery_policy import NextAttempt
 from helmdeck_core.calls.response_failures import decode_failure
 from helmdeck_core.calls.visible_text import may_start_in_reasoning
 from helmdeck_core.context.composer import Composer, Prompt
+from helmdeck_core.context.library import Library
 from helmdeck_core.context.llm_filter import request_filter
 from helmdeck_core.context.prompt_layout import with_schema, with_text
+from helmdeck_core.domain.chain_policies import CHAIN_SAMPLE, ChainRequest
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
@@ -115,7 +117,7 @@ class QuestionOperation(Generic[T]):
         if model not in self.made_choices:
             self.made_choices[model] = await self.choices.choose(question, budget, record)
         choice = self.made_choices[model]
-        if not (choice.is_sure or step.is_last):
+        if not (step.is_last or _is_accepted(choice, step)):
             raise unsure(choice, budget)
         prompt = self.composer.chosen(question, budget, choice)
         value = question.settle(prompt.task, choice) if question.settle is not None else None
@@ -269,6 +271,29 @@ class QuestionOperation(Generic[T]):
         value = None if stripped.is_unclosed else self.question.salvage(stripped.text)
         return None if value is None else Decoded(value, "salvage", ("salvage",))
 
+    def chain_facts(self) -> ChainRequest:
+        """Implement ``Operation.chain_facts``."""
+        return question_facts(self.question, self.composer.library)
+
     def is_final(self, failure: CallFailed) -> bool:
         """Implement ``Operation.is_final``."""
         return self.question.allows_empty and failure.is_empty
+
+
+def _is_accepted(choice: Choice, step: NextAttempt) -> bool:
+    """Whether a choice is sure enough: by the chain policy where it sets a threshold, else by the chooser."""
+    if step.min_probability is None or choice.probability is None:
+        return choice.is_sure
+    return choice.probability >= step.min_probability
+
+
+def question_facts(question: Question[Any], library: Library) -> ChainRequest:
+    """Return what a chain policy sees of a question: for a selection from the catalog its task, else the answer type."""
+    uses_catalog = question.needs_catalog or question.lists_catalog
+    return ChainRequest(
+        models=(),
+        answer=question.task if uses_catalog else getattr(question.type, "__name__", str(question.type)),
+        size_bytes=len(question.request) + len(question.context),
+        catalog_entries=len(library.catalog) if uses_catalog else 0,
+        sample=question.request[:CHAIN_SAMPLE],
+    )

@@ -100,6 +100,7 @@ class NextAttempt:
         that failed is not retried.
     :ivar is_retry: the same model was called before.
     :ivar is_last: the chain has no further model.
+    :ivar min_probability: the lowest probability at which a choice of a chooser is accepted; ``None`` for the chooser's own.
     """
 
     model: str
@@ -111,6 +112,7 @@ class NextAttempt:
     reason: str = ""
     is_retry: bool = False
     is_last: bool = True
+    min_probability: float | None = None
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -155,11 +157,14 @@ class AttemptFailure:
 class RecoveryPolicy:
     """The state of one call: its limits, its fallback chain and its attempts.
 
-    :param chain: the requested model, then its fallbacks.
+    :param chain: the models in the order in which they are called.
     :param now_s: the driver's clock at the start of the call.
     :ivar deadline_s: when the call must be over, on the driver's clock; ``None`` for never.
     :ivar attempts: the failed attempts so far.
+    :ivar thresholds: ``min_probability`` of each model; empty for none.
     """
+
+    thresholds: Sequence[float] = ()
 
     def __init__(self, settings: RecoverySettings, chain: Sequence[str], limits: CallLimits, now_s: float) -> None:
         self._settings = settings
@@ -413,6 +418,7 @@ class RecoveryPolicy:
             left_usd=self.left_usd,
             notes=notes,
             is_last=self._index + 1 == len(self._chain),
+            min_probability=self.thresholds[self._index] if self.thresholds else None,
         )
 
     def left_s(self, now_s: float) -> float | None:

@@ -19,6 +19,7 @@ from helmdeck_core.config.types import (
     is_hidden,
 )
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+from helmdeck_core.domain.chain_policies import ChainPolicySpec
 from helmdeck_core.domain.choosing import Chooser
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.history import HistoryStoreSpec
@@ -71,6 +72,9 @@ def mistakes_of(
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)
     _check_fallback(check, config, providers)
+    if config.chains.policy is not None:
+        policies = list(contributions.by_name(ChainPolicySpec))
+        check.name(("chains", "policy"), config.chains.policy, policies, "unknown chain policy")
     if config.log_level is not None:
         check.name(("log_level",), config.log_level.upper(), LOG_LEVELS, "unknown log level")
     model = config.model.strip()

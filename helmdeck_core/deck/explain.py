@@ -10,6 +10,7 @@ from helmdeck_core.calls.choice import chooser_by_size, is_chosen
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.config.precedence import SelectionRules
 from helmdeck_core.context.composer import Composer, Prompt, PromptPart
+from helmdeck_core.domain.chain_policies import ChainOrder
 from helmdeck_core.domain.chat import ChatRequest, Message
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.history import Learned
@@ -37,6 +38,7 @@ class Explanation:
     :ivar ids: the number of entries in a schema.
     :ivar messages: the prompt as it would be sent without a filter call.
     :ivar parts: the parts of the prompt with their sizes.
+    :ivar chain: the order in which a chain policy would call the models; ``None`` for the configured order.
     """
 
     lookup: BudgetLookup
@@ -53,6 +55,7 @@ class Explanation:
     ids: int
     messages: tuple[Message, ...]
     parts: tuple[PromptPart, ...]
+    chain: ChainOrder | None = None
 
     @property
     def is_confident(self) -> bool:
@@ -96,11 +99,16 @@ class Explanation:
                 {"id": score.id, "score": score.score, "matched": list(score.matched), "form": self.form_of(score.id)}
                 for score in self.ranking.scores
             ],
+            "chain": None if self.chain is None else _chain(self.chain),
             "parts": [
                 {"name": p.name, "message": p.message, "bytes": p.size, "tokens": p.tokens, "is_cached": p.is_cached}
                 for p in self.parts
             ],
         }
+
+
+def _chain(order: ChainOrder) -> dict[str, Any]:
+    return {"models": list(order.models), "reason": order.reason, **order.details()}
 
 
 def _wire(constraint: Constraint, ids: int) -> dict[str, Any]:

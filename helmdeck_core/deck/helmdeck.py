@@ -377,6 +377,7 @@ class Helmdeck(Inspection):
             try:
                 self._engine.live_catalog.close()
                 self.history.close()
+                self._engine.dispatcher.services.chains.close()
                 if "runs" in vars(self._runner):
                     vars(self._runner).pop("runs").close()
             finally:

@@ -6,8 +6,11 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
+import attrs
+
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.parsed import decode_parsed
+from helmdeck_core.calls.question_operation import question_facts
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
@@ -123,7 +126,12 @@ class Inspection:
             chosen_by_name=pack.value.chosen_by_name if pack is not None else "",
         )
         model = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
-        return explain(self._engine.composer(self._engine.library), self._engine.client, question, model)
+        engine, library = self._engine, self._engine.library
+        explanation = explain(engine.composer(library), engine.client, question, model)
+        options = engine.options(model, question.caller, caller, question.limits)
+        facts = functools.partial(question_facts, question, library)
+        chain = engine.dispatcher.services.chains.order(facts, options, is_dry_run=True)
+        return attrs.evolve(explanation, chain=chain)
 
     def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
         """Return the request that ``ask`` sends for text; ``stream`` takes it."""

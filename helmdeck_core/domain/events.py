@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.chat import StopReason, Usage
 from helmdeck_core.domain.continuation import TerminalReason
+from helmdeck_core.domain.event_base import CallRef as CallRef
+from helmdeck_core.domain.event_base import EventBase as EventBase
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import Attempt, FailureClass
-
-
-class EventBase:
-    """Base class of events. ``name`` is the class name in snake case, such as ``stop_reason_observed``."""
-
-    __slots__ = ()
-    name: ClassVar[str]
-
-    def __init_subclass__(cls) -> None:
-        cls.name = re.sub(r"(?<=.)(?=[A-Z])", "_", cls.__name__).lower()
-
-
-@attrs.frozen(kw_only=True)
-class CallRef(EventBase):
-    """Identifies a call and one of its attempts.
-
-    :ivar call_id: the id that all events of a call share.
-    :ivar pack: the pack that made the call.
-    :ivar caller: the caller of the pack.
-    :ivar attempt: 1 for the first.
-    """
-
-    call_id: str
-    pack: str
-    caller: str
-    attempt: int = 1
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """These fields, for other events of the same attempt."""
-        return {"call_id": self.call_id, "pack": self.pack, "caller": self.caller, "attempt": self.attempt}
 
 
 @attrs.frozen(kw_only=True)
@@ -55,6 +26,22 @@ class CallStarted(CallRef):
 
     model: str
     parent: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ChainOrdered(CallRef):
+    """A chain policy ordered the models of a call.
+
+    :ivar policy: the name of the policy.
+    :ivar models: the models in the order in which they are called.
+    :ivar reason: the reason of the order in one line.
+    :ivar details: figures of each model, the expected cost in US dollars, and what would have changed the order.
+    """
+
+    policy: str
+    models: tuple[str, ...]
+    reason: str
+    details: Mapping[str, Any]
 
 
 @attrs.frozen(kw_only=True)
@@ -423,6 +410,7 @@ class CatalogSourceFailed(EventBase):
 
 Event = (
     CallStarted
+    | ChainOrdered
     | CatalogSelected
     | SelectionFiltered
     | FilterFailed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from helmdeck_core.hookspecs.markers import hookspec
 
 if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
+    from helmdeck_core.domain.chain_policies import ChainPolicySpec
     from helmdeck_core.domain.chat import StopReasonTable
     from helmdeck_core.domain.continuation import NativeContinuation
     from helmdeck_core.domain.error_rules import ErrorRuleSet
@@ -51,6 +52,19 @@ def helmdeck_routers() -> Sequence[RouterSpec]:
     Called once when a deck is made. ``routing`` in ``[providers.NAME]`` chooses one by name, else the lowest ``order``.
 
     :returns: Router specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_chain_policies() -> Sequence[ChainPolicySpec]:
+    """Contribute policies that order the models of fallback chains.
+
+    Called once when a deck is made. ``[chains] policy`` chooses one by name, else the lowest ``order``; its ``open`` is called
+    then, and the policy it returns orders each call of a chain once.
+
+    :returns: Policy specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

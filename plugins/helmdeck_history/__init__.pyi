@@ -18,6 +18,8 @@ from helmdeck_history.store_types import TOP_MODELS as TOP_MODELS
 from helmdeck_history.store_types import TOP_TOOLS as TOP_TOOLS
 from helmdeck_history.store_types import BatchingStore as BatchingStore
 from helmdeck_history.store_types import ClosingStore as ClosingStore
+from helmdeck_history.store_types import EvidenceRow as EvidenceRow
+from helmdeck_history.store_types import EvidenceStore as EvidenceStore
 from helmdeck_history.store_types import ExportingStore as ExportingStore
 from helmdeck_history.store_types import Fact as Fact
 from helmdeck_history.store_types import FactStore as FactStore

@@ -162,6 +162,44 @@ class FactStore(Protocol):
         ...
 
 
+@attrs.frozen
+class EvidenceRow:
+    """How the attempts of one model at one kind of work ended in one period, as one process saw them. It contains no text.
+
+    :ivar source: an id of the process.
+    :ivar period: the start of the period, in seconds since 1970 UTC.
+    :ivar kind: the kind of work.
+    :ivar is_after: another model failed before.
+    :ivar attempts: their number; ``usable``, the number of those with a usable answer.
+    :ivar priced: the number of attempts with a known cost, which is ``usd`` for all of them.
+    :ivar seconds: of all attempts.
+    """
+
+    source: str
+    period: int
+    model: str
+    kind: str
+    is_after: bool
+    attempts: int
+    usable: int
+    priced: int
+    usd: float
+    seconds: float
+
+
+@runtime_checkable
+class EvidenceStore(Protocol):
+    """A store that keeps what is known about models, for all processes of a deployment."""
+
+    def add_evidence(self, rows: Sequence[EvidenceRow]) -> None:
+        """Add the numbers of the rows to those with the same source, period, model, kind and ``is_after``."""
+        ...
+
+    def evidence(self, since: float) -> Sequence[EvidenceRow]:
+        """Return the rows of all processes from a time on, in order of period, source, model, kind and ``is_after``."""
+        ...
+
+
 @runtime_checkable
 class ClosingStore(Protocol):
     """A store that holds connections."""

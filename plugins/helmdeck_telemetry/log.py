@@ -13,6 +13,7 @@ from helmdeck_core import (
     CallStarted,
     CatalogSelected,
     CatalogSourceFailed,
+    ChainOrdered,
     ContinuationAttempt,
     ContinuationTerminated,
     CooldownStarted,
@@ -120,6 +121,8 @@ def line_of(event: Event) -> tuple[str, str]:
             return INFO, "a model call was aborted"
         case CallStarted():
             return DEBUG, "a model call started"
+        case ChainOrdered():
+            return DEBUG, "a chain policy ordered the models of a call"
         case RequestSent():
             return DEBUG, "a request was sent"
         case CallFinished():

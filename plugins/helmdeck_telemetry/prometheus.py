@@ -16,6 +16,7 @@ from helmdeck_core import (
     CallExhausted,
     CallFinished,
     CatalogSelected,
+    ChainOrdered,
     ContinuationAttempt,
     ContinuationTerminated,
     CooldownStarted,
@@ -112,6 +113,8 @@ class PrometheusSink:
                 self._count_attempt(event.outcome)
             case CallFinished():
                 self._count_finished(event)
+            case ChainOrdered():
+                metrics.chain_orders.labels(event.policy, *self._known_labels(event.models[0])).inc()
             case CallExhausted():
                 metrics.calls.labels(event.pack, *self._known_labels(event.model), event.cause.value).inc()
                 metrics.call_seconds.labels(event.pack, event.cause.value).observe(event.latency_s)
@@ -216,6 +219,10 @@ class _Metrics:
             "attempt_duration_seconds", "Duration of attempts that were sent.", SECONDS, *_MODEL
         )
         self.fallbacks = self._counter("fallbacks_total", "Calls that a fallback model answered.", *_MODEL)
+
+        self.chain_orders = self._counter(
+            "chain_orders_total", "Calls by the first model of the order of a chain policy.", "policy", *_MODEL
+        )
 
     def _add_usage(self) -> None:
         self.tokens = self._counter(

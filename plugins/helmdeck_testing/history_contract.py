@@ -28,6 +28,8 @@ from helmdeck_history import (
     HALF_LIFE_S,
     BatchingStore,
     ClosingStore,
+    EvidenceRow,
+    EvidenceStore,
     ExportingStore,
     Fact,
     FactStore,
@@ -308,6 +310,30 @@ class HistoryStoreContract:
         store.forget_facts("ada")
         assert store.facts("ada") == ()
         assert store.facts("bob") == (facts[2],)
+
+    # -- evidence about models ---------------------------------------------------------------------------------
+
+    def test_evidence_of_all_processes_is_summed_and_expires(self, open_store: OpenStore) -> None:
+        store, other = open_store(), open_store()
+        _require(store, EvidenceStore)
+        assert isinstance(store, EvidenceStore)
+        assert isinstance(other, EvidenceStore)
+        now = int(time.time())
+
+        def row(source: str, period: int = now, attempts: int = 2, *, is_after: bool = False) -> EvidenceRow:
+            return EvidenceRow(source, period, "a/ü", '["x:y","{z}"]', is_after, attempts, 1, attempts, 0.25, 1.5)
+
+        store.add_evidence([row("s"), row("s", is_after=True), row("s", now - 40 * 86_400)])
+        other.add_evidence([row("s", attempts=3), row("t", now + 1)])
+        store.add_evidence([])
+        expected = [
+            EvidenceRow("s", now, "a/ü", '["x:y","{z}"]', False, 5, 2, 5, 0.5, 3.0),
+            row("s", is_after=True),
+            row("t", now + 1),
+        ]
+        assert list(store.evidence(0.0)) == list(other.evidence(0.0)) == expected
+        assert list(store.evidence(now + 1)) == expected[2:]
+        _close(store, other)
 
     def test_close_is_idempotent(self, open_store: OpenStore) -> None:
         store = open_store()

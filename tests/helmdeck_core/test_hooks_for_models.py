@@ -87,6 +87,28 @@ def test_helmdeck_routers_choose_the_key_of_a_request(deck_with, monkeypatch):
     assert made == [[3.0, 1.0]] * 2
 
 
+def test_helmdeck_chain_policies_order_the_models_of_a_call(deck_with):
+    from helmdeck_core import ChainOrder, ChainPolicySpec
+
+    class Reversed:
+        def order(self, request):
+            return ChainOrder(models=request.models[::-1])
+
+        def record(self, order, attempts):
+            self.recorded = [attempt.model for attempt in attempts]
+
+        def close(self):
+            self.recorded.append("closed")
+
+    policy = Reversed()
+    acme = contributing("helmdeck_chain_policies", ChainPolicySpec(name="acme", open=lambda setup: policy, order=-1))
+    config = {"fallback": {"weak/": ["scripted/any"]}}
+    deck = deck_with(acme, scripted_provider([GOOD]), scripted_provider([GOOD], "weak"), config=config)
+    assert deck.plan("draft a post", model="weak/any").model == "scripted/any"
+    deck.close()
+    assert policy.recorded == ["scripted/any", "closed"]
+
+
 def test_routes_without_a_contributed_router_are_a_mistake(deck_with):
     config = {"providers": {"openai": {"api_keys": ["env:KEY_A"]}}, "plugins": {"disable": ["routing"]}}
     with pytest.raises(ConfigError, match="providers.openai.routing: unknown routing"):

@@ -40,6 +40,7 @@ ARROWS = {
     "helmdeck_planner": {"helmdeck_language", "helmdeck_reading", "helmdeck_selection"},
     "helmdeck_cli": {"helmdeck_providers", "helmdeck_selection", "helmdeck_storage"},
     "helmdeck_history": {"helmdeck_cli", "helmdeck_storage"},
+    "helmdeck_chains": {"helmdeck_history"},
     "helmdeck_telemetry": {"helmdeck_storage"},
     "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history", "helmdeck_storage"},

@@ -187,7 +187,11 @@ def model_texts(tree):
     return found + [f"{node.lineno}: {node.value}" for node in spoken]
 
 
-SETTINGS = {"config/types.py": "defaults of settings", "domain/ranking.py": "the default of [selection] confidence"}
+SETTINGS = {
+    "config/call_types.py": "defaults of settings",
+    "config/types.py": "defaults of settings",
+    "domain/ranking.py": "the default of [selection] confidence",
+}
 MACHINE = {
     "calls/models.py": "likeness of names in a suggestion",
     "suggestions.py": "likeness of names in a suggestion",

@@ -27,7 +27,7 @@ from helmdeck_core.cli import (
 )
 
 if TYPE_CHECKING:
-    from helmdeck_core import Explanation
+    from helmdeck_core import ChainOrder, Explanation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +120,8 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
         yield labelled("filter", f"no filter call: {explanation.filter_reason}")
     else:
         yield labelled("filter", f"a filter call to {explanation.filter_model}: {explanation.filter_reason}")
+    if explanation.chain is not None:
+        yield labelled("chain", _chain(explanation.chain))
     yield labelled("response", _constraint(explanation))
     yield labelled("prices", price_text(explanation.lookup))
     yield ""
@@ -134,6 +136,19 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
             yield hanging(f"part {number}: ", clause)
         yield ""
     yield _entries(explanation, top)
+
+
+def _chain(order: ChainOrder) -> str:
+    """The order of the models, its figures, and what would change it."""
+    facts = order.details()
+    figures = [
+        f"{each['model']} {each['usable']:.0%} usable, {each['cost_usd']:.6f} USD, {each['seconds']:.1f} s "
+        f"({each['attempts']:.0f} attempts)"
+        for each in facts.get("models", ())
+    ]
+    advised = f"advised: {', '.join(facts['advised'])}" if "advised" in facts else ""
+    parts = (f"{', '.join(order.models)}: {order.reason}", *figures, facts.get("would_change", ""), advised)
+    return "; ".join(filter(None, parts))
 
 
 def _learned(explanation: Explanation) -> str:

@@ -44,7 +44,18 @@ TABLES = (
     "CREATE INDEX history_fact_caller ON history_fact (caller, time)",
 )
 
-POSTGRES = Schema(name="history", version=2, tables=TABLES)
+EVIDENCE = """CREATE TABLE history_evidence (
+    period BIGINT NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, kind TEXT NOT NULL, is_after INTEGER NOT NULL,
+    attempts BIGINT NOT NULL, usable BIGINT NOT NULL, priced BIGINT NOT NULL, usd DOUBLE PRECISION NOT NULL,
+    seconds DOUBLE PRECISION NOT NULL, PRIMARY KEY (period, source, model, kind, is_after))"""
+
+
+def _add_evidence(session: Session) -> None:
+    """Add the table of evidence."""
+    session.change(EVIDENCE)
+
+
+POSTGRES = Schema(name="history", version=3, tables=(*TABLES, EVIDENCE), upgrades={2: _add_evidence})
 
 
 _OLD_RECORDS = (
@@ -71,9 +82,9 @@ def _upgrade_from_2(session: Session) -> None:
 
 SQLITE = Schema(
     name="history",
-    version=3,
-    tables=(*TABLES, *sqlite_digests.TABLES),
-    upgrades={1: _upgrade_from_1, 2: _upgrade_from_2},
+    version=4,
+    tables=(*TABLES, *sqlite_digests.TABLES, EVIDENCE),
+    upgrades={1: _upgrade_from_1, 2: _upgrade_from_2, 3: _add_evidence},
 )
 
 

@@ -21,6 +21,7 @@ from helmdeck_history.store_types import (
     MIN_SIMILARITY,
     TOP_MODELS,
     TOP_TOOLS,
+    EvidenceRow,
     Fact,
     Scope,
 )
@@ -32,6 +33,7 @@ FACTS_S = 366 * 86_400
 """Seconds after which the facts of a caller who stores no more of them are deleted; each expires earlier."""
 
 PAGE = 1_000
+_SUMS = ("attempts", "usable", "priced", "usd", "seconds")
 NO_MODEL = "-"
 """Stands for an empty name, which the scripts would not find between two separators."""
 
@@ -152,6 +154,46 @@ class RedisStore:
         with self._server.errors():
             keys = list(self._client.scan_iter(f"{glob_literal(self._prefix)}:{{*}}:{name}", count=PAGE))
         return (key.removesuffix(name) for key in keys)
+
+    # -- evidence about models ---------------------------------------------------------------------------------
+
+    def add_evidence(self, rows: Sequence[EvidenceRow]) -> None:
+        """Add the numbers of the rows to the stored ones."""
+        ttl = math.ceil(min(self._keep_s, 100 * 366 * DAY_S)) + 1
+        with self._server.errors(), self._client.pipeline(transaction=True) as pipe:
+            for row in rows:
+                key = f"{self._evidence}{row.period}"
+                for name in _SUMS:
+                    field = msgspec.json.encode([row.source, row.model, row.kind, row.is_after, name]).decode()
+                    pipe.hincrbyfloat(key, field, getattr(row, name))
+                pipe.expire(key, ttl)
+            pipe.execute()
+
+    def evidence(self, since: float) -> Sequence[EvidenceRow]:
+        """Return the rows of all processes from a time on."""
+        since, found = max(since, self._oldest), []
+        with self._server.errors():
+            keys = self._client.scan_iter(f"{glob_literal(self._evidence)}*", count=PAGE)
+            periods = sorted(int(key.rpartition(":")[2]) for key in keys)
+        for period in (each for each in periods if each >= int(since)):
+            with self._server.errors():
+                fields = self._client.hgetall(f"{self._evidence}{period}")
+            sums: dict[tuple[str, str, str, bool], dict[str, float]] = defaultdict(dict)
+            for field, value in fields.items():
+                *row, name = msgspec.json.decode(field)
+                sums[tuple(row)][name] = float(value)
+            for (source, model, kind, is_after), each in sorted(sums.items()):
+                counts = [round(each.get(name, 0.0)) for name in _SUMS[:3]]
+                found.append(
+                    EvidenceRow(
+                        source, period, model, kind, is_after, *counts, *(each.get(name, 0.0) for name in _SUMS[3:])
+                    )
+                )
+        return found
+
+    @property
+    def _evidence(self) -> str:
+        return f"{self._prefix}:{{}}:evidence:"
 
     # -- facts -------------------------------------------------------------------------------------------------
 

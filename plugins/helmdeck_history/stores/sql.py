@@ -19,6 +19,7 @@ from helmdeck_history.store_types import (
     MIN_SIMILARITY,
     TOP_MODELS,
     TOP_TOOLS,
+    EvidenceRow,
     Fact,
     Scope,
     weight_at,
@@ -27,6 +28,7 @@ from helmdeck_history.stores import sqlite_digests
 from helmdeck_storage import DAY_S, Database, PurgeSchedule, Session
 
 _COLUMNS = "id, kind, caller, intent_sha, outcome, cause, complexity, model, duration_s, time, steps, sketch"
+_SUMS = ("attempts", "usable", "priced", "usd", "seconds")
 _ADD = f"INSERT INTO plan_history ({_COLUMNS}) VALUES ({', '.join('?' * 12)}) ON CONFLICT (id) DO NOTHING"
 _ADD_STEP = "INSERT INTO history_step VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _ADD_VALUE = "INSERT INTO history_value VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -35,6 +37,11 @@ _ADD_PART = (
     "ON CONFLICT (caller, part, intent_sha) DO UPDATE SET time = excluded.time WHERE history_part.time < excluded.time"
 )
 _ADD_FACT = "INSERT INTO history_fact VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+_ADD_EVIDENCE = (
+    "INSERT INTO history_evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (period, source, model, kind, is_after) DO UPDATE SET "
+    + ", ".join(f"{each} = history_evidence.{each} + excluded.{each}" for each in _SUMS)
+)
 _SAME_PART = (
     "SELECT * FROM (SELECT intent_sha, size FROM history_part WHERE caller = ? AND part = ? AND time >= ? "
     f"ORDER BY time DESC LIMIT {MAX_SAME_PART}) AS part_{{n}}"
@@ -207,7 +214,39 @@ class SqlStore:
             session.change(f"DELETE FROM history_value WHERE record_id IN ({chosen})", oldest)
             session.change("DELETE FROM history_part WHERE time < ?", oldest)
             expired = session.change("DELETE FROM plan_history WHERE time < ?", oldest)
+        session.change("DELETE FROM history_evidence WHERE period < ?", (int(oldest[0]),))
         return expired + session.change("DELETE FROM history_fact WHERE expires < ?", (time.time(),))
+
+    # -- evidence about models ---------------------------------------------------------------------------------
+
+    def add_evidence(self, rows: Sequence[EvidenceRow]) -> None:
+        """Add the numbers of the rows to the stored ones."""
+        values = sorted(
+            (
+                each.period,
+                each.source,
+                each.model,
+                each.kind,
+                int(each.is_after),
+                *(getattr(each, name) for name in _SUMS),
+            )
+            for each in rows
+        )  # in one order, so that two writers do not wait for each other
+        with self.database.session() as session:
+            session.many(_ADD_EVIDENCE, values)
+
+    def evidence(self, since: float) -> Sequence[EvidenceRow]:
+        """Return the rows of all processes from a time on."""
+        statement = (
+            f"SELECT source, period, model, kind, is_after, {', '.join(_SUMS)} FROM history_evidence "
+            "WHERE period >= ? ORDER BY period, source, model, kind, is_after"
+        )
+        with self.database.session(writes=False) as session:
+            rows = session.rows(statement, (max(int(since), int(self._oldest)),))
+        return [
+            EvidenceRow(source, period, model, kind, bool(is_after), *sums)
+            for source, period, model, kind, is_after, *sums in rows
+        ]
 
     # -- facts -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""Simulation of fallback chains: cost per usable answer by policy."""

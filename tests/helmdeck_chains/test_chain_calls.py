@@ -1,0 +1,110 @@
+"""Calls of a deck take the order of the policy once, and report how their attempts ended."""
+
+import pytest
+
+from helmdeck_core import ChainOrder, ChainOrdered, ChainPolicySpec, ConfigError, EventSink, PluginError, Usage
+from helmdeck_testing import Reply, scripted_provider
+from tests.helmdeck_core.hooks_support import GOOD, contributing
+
+CHAIN = {"fallback": {"weak/": ["strong/any", "local/lexical"]}}
+
+
+def deck_of(deck_with, weak, strong, *plugins, **chains):
+    events = []
+    sink = contributing("helmdeck_event_sinks", EventSink(name="ours", handle=events.append))
+    scripts = scripted_provider(weak, "weak"), scripted_provider(strong, "strong")
+    deck = deck_with(sink, *scripts, *plugins, model="weak/any", config={**CHAIN, "chains": chains})
+    return deck, events, scripts
+
+
+def good(count):
+    return [Reply(GOOD, usage=Usage(input_tokens=100, output_tokens=10))] * count
+
+
+def test_adaptive_policy_calls_the_model_that_answers_first(deck_with):
+    failing = [Reply("")] * 40
+    options = {"usd_per_s": 0.001, "explore_usd_per_day": 0.0, "seed": 1}
+    deck, events, (weak, _) = deck_of(deck_with, failing, good(20), policy="adaptive", options=options)
+    models = [deck.plan("draft a post").model for _ in range(12)]
+    assert models == ["strong/any"] * 12
+    assert 1 <= len(weak.requests) < 12
+    orders = [event for event in events if isinstance(event, ChainOrdered)]
+    assert len(orders) == 12
+    assert orders[0].models == ("weak/any", "strong/any", "local/lexical")
+    assert orders[-1].models == ("strong/any", "weak/any", "local/lexical")
+    assert [each["model"] for each in orders[-1].details["models"]] == ["strong/any", "weak/any"]
+
+
+def test_advise_keeps_the_order_and_names_the_advised_one(deck_with):
+    options = {"usd_per_s": 0.001}
+    deck, events, (weak, _) = deck_of(deck_with, [Reply("")] * 24, good(12), policy="advise", options=options)
+    for _ in range(12):
+        deck.plan("draft a post")
+    assert len(weak.requests) == 12
+    last = [event for event in events if isinstance(event, ChainOrdered)][-1]
+    assert last.models[0] == "weak/any"
+    assert last.details["advised"][0] == "strong/any"
+
+
+@pytest.mark.parametrize("chains", [{}, {"policy": "fixed"}])
+def test_fixed_order_opens_no_policy(deck_with, chains):
+    deck, events, _ = deck_of(deck_with, good(1), [], **chains)
+    assert deck.plan("draft a post").model == "weak/any"
+    assert not [event for event in events if isinstance(event, ChainOrdered)]
+
+
+def test_unknown_policy_and_options_are_mistakes(deck_with):
+    with pytest.raises(ConfigError, match=r"chains.policy: unknown chain policy .did you mean 'adaptive'"):
+        deck_of(deck_with, [], [], policy="adaptiv")
+    with pytest.raises(ConfigError, match="chains.options.usd_per_sec"):
+        deck_of(deck_with, [], [], policy="adaptive", options={"usd_per_sec": 1})
+
+
+class Policy:
+    def __init__(self, models):
+        self.models, self.orders, self.recorded, self.is_closed = models, 0, [], False
+
+    def order(self, request):
+        self.orders += 1
+        self.request = request
+        return ChainOrder(models=self.models, reason="ours")
+
+    explain = order
+
+    def record(self, order, attempts):
+        self.recorded.append([(each.model, each.cause) for each in attempts])
+
+    def close(self):
+        self.is_closed = True
+
+
+def ours(policy):
+    spec = ChainPolicySpec(name="ours", open=lambda setup: policy)
+    return contributing("helmdeck_chain_policies", spec)
+
+
+def test_policy_of_a_plugin_orders_each_call_once_and_gets_all_attempts(deck_with):
+    policy = Policy(("strong/any", "weak/any"))
+    deck, _, _ = deck_of(deck_with, good(1), [Reply("")] * 3, ours(policy), policy="ours")
+    assert deck.plan("draft a post").model == "weak/any"
+    deck.close()
+    assert policy.orders == 1
+    assert policy.request.models == ("weak/any", "strong/any", "local/lexical")
+    assert (policy.request.answer, policy.request.size_bytes) == ("plan", len("draft a post"))
+    assert [model for model, _ in policy.recorded[0]] == ["strong/any", "weak/any"]
+    assert policy.is_closed
+
+
+def test_policy_that_names_a_foreign_model_is_at_fault(deck_with):
+    deck, _, _ = deck_of(deck_with, [], [], ours(Policy(("else/any",))), policy="ours")
+    with pytest.raises(PluginError, match="ChainPolicySpec 'ours' ordered"):
+        deck.plan("draft a post")
+
+
+def test_policy_that_cannot_record_fails_no_call(deck_with):
+    class Forgetful(Policy):
+        def record(self, order, attempts):
+            raise KeyError("no memory")
+
+    deck, _, _ = deck_of(deck_with, [], good(1), ours(Forgetful(("strong/any",))), policy="ours")
+    assert deck.plan("draft a post").model == "strong/any"
