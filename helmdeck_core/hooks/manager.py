@@ -79,17 +79,13 @@ class Plugins:
     _builtins: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
     _optional: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
 
-    @_distributions.default
-    def _distribution_by_name(self) -> Mapping[str, str | None]:
-        return {info.name: info.distribution for info in reversed(self.infos)}
-
-    @_builtins.default
-    def _builtin_names(self) -> frozenset[str]:
-        return frozenset(info.name for info in self.infos if info.source == "built-in")
-
-    @_optional.default
-    def _optional_names(self) -> frozenset[str]:
-        return frozenset(info.name for info in self.infos if info.source in OPTIONAL and info.is_loaded)
+    def __attrs_post_init__(self) -> None:
+        infos = self.infos
+        set_field = object.__setattr__  # the class is frozen
+        set_field(self, "_distributions", {info.name: info.distribution for info in reversed(infos)})
+        set_field(self, "_builtins", frozenset(info.name for info in infos if info.source == "built-in"))
+        optional = (info.name for info in infos if info.source in OPTIONAL and info.is_loaded)
+        set_field(self, "_optional", frozenset(optional))
 
     def distribution(self, name: str) -> str | None:
         """The distribution of a plugin."""
