@@ -18,9 +18,11 @@ from helmdeck_core.calls.response_failures import decode_failure
 from helmdeck_core.calls.visible_text import may_start_in_reasoning
 from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.llm_filter import request_filter
-from helmdeck_core.context.prompt_layout import with_schema, with_text
+from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, with_schema, with_text
+from helmdeck_core.context.schema_bounds import Bounds, bounded_offer
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.choosing import Choice
+from helmdeck_core.domain.constraints import ResponseFormat
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
@@ -35,6 +37,9 @@ U = TypeVar("U")
 
 PROBLEMS: Mapping[str, str] = {"repeated_token": "it repeats itself and does not end"}
 """What a retry says about an answer without a value, by sub-cause."""
+
+BOUNDED = "lists and strings of the schema bounded, since the model repeated itself"
+"""The downgrade of a response whose schema allows less than the requested type."""
 
 
 class SideCall(Protocol):
@@ -102,6 +107,7 @@ class QuestionOperation(Generic[T]):
         self._emit_selected(prompt, call)
         return Prepared(
             request=request,
+            downgrades=_downgrades(request),
             budget=budget,
             variant=prompt.variant.variant,
             selection=prompt.selection,
@@ -119,8 +125,10 @@ class QuestionOperation(Generic[T]):
             raise unsure(choice, budget)
         prompt = self.composer.chosen(question, budget, choice)
         value = question.settle(prompt.task, choice) if question.settle is not None else None
+        request = self._request(prompt, step)
         return Prepared(
-            request=self._request(prompt, step),
+            request=request,
+            downgrades=_downgrades(request),
             budget=budget,
             variant=prompt.variant.variant,
             selection=prompt.selection,
@@ -142,9 +150,18 @@ class QuestionOperation(Generic[T]):
             temperature=question.temperature,
             tools=question.tools,
             tool_choice=question.tool_choice,
-            response_format=self.composer.response_format(prompt),
+            response_format=self._response_format(prompt, step.changes),
             task=prompt.task,
         )
+
+    def _response_format(self, prompt: Prompt, changes: RequestChanges) -> ResponseFormat | None:
+        wanted = self.composer.response_format(prompt)
+        if not changes.bounds_values or wanted is None or wanted.offer is None:
+            return wanted
+        weights = self.runtime.weights
+        bounds = Bounds(items=int(weights["bounds.items"]), chars=int(weights["bounds.chars"]))
+        room = prompt.budget.output_tokens * BYTES_PER_TOKEN
+        return attrs.evolve(wanted, schema=bounded_offer(wanted.offer, room, bounds))
 
     def _budget(self, model: str, changes: RequestChanges) -> Budget:
         """The budget with the changes of a retry applied; all later steps read the budget alone."""
@@ -272,3 +289,8 @@ class QuestionOperation(Generic[T]):
     def is_final(self, failure: CallFailed) -> bool:
         """Implement ``Operation.is_final``."""
         return self.question.allows_empty and failure.is_empty
+
+
+def _downgrades(request: ChatRequest) -> tuple[str, ...]:
+    wanted = request.response_format
+    return (BOUNDED,) if wanted is not None and wanted.offer is not None and wanted.offer.is_bounded else ()

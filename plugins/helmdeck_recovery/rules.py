@@ -24,8 +24,9 @@ _AFTER_LIMIT = Retry(wait=Wait.AS_TOLD, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
-# A weak model needs the grammar: without it, nothing that it writes has the form. Another draw rarely loops again.
+# A weak model needs the grammar: without it, nothing that it writes has the form.
 _WITH_PROBLEM_HELD = Retry(changes=RequestChanges(shows_problem=True))
+_BOUNDED = Retry(changes=RequestChanges(shows_problem=True, bounds_values=True))
 # A server that ignored a schema ignores it again.
 _WITH_PROBLEM = Retry(changes=RequestChanges(strict_json=False, shows_problem=True))
 _SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
@@ -42,7 +43,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/reasoning_overrun": (NextModel(), _ONE_STEP),
     # A retry would reach a higher limit as well.
     "length_truncated/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "length_truncated/repeated_token": (_WITH_PROBLEM_HELD, _WITHOUT_GRAMMAR, NextModel()),
+    # Another draw mostly repeats itself as well; bounded lists and strings end in any case.
+    "length_truncated/repeated_token": (_BOUNDED, _WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     "constrained_deadlock/no_tool_call": (_WITH_PROBLEM_HELD, NextModel()),
@@ -131,10 +133,13 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
 
 @hookimpl
 def helmdeck_weights() -> Sequence[Weight]:
-    """When a provider is in cooldown, and when an output limit is reached."""
+    """When a provider is in cooldown, when an output limit is reached, and how long values are after a repetition."""
     return [
         # One broken model is no evidence about the router in front of it.
         Weight(name="cooldown.provider_models", value=2),
         # Servers count a few tokens more or less than they return.
         Weight(name="continuation.own_limit_share", value=0.9),
+        # Longer than most lists and sentences; a model that fills both still ends soon.
+        Weight(name="bounds.items", value=16),
+        Weight(name="bounds.chars", value=200),
     ]
