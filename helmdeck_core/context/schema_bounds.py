@@ -72,12 +72,13 @@ class _Walk:
         while left:
             name = next((each for each in left if f"#/{key}/{each}" in self._referred), left[0])
             left.remove(name)
-            found[name] = self._of(definitions[name], self._referred.get(f"#/{key}/{name}", room))
+            found[name] = self._any(definitions[name], self._referred.get(f"#/{key}/{name}", room))
         return found
 
-    def _of(self, schema: Any, room: int) -> Any:
-        if not isinstance(schema, Mapping):
-            return schema
+    def _any(self, schema: Any, room: int) -> Any:
+        return self._of(schema, room) if isinstance(schema, Mapping) else schema
+
+    def _of(self, schema: Mapping[str, Any], room: int) -> dict[str, Any]:
         found = dict(schema)
         if isinstance(reference := schema.get("$ref"), str):
             self._referred.setdefault(reference, room)
@@ -89,13 +90,13 @@ class _Walk:
         if "array" in kinds or "items" in schema:
             most = max(1, min(self._bounds.items, room // LEAST_CHARS), _number(schema.get("minItems")))
             found["maxItems"] = most = min(most, _number(schema.get("maxItems", most)))
-            found["items"] = self._of(schema.get("items", {}), room // max(1, most))
+            found["items"] = self._any(schema.get("items", {}), room // max(1, most))
         if isinstance(properties := schema.get("properties"), Mapping):
             part = (room - sum(map(len, properties))) // max(1, len(properties))
-            found["properties"] = {name: self._of(each, part) for name, each in properties.items()}
+            found["properties"] = {name: self._any(each, part) for name, each in properties.items()}
         for key in _COMBINED:
             if isinstance(schema.get(key), (list, tuple)):
-                found[key] = [self._of(each, room) for each in schema[key]]
+                found[key] = [self._any(each, room) for each in schema[key]]
         return found
 
 
