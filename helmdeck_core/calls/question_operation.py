@@ -18,7 +18,7 @@ from helmdeck_core.calls.response_failures import decode_failure
 from helmdeck_core.calls.visible_text import may_start_in_reasoning
 from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.llm_filter import request_filter
-from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, with_schema, with_text
+from helmdeck_core.context.prompt_layout import with_schema, with_text
 from helmdeck_core.context.schema_bounds import Bounds, bounded_offer
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.choosing import Choice
@@ -38,7 +38,10 @@ U = TypeVar("U")
 PROBLEMS: Mapping[str, str] = {"repeated_token": "it repeats itself and does not end"}
 """What a retry says about an answer without a value, by sub-cause."""
 
-BOUNDED = "lists and strings of the schema bounded, since the model repeated itself"
+CHARS_PER_TOKEN = 2
+"""Characters of an output token at least: small models indent JSON, and write three to four in plain English."""
+
+BOUNDED = "lists and strings of the schema bounded, since the answer did not end"
 """The downgrade of a response whose schema allows less than the requested type."""
 
 
@@ -160,7 +163,7 @@ class QuestionOperation(Generic[T]):
             return wanted
         weights = self.runtime.weights
         bounds = Bounds(items=int(weights["bounds.items"]), chars=int(weights["bounds.chars"]))
-        room = prompt.budget.output_tokens * BYTES_PER_TOKEN
+        room = prompt.budget.output_tokens * CHARS_PER_TOKEN
         return attrs.evolve(wanted, schema=bounded_offer(wanted.offer, room, bounds))
 
     def _budget(self, model: str, changes: RequestChanges) -> Budget:

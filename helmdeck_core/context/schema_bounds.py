@@ -17,6 +17,9 @@ from helmdeck_core.domain.constraints import SchemaForm, SchemaOffer
 LEAST_CHARS: Final = 40
 """Characters of a string in any case: names and addresses are rarely longer."""
 
+ITEM_CHARS: Final = 64
+"""Characters of an item of a list with its keys, where the room decides how many there are."""
+
 _FIXED_STRINGS: Final = frozenset(("enum", "const", "pattern", "format"))
 _COMBINED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 
@@ -88,7 +91,7 @@ class _Walk:
             longest = max(min(self._bounds.chars, max(LEAST_CHARS, room)), _number(schema.get("minLength")))
             found["maxLength"] = min(longest, _number(schema.get("maxLength", longest)))
         if "array" in kinds or "items" in schema:
-            most = max(1, min(self._bounds.items, room // LEAST_CHARS), _number(schema.get("minItems")))
+            most = max(1, min(self._bounds.items, room // ITEM_CHARS), _number(schema.get("minItems")))
             found["maxItems"] = most = min(most, _number(schema.get("maxItems", most)))
             found["items"] = self._any(schema.get("items", {}), room // max(1, most))
         if isinstance(properties := schema.get("properties"), Mapping):

@@ -7,9 +7,20 @@ large prompt will do so again. A cause that is not listed is raised as an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, Weight, hookimpl
+from helmdeck_core import (
+    Action,
+    FailureContext,
+    NextModel,
+    RecoveryRule,
+    RequestChanges,
+    Retry,
+    Tier,
+    Wait,
+    Weight,
+    hookimpl,
+)
 
 _HICCUP = Retry(wait=Wait.BACKOFF, is_brief=True)
 """Most single failures of a provider are over within a second, and the fallback costs more, answers worse or has no prompt cache."""
@@ -98,6 +109,19 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 }
 """Cause, or cause/sub-cause, to the actions in the order in which they are tried."""
 
+
+def after_truncation(context: FailureContext) -> Sequence[Action]:
+    """Return the actions after the output limit.
+
+    A weak model whose server keeps schemas mostly repeats itself, with other numbers in each item, and would reach a higher limit too.
+    """
+    usual = ACTIONS["length_truncated"]
+    return (_BOUNDED, *usual) if context.budget.enforces_schema and context.budget.tier is Tier.C else usual
+
+
+DECIDED: Mapping[str, Callable[[FailureContext], Sequence[Action]]] = {"length_truncated": after_truncation}
+"""Causes whose actions depend on the model."""
+
 PROVIDER_FAULTS = frozenset(
     (
         "provider_unavailable",
@@ -123,6 +147,7 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
         RecoveryRule(
             name=name,
             actions=actions,
+            decide=DECIDED.get(name),
             counts_against_provider=name in PROVIDER_FAULTS,
             shares_wait=name in SHARED_WAITS,
             order=number,
@@ -140,6 +165,6 @@ def helmdeck_weights() -> Sequence[Weight]:
         # Servers count a few tokens more or less than they return.
         Weight(name="continuation.own_limit_share", value=0.9),
         # Longer than most lists and sentences; a model that fills both still ends soon.
-        Weight(name="bounds.items", value=16),
-        Weight(name="bounds.chars", value=200),
+        Weight(name="bounds.items", value=50),
+        Weight(name="bounds.chars", value=400),
     ]

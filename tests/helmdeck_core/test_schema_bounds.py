@@ -5,7 +5,7 @@ from __future__ import annotations
 from helmdeck_core import find_problems
 from helmdeck_core.context.schema_bounds import Bounds, bounded_schema
 
-BOUNDS = Bounds(items=16, chars=200)
+BOUNDS = Bounds(items=50, chars=400)
 
 
 def test_every_list_and_string_gets_a_maximum_and_keeps_a_lower_one_and_its_minimum():
@@ -25,9 +25,9 @@ def test_every_list_and_string_gets_a_maximum_and_keeps_a_lower_one_and_its_mini
     }
     found = bounded_schema(schema, 6_000, BOUNDS)
     properties = found["properties"]
-    assert properties["note"]["maxLength"] == 200 and properties["kind"] == schema["properties"]["kind"]
-    assert (properties["code"]["maxLength"], properties["id"]["maxLength"]) == (200, 8)
-    assert properties["rows"]["maxItems"] == 16
+    assert properties["note"]["maxLength"] == 400 and properties["kind"] == schema["properties"]["kind"]
+    assert (properties["code"]["maxLength"], properties["id"]["maxLength"]) == (400, 8)
+    assert properties["rows"]["maxItems"] == 6_000 // 6 // 64
     assert (properties["two"]["maxItems"], properties["two"]["items"]["maxLength"]) == (40, 300)
     assert found["$defs"]["row"]["properties"]["name"]["maxLength"] == 40
     assert "maxLength" not in schema["properties"]["note"]
@@ -46,5 +46,5 @@ def test_lists_within_lists_share_the_room_of_the_response():
 def test_a_value_of_the_bounded_schema_fits_the_schema():
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}, "required": ["a"]}
     bounded = bounded_schema(schema, 1_000, BOUNDS)
-    assert not find_problems(bounded, {"a": ["x" * 40] * 16}) and not find_problems(schema, {"a": ["x" * 40] * 16})
-    assert find_problems(bounded, {"a": ["x"] * 17}) and find_problems(bounded, {"a": ["x" * 201]})
+    assert not find_problems(bounded, {"a": ["x" * 40] * 15}) and not find_problems(schema, {"a": ["x" * 40] * 15})
+    assert find_problems(bounded, {"a": ["x"] * 16}) and find_problems(bounded, {"a": ["x" * 401]})

@@ -149,9 +149,18 @@ def test_model_that_repeats_an_item_up_to_the_limit_is_asked_again_with_bounded_
     with deck:
         answer = deck.ask("read it", Invoice)
     first, second = (request.response_format.offer.forms[0].schema for request in provider.requests)
-    assert "maxItems" not in first["properties"]["lines"] and second["properties"]["lines"]["maxItems"] == 16
+    assert "maxItems" not in first["properties"]["lines"] and second["properties"]["lines"]["maxItems"] == 23
     assert "lists and strings bounded" in answer.attempts[1].changed
     assert "bounded" in answer.response.downgrades[0]
+
+
+def test_truncated_typed_answer_of_a_weak_model_is_not_continued_without_its_schema_but_bounded():
+    cut = ChatResponse(text='{"number": 7, "lines": [{"text": "a", "price": 1}, ', stop_reason=StopReason.MAX_TOKENS)
+    weak = {"acme/": {"tier": "C", "enforces_schema": True}}
+    deck, provider = asking(cut, '{"number": 7, "lines": []}', budgets=weak)
+    with deck:
+        assert "lists and strings bounded" in deck.ask("read it", Invoice).attempts[1].changed
+    assert [request.response_format.offer.is_bounded for request in provider.requests] == [False, True]
 
 
 @pytest.mark.parametrize(
