@@ -142,7 +142,7 @@ def test_descriptions_of_fields_reach_the_model_and_the_constraint():
     assert form.schema["properties"]["number"]["description"] == "the number at the top"
 
 
-def test_model_that_repeats_an_item_up_to_the_limit_is_asked_again_with_bounded_lists_and_strings():
+def test_answer_that_repeats_an_item_up_to_the_limit_is_requested_again_with_bounded_lists_and_strings():
     looped = '{"number": 7, "lines": [' + '{"text": "a bag of red apples", "price": 1.5}, ' * 12
     replies = [ChatResponse(text=looped, stop_reason=StopReason.MAX_TOKENS), '{"number": 7, "lines": []}']
     deck, provider = asking(*replies, budgets={"acme/": {"tier": "A", "wants_strict_json": True}})

@@ -21,7 +21,7 @@ UNUSABLE: Final = frozenset(
         FailureClass.LIKELY_TIMEOUT,
     )
 )
-"""Failures of a model that was reached and wrote no usable arguments; after others, such as a rejected key, a plan would hide the cause."""
+"""The model received the request and wrote no usable arguments; after other failures, such as a rejected key, a plan would hide the cause."""
 
 
 @attrs.define
