@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
-from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CallFailed, Choice, Entry, EntryKind, FailureClass, Task
+from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, Choice, Entry, EntryKind, Task
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.steps import quoted, understand, whole_inputs
 from helmdeck_planner.packs.arguments import parse_arguments
 from helmdeck_selection import LexicalIndex, required_inputs
-
-UNUSABLE: Final = frozenset(
-    (
-        FailureClass.LENGTH_TRUNCATED,
-        FailureClass.CONSTRAINED_DEADLOCK,
-        FailureClass.CONTEXT_WINDOW_EXCEEDED,
-        FailureClass.LIKELY_TIMEOUT,
-    )
-)
-"""The model received the request and wrote no usable arguments; after other failures, such as a rejected key, a plan would hide the cause."""
-
-
-@attrs.define
-class MadeChoices:
-    """The last choice that was made for a question, which outlives a failed request for its arguments."""
-
-    last: tuple[Task, Choice] | None = None
-
-    def settle(self, task: Task, choice: Choice) -> list[dict[str, Any]] | None:
-        """Remember a choice; see ``settled_steps``."""
-        self.last = task, choice
-        return settled_steps(task, choice)
-
-    def after(self, failure: CallFailed) -> tuple[Choice, list[dict[str, Any]]] | None:
-        """Return the choice whose arguments a model failed to write, and its step with those that the request states."""
-        if self.last is None or failure.failure_class not in UNUSABLE:
-            return None
-        task, choice = self.last
-        entry = task.catalog.get(choice.entry_id)
-        return None if entry is None else (choice, [chosen_step(entry, stated_arguments(task, choice), choice)])
 
 
 def settled_steps(task: Task, choice: Choice) -> list[dict[str, Any]] | None:

@@ -30,9 +30,9 @@ from helmdeck_core import (
 )
 from helmdeck_planner.choosers.words import NAME as WORDS
 from helmdeck_planner.packs.arguments import check_nesting
-from helmdeck_planner.packs.chosen import MadeChoices, arguments_of, chosen_step
 from helmdeck_planner.packs.constraints import plan_forms
 from helmdeck_planner.packs.embedded_fallback import PlanningOptions, embedded_answer, in_place_of, is_sure
+from helmdeck_planner.packs.made_choices import MadeChoices
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
 
@@ -165,6 +165,8 @@ def _of_choice(choice: Choice, written: Sequence[StepAnswer], checker: StepCheck
     entry = checker.catalog.get(choice.entry_id)
     if entry is None:
         return list(written)
+    from helmdeck_planner.packs.chosen import arguments_of, chosen_step
+
     return [StepAnswer(**chosen_step(entry, arguments_of(entry, written), choice))]
 
 
