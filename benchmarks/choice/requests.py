@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -39,12 +41,17 @@ def catalog_of(name: str) -> Catalog:
     return load_catalog_file(Path(data_folder()) / name / "catalog.json")
 
 
+def labelled(data_set: str) -> list[Mapping[str, Any]]:
+    """The requests of a data set that need one tool."""
+    lines = (data_folder() / data_set / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    return [each for each in map(json.loads, lines) if each["n_gold"] == 1]
+
+
 def choices(count: int, data_set: str = "metatool-dev") -> list[Choice]:
     """Return ``count`` requests that need one tool, the same ones in every run."""
     catalog = catalog_of(data_set)
     index = LexicalIndex(catalog)
-    lines = (data_folder() / data_set / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    single = [each for each in map(json.loads, lines) if each["n_gold"] == 1]
+    single = labelled(data_set)
     chosen = random.Random(SEED).sample(single, min(count, len(single)))
     found = []
     for each in chosen:

@@ -311,6 +311,8 @@ class Call(Generic[T]):
         """How a response ends whose continuation must not be sent; ``None`` where it may be sent."""
         if kind is RequestKind.CONTINUATION and request.model in self._repeating:
             return TerminalReason.NO_PROGRESS
+        if self._operation.type is not None and not self.services.runtime.budgets.continues_typed(this.ready.budget):
+            return TerminalReason.NOT_CONTINUED
         return TerminalReason.COST_LIMIT if self._log.over_cost_limit(this, request, used) else None
 
     def _watchdog(self, this: AttemptState) -> ReasoningWatchdog:

@@ -5,7 +5,8 @@ from __future__ import annotations
 MAX_EXCERPT = 200
 
 _LOOP_WINDOW = 400
-_LONGEST_TOKEN = 24
+_LONGEST_UNIT = 100
+"""Characters of a repeated unit: a token, or an item of a list. The window holds it four times, which items of a real list rarely are."""
 _MAX_NON_SPACE = 20  # non-whitespace characters in the window: a brace and a key, then only whitespace
 
 
@@ -16,7 +17,7 @@ def loop_of(text: str) -> str:
     window = text[-_LOOP_WINDOW:]
     if len(window) < _LOOP_WINDOW:
         return ""
-    if not any(window[size:] == window[:-size] for size in range(1, _LONGEST_TOKEN + 1)):
+    if not any(window[size:] == window[:-size] for size in range(1, _LONGEST_UNIT + 1)):
         return ""
     return "whitespace_loop" if window.isspace() else "repeated_token"
 

@@ -20,9 +20,11 @@ from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.library import Library
 from helmdeck_core.context.llm_filter import request_filter
 from helmdeck_core.context.prompt_layout import with_schema, with_text
+from helmdeck_core.context.schema_bounds import Bounds, bounded_offer
 from helmdeck_core.domain.chain_policies import CHAIN_SAMPLE, ChainRequest
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.choosing import Choice
+from helmdeck_core.domain.constraints import ResponseFormat
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
@@ -37,6 +39,12 @@ U = TypeVar("U")
 
 PROBLEMS: Mapping[str, str] = {"repeated_token": "it repeats itself and does not end"}
 """What a retry says about an answer without a value, by sub-cause."""
+
+CHARS_PER_TOKEN = 2
+"""Characters of an output token at least: small models indent JSON, and write three to four in plain English."""
+
+BOUNDED = "lists and strings of the schema bounded, since the answer did not end"
+"""The downgrade of a response whose schema allows less than the requested type."""
 
 
 class SideCall(Protocol):
@@ -104,6 +112,7 @@ class QuestionOperation(Generic[T]):
         self._emit_selected(prompt, call)
         return Prepared(
             request=request,
+            downgrades=_downgrades(request),
             budget=budget,
             variant=prompt.variant.variant,
             selection=prompt.selection,
@@ -121,8 +130,10 @@ class QuestionOperation(Generic[T]):
             raise unsure(choice, budget)
         prompt = self.composer.chosen(question, budget, choice)
         value = question.settle(prompt.task, choice) if question.settle is not None else None
+        request = self._request(prompt, step)
         return Prepared(
-            request=self._request(prompt, step),
+            request=request,
+            downgrades=_downgrades(request),
             budget=budget,
             variant=prompt.variant.variant,
             selection=prompt.selection,
@@ -144,9 +155,18 @@ class QuestionOperation(Generic[T]):
             temperature=question.temperature,
             tools=question.tools,
             tool_choice=question.tool_choice,
-            response_format=self.composer.response_format(prompt),
+            response_format=self._response_format(prompt, step.changes),
             task=prompt.task,
         )
+
+    def _response_format(self, prompt: Prompt, changes: RequestChanges) -> ResponseFormat | None:
+        wanted = self.composer.response_format(prompt)
+        if not changes.bounds_values or wanted is None or wanted.offer is None:
+            return wanted
+        weights = self.runtime.weights
+        bounds = Bounds(items=int(weights["bounds.items"]), chars=int(weights["bounds.chars"]))
+        room = prompt.budget.output_tokens * CHARS_PER_TOKEN
+        return attrs.evolve(wanted, schema=bounded_offer(wanted.offer, room, bounds))
 
     def _budget(self, model: str, changes: RequestChanges) -> Budget:
         """The budget with the changes of a retry applied; all later steps read the budget alone."""
@@ -297,3 +317,8 @@ def question_facts(question: Question[Any], library: Library) -> ChainRequest:
         catalog_entries=len(library.catalog) if uses_catalog else 0,
         sample=question.request[:CHAIN_SAMPLE],
     )
+
+
+def _downgrades(request: ChatRequest) -> tuple[str, ...]:
+    wanted = request.response_format
+    return (BOUNDED,) if wanted is not None and wanted.offer is not None and wanted.offer.is_bounded else ()

@@ -51,10 +51,12 @@ class SchemaOffer:
 
     :ivar is_steady: every request gets the same schemas. Otherwise, a provider that compiles schemas slowly gets the last
         and smallest one.
+    :ivar is_bounded: lists and strings have a lower maximum than in the requested type.
     """
 
     forms: tuple[SchemaForm, ...] = attrs.field(default=(), repr=False)
     is_steady: bool = True
+    is_bounded: bool = False
 
     def without(self, number: int) -> SchemaOffer:
         """Return the offer without its first forms."""

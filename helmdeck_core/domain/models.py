@@ -141,6 +141,8 @@ class TierDefaults:
     :ivar max_entries: maximum number of entries in a ranked selection; 0 is no limit.
     :ivar has_prefix_index: whether a cached prefix lists every entry if the catalog itself does not fit.
     :ivar allows_json_mode: whether JSON mode is requested from models that want it; a server that keeps schemas gets one in any case.
+    :ivar continues_typed: whether a truncated typed answer is continued where the server keeps schemas. No schema constrains a
+        continuation, so a weak model rarely completes the value.
     :ivar first_token_timeout_s: ``Budget.first_token_timeout_s`` of models in a fallback chain; ``None`` is no limit.
     :ivar reasoning_first_token_timeout_s: the same for reasoning models, some of which stream nothing while they reason.
     """
@@ -151,6 +153,7 @@ class TierDefaults:
     max_entries: int = 0
     has_prefix_index: bool = True
     allows_json_mode: bool = True
+    continues_typed: bool = True
     first_token_timeout_s: float | None = None
     reasoning_first_token_timeout_s: float | None = None
     order: int = 0

@@ -26,6 +26,7 @@ class RequestChanges:
         not system messages or the newest turn. ``ChatResponse.downgrades`` reports it.
     :ivar strict_json: ``False`` disables constrained decoding and adds the schema to the prompt.
     :ivar shows_problem: the prompt says why the last answer was rejected, if it had the wrong shape.
+    :ivar bounds_values: the schema that constrains the response gets a low maximum for every list and string.
     :ivar variant: the prompt variant to use, if the task has it.
     """
 
@@ -34,6 +35,7 @@ class RequestChanges:
     history_factor: float = 1.0
     strict_json: bool = True
     shows_problem: bool = False
+    bounds_values: bool = False
     variant: str | None = None
 
     def and_then(self, more: RequestChanges) -> RequestChanges:
@@ -44,6 +46,7 @@ class RequestChanges:
             history_factor=self.history_factor * more.history_factor,
             strict_json=self.strict_json and more.strict_json,
             shows_problem=self.shows_problem or more.shows_problem,
+            bounds_values=self.bounds_values or more.bounds_values,
             variant=more.variant or self.variant,
         )
 
@@ -55,6 +58,7 @@ class RequestChanges:
         labels += [f"oldest turns removed, history x{self.history_factor:.2g}"] if self.history_factor != 1.0 else []
         labels += ["no strict JSON, schema in the prompt"] if not self.strict_json else []
         labels += ["the problem in the prompt"] if self.shows_problem else []
+        labels += ["lists and strings bounded"] if self.bounds_values else []
         return (*labels, f"variant {self.variant}") if self.variant else tuple(labels)
 
 

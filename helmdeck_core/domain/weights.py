@@ -19,6 +19,8 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         "continuation.max_thought_share": 1,
         "continuation.own_limit_share": 1,
         "cooldown.provider_models": 0,
+        "bounds.items": 1_000_000,
+        "bounds.chars": 1_000_000,
     }
 )
 """Every weight by name, with its default: the value without effect."""
@@ -41,6 +43,8 @@ class Weight:
           this share were reasoning.
         - ``continuation.own_limit_share``: share of an output limit of the caller's own at which a response has reached it.
         - ``cooldown.provider_models``: models of a provider in cooldown that put the provider in cooldown; 0 is never.
+        - ``bounds.items``, ``bounds.chars``: items of a list and characters of a string that a retry with bounded values may have at
+          most; see ``RequestChanges``.
     :ivar value: 0 or more.
     """
 

@@ -99,6 +99,10 @@ class BudgetResolver:
         """Whether constrained decoding to JSON is requested."""
         return budget.enforces_schema or (budget.wants_strict_json and self.tiers[budget.tier].allows_json_mode)
 
+    def continues_typed(self, budget: Budget) -> bool:
+        """Whether a truncated typed answer of a model is continued."""
+        return self.tiers[budget.tier].continues_typed or not budget.enforces_schema
+
     def names(self, model: str) -> tuple[str, ...]:
         """The ids of a model for rules: that of the wrapped model, if its provider wraps another one, then its own."""
         return tuple(dict.fromkeys((self.wrapped(model), model.strip())))

@@ -7,9 +7,20 @@ large prompt will do so again. A cause that is not listed is raised as an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, Weight, hookimpl
+from helmdeck_core import (
+    Action,
+    FailureContext,
+    NextModel,
+    RecoveryRule,
+    RequestChanges,
+    Retry,
+    Tier,
+    Wait,
+    Weight,
+    hookimpl,
+)
 
 _HICCUP = Retry(wait=Wait.BACKOFF, is_brief=True)
 """Most single failures of a provider are over within a second, and the fallback costs more, answers worse or has no prompt cache."""
@@ -24,8 +35,9 @@ _AFTER_LIMIT = Retry(wait=Wait.AS_TOLD, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
-# A weak model needs the grammar: without it, nothing that it writes has the form. Another draw rarely loops again.
+# A weak model needs the grammar: without it, nothing that it writes has the form.
 _WITH_PROBLEM_HELD = Retry(changes=RequestChanges(shows_problem=True))
+_BOUNDED = Retry(changes=RequestChanges(shows_problem=True, bounds_values=True))
 # A server that ignored a schema ignores it again.
 _WITH_PROBLEM = Retry(changes=RequestChanges(strict_json=False, shows_problem=True))
 _SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
@@ -42,7 +54,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/reasoning_overrun": (NextModel(), _ONE_STEP),
     # A retry would reach a higher limit as well.
     "length_truncated/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "length_truncated/repeated_token": (_WITH_PROBLEM_HELD, _WITHOUT_GRAMMAR, NextModel()),
+    # Another draw mostly repeats itself as well; bounded lists and strings end in any case.
+    "length_truncated/repeated_token": (_BOUNDED, _WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     "constrained_deadlock/no_tool_call": (_WITH_PROBLEM_HELD, NextModel()),
@@ -96,6 +109,19 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 }
 """Cause, or cause/sub-cause, to the actions in the order in which they are tried."""
 
+
+def after_truncation(context: FailureContext) -> Sequence[Action]:
+    """Return the actions after the output limit.
+
+    A weak model whose server keeps schemas mostly repeats itself, with other numbers in each item, and would reach a higher limit too.
+    """
+    usual = ACTIONS["length_truncated"]
+    return (_BOUNDED, *usual) if context.budget.enforces_schema and context.budget.tier is Tier.C else usual
+
+
+DECIDED: Mapping[str, Callable[[FailureContext], Sequence[Action]]] = {"length_truncated": after_truncation}
+"""Causes whose actions depend on the model."""
+
 PROVIDER_FAULTS = frozenset(
     (
         "provider_unavailable",
@@ -121,6 +147,7 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
         RecoveryRule(
             name=name,
             actions=actions,
+            decide=DECIDED.get(name),
             counts_against_provider=name in PROVIDER_FAULTS,
             shares_wait=name in SHARED_WAITS,
             order=number,
@@ -131,10 +158,13 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
 
 @hookimpl
 def helmdeck_weights() -> Sequence[Weight]:
-    """When a provider is in cooldown, and when an output limit is reached."""
+    """When a provider is in cooldown, when an output limit is reached, and how long values are after a repetition."""
     return [
         # One broken model is no evidence about the router in front of it.
         Weight(name="cooldown.provider_models", value=2),
         # Servers count a few tokens more or less than they return.
         Weight(name="continuation.own_limit_share", value=0.9),
+        # Longer than most lists and sentences; a model that fills both still ends soon.
+        Weight(name="bounds.items", value=50),
+        Weight(name="bounds.chars", value=400),
     ]

@@ -6,6 +6,7 @@ import pytest
 
 from helmdeck_core import (
     UNKNOWN_TOOL,
+    AuthFailed,
     Catalog,
     ChatResponse,
     Choice,
@@ -136,6 +137,22 @@ def test_model_is_called_for_arguments_alone_and_sees_the_chosen_tool_alone(choo
     assert not any(tool["name"] in prompt for tool in TOOLS if tool["name"] != "mail.send")
     assert tools_of(found) == ["mail.send"], "the tool that the model names does not count"
     assert found.steps[0].args["mood"] == "merry"
+
+
+def test_chosen_tool_stays_with_the_stated_arguments_where_the_model_writes_none(choosing):
+    cut = ChatResponse(text='{"steps": [{"tool": "', stop_reason=StopReason.MAX_TOKENS, usage=Usage(output_tokens=9))
+    found = plan(choosing(StubProvider(*[cut] * 9)), f"{MAIL}, recipient: anna@example.org")
+    (step,) = found.steps
+    assert (step.tool, step.args) == ("mail.send", {"recipient": "anna@example.org"})
+    assert step.missing == ("mood",) and not found.steps[0].is_gap
+    assert "no usable arguments (length_truncated)" in found.notices[0]
+    assert found.choice.entry_id == "mail.send"
+    assert len(found.attempts) > 1 and found.model == "weak/one"
+
+
+def test_failure_that_says_nothing_about_the_arguments_is_raised(choosing):
+    with pytest.raises(AuthFailed):
+        plan(choosing(StubProvider(AuthFailed("rejected the credentials"))), MAIL)
 
 
 def test_plan_shows_who_chose_and_how_probable_the_choice_is(choosing):

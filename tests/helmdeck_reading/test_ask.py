@@ -19,11 +19,13 @@ from helmdeck_core import (
     CallFailed,
     CallLimits,
     ChatRequest,
+    ChatResponse,
     Helmdeck,
     ImagePart,
     Message,
     ProviderSpec,
     Role,
+    StopReason,
     TextPart,
     WrongShape,
 )
@@ -140,6 +142,27 @@ def test_descriptions_of_fields_reach_the_model_and_the_constraint():
     assert form.schema["properties"]["number"]["description"] == "the number at the top"
 
 
+def test_answer_that_repeats_an_item_up_to_the_limit_is_requested_again_with_bounded_lists_and_strings():
+    looped = '{"number": 7, "lines": [' + '{"text": "a bag of red apples", "price": 1.5}, ' * 12
+    replies = [ChatResponse(text=looped, stop_reason=StopReason.MAX_TOKENS), '{"number": 7, "lines": []}']
+    deck, provider = asking(*replies, budgets={"acme/": {"tier": "A", "wants_strict_json": True}})
+    with deck:
+        answer = deck.ask("read it", Invoice)
+    first, second = (request.response_format.offer.forms[0].schema for request in provider.requests)
+    assert "maxItems" not in first["properties"]["lines"] and second["properties"]["lines"]["maxItems"] == 23
+    assert "lists and strings bounded" in answer.attempts[1].changed
+    assert "bounded" in answer.response.downgrades[0]
+
+
+def test_truncated_typed_answer_of_a_weak_model_is_not_continued_without_its_schema_but_bounded():
+    cut = ChatResponse(text='{"number": 7, "lines": [{"text": "a", "price": 1}, ', stop_reason=StopReason.MAX_TOKENS)
+    weak = {"acme/": {"tier": "C", "enforces_schema": True}}
+    deck, provider = asking(cut, '{"number": 7, "lines": []}', budgets=weak)
+    with deck:
+        assert "lists and strings bounded" in deck.ask("read it", Invoice).attempts[1].changed
+    assert [request.response_format.offer.is_bounded for request in provider.requests] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("type", "reply", "value"),
     [
@@ -157,8 +180,6 @@ def test_bare_value_is_accepted_where_the_model_leaves_the_object_out(type, repl
 
 
 def test_truncated_bare_value_is_not_a_value():
-    from helmdeck_core import ChatResponse, StopReason
-
     cut = ChatResponse(text="4", stop_reason=StopReason.MAX_TOKENS)
     deck, _ = asking(*[cut] * 8)
     with deck, pytest.raises(CallFailed):

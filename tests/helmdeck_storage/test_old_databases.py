@@ -78,14 +78,14 @@ def test_history_of_version_1_has_the_tables_of_a_new_one(old, tmp_path):
     assert tables(path) == tables(tmp_path / "new.db")
 
 
-def test_history_in_postgresql_is_used_as_it_is():
+def test_history_in_postgresql_keeps_plans_and_is_upgraded():
     with postgres_schema() as (url, connection, schema):
         connection.execute(f"SET search_path = {schema}")
         connection.execute((DUMPS / "history-2.postgresql.sql").read_text())
         store = open_postgres(url, KEEP_DAYS)
         assert store.plans("ada") == ()
         store.close()
-        assert connection.execute("SELECT version FROM history_schema").fetchall() == [(2,)]
+        assert connection.execute("SELECT version FROM history_schema").fetchall() == [(3,)]
 
 
 def test_gateway_keeps_documents_keys_and_accounts(old):

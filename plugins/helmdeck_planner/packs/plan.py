@@ -33,6 +33,7 @@ from helmdeck_planner.choosers.words import NAME as WORDS
 from helmdeck_planner.packs.arguments import check_nesting
 from helmdeck_planner.packs.constraints import plan_forms
 from helmdeck_planner.packs.embedded_fallback import EMBEDDED, PlanningOptions, embedded_answer, in_place_of, is_sure
+from helmdeck_planner.packs.made_choices import MadeChoices
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
 
@@ -108,8 +109,9 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
     """Ask a model for a plan and check every step against the whole catalog.
 
     :raises PackError: ``invalid_input`` for a blank request.
-    :raises CallFailed: the model gave nothing usable.
+    :raises CallFailed: the model gave nothing usable, and no chooser had chosen a tool.
     """
+    made = MadeChoices()
     inquiry = await Inquiry.begin(
         context,
         request,
@@ -121,15 +123,18 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
         chosen_in=(SINGLE_PICK,),
         chosen_variant=ARGUMENTS,
         chosen_by_name=WORDS,
-        settle=settle,
+        settle=functools.partial(settle, made),
     )
     try:
         plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
     except CallFailed as exc:
-        if (answer := await embedded_answer(inquiry, exc)) is None:
-            raise
-        plan = in_place_of(exc, finish(answer, StepChecker(context.catalog), inquiry.question))
-        if not is_sure(plan):
+        answer = await embedded_answer(inquiry, exc)
+        embedded = None if answer is None else finish(answer, StepChecker(context.catalog), inquiry.question)
+        if embedded is not None and is_sure(embedded):
+            plan = in_place_of(exc, embedded)
+        elif (kept := made.after(exc)) is not None:
+            plan = without_written_arguments(exc, *kept, StepChecker(context.catalog))
+        else:
             raise
     inquiry.remember(
         [_inputs(step) for step in plan.steps],
@@ -152,12 +157,9 @@ def _inputs(step: Step) -> Mapping[str, Any]:
     return inputs if isinstance(inputs, Mapping) else {}
 
 
-def settle(task: Task, choice: Choice) -> PlanAnswer | None:
+def settle(made: MadeChoices, task: Task, choice: Choice) -> PlanAnswer | None:
     """Return the answer for a choice that needs no model; ``None`` where arguments are missing."""
-    # Imported with the first choice: the embedded planner's modules take a fifth of a command's start.
-    from helmdeck_planner.packs.chosen import settled_steps
-
-    steps = settled_steps(task, choice)
+    steps = made.settle(task, choice)
     return None if steps is None else PlanAnswer([StepAnswer(**step) for step in steps])
 
 
@@ -169,6 +171,35 @@ def _of_choice(choice: Choice, written: Sequence[StepAnswer], checker: StepCheck
     from helmdeck_planner.packs.chosen import arguments_of, chosen_step
 
     return [StepAnswer(**chosen_step(entry, arguments_of(entry, written), choice))]
+
+
+def without_written_arguments(
+    failure: CallFailed, choice: Choice, steps: Sequence[Mapping[str, Any]], checker: StepChecker
+) -> Plan:
+    """Return the plan of a choice whose arguments a model failed to write: those that the request states, and what is missing."""
+    checked = tuple(_numbered(checker.check(**step), order) for order, step in enumerate(steps, 1))
+    notice = (
+        f"{failure.model} wrote no usable arguments ({failure.failure_class.value}) for the tool that the chooser "
+        f"{choice.chooser!r} chose; the step has those that the request states"
+    )
+    return Plan(
+        steps=checked,
+        complexity=derive_complexity(checked),
+        outcome=derive_outcome(checked, has_done_steps=False),
+        rewritten_prompt=render_steps(checked),
+        reasoning="",
+        prompt_variant_used=ARGUMENTS,
+        more_steps_likely=choice.has_more,
+        model=failure.model,
+        requested_model=failure.attempts[0].model if failure.attempts else failure.model,
+        attempts=failure.attempts,
+        rejected_usage=failure.usage,
+        cost_usd=failure.cost_usd,
+        latency_s=failure.latency_s,
+        call_id=failure.call_id,
+        notices=(notice,),
+        choice=choice,
+    )
 
 
 def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[Any]) -> Plan:

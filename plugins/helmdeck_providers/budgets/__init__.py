@@ -53,6 +53,7 @@ TIERS = (
         max_entries=12,
         has_prefix_index=False,
         allows_json_mode=False,
+        continues_typed=False,
     ),
 )
 

@@ -25,6 +25,7 @@ from helmdeck_core import (
     StreamStripper,
     Stripped,
     Tried,
+    loop_of,
     undecodable,
 )
 from helmdeck_reading.decoder.control_tokens import has_token
@@ -191,7 +192,7 @@ class JsonDecoder:
             value = read(text[begin:end])
         except msgspec.DecodeError as error:
             if is_truncation_error(error):
-                raise undecodable(stop, "cut", text) from None
+                raise undecodable(stop, loop_of(text) or "cut", text) from None
             length = end_of_value(error, text[begin:end])
             if length is None or step == "fence":
                 return None
