@@ -57,8 +57,7 @@ class Call(Generic[T]):
         self, services: CallServices, operation: Operation[T], options: CallOptions, *, streams: bool = False
     ) -> None:
         self.services = services
-        self._operation, self._options = operation, options
-        self._streams = streams
+        self._operation, self._options, self._streams = operation, options, streams
         self.ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
         self._start_s = services.clock()
         self.order = order = services.chains.order(operation.chain_facts, options)
@@ -72,8 +71,7 @@ class Call(Generic[T]):
         self._number = 1
         self._failure: CallFailed | None = None
         self._model, self._reason = options.model, ""
-        # Models that only repeated a response when it was to be continued.
-        self._repeating: set[str] = set()
+        self._repeating: set[str] = set()  # models that only repeated a response when it was to be continued
         self._counted: set[str] = set()
         self._partial, self._truncated = PartialAnswer(), TruncatedText()
         self._new_reasoning = NewText()
@@ -84,10 +82,10 @@ class Call(Generic[T]):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self.services.chains.record(self.order, (self.result or self._policy).attempts)
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
             self.services.health.leave(self._model, self, has_verdict=False)
             self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
+        self.services.chains.record(self.order, (self.result or self._policy).attempts)
 
     def attempts(self) -> Iterator[AttemptState]:
         """Yield attempts until one gives the result or none is left."""
