@@ -54,6 +54,8 @@ def create(arguments: argparse.Namespace) -> int:
         expires_s=arguments.expires,
         narrows_tools=False if arguments.no_narrow_tools else None,
         requires_price=arguments.require_price,
+        role=arguments.role,
+        team=arguments.team or "",
     )
     try:
         made = with_store(arguments, lambda store: keys.create(store, record))
