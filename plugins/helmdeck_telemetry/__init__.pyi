@@ -10,3 +10,4 @@ from helmdeck_telemetry.request_log.sink import RequestSink as RequestSink
 from helmdeck_telemetry.request_log.store import Cooldown as Cooldown
 from helmdeck_telemetry.request_log.store import OperatorAction as OperatorAction
 from helmdeck_telemetry.request_log.store import RequestLog as RequestLog
+from helmdeck_telemetry.request_log.store import default_log_path as default_log_path

@@ -70,9 +70,9 @@ def configure_create(parser: argparse.ArgumentParser) -> None:
 
 
 def _name(text: str) -> str:
-    from helmdeck_gateway.accounts.keys import NAME
+    from helmdeck_gateway.accounts.keys import KEY_NAME
 
-    if NAME.fullmatch(text) is None:
+    if KEY_NAME.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a name of 1 to 64 letters, digits, '.', '_' and '-'")
     return text
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from helmdeck_core import CallTrace, CooldownStarted, Event, EventSink, SecretRef, hookimpl
 from helmdeck_core.log import logger
-from helmdeck_telemetry.request_log.store import RequestLog, default_path
+from helmdeck_telemetry.request_log.store import RequestLog, default_log_path
 from helmdeck_telemetry.traces import TraceRecorder
 
 NAME: Final = "requests"
@@ -96,7 +96,7 @@ class RequestSink:
     @property
     def _is_new(self) -> bool:
         """Whether nothing was stored yet in the default file, which reading does not create."""
-        return self._is_default and not default_path().exists()
+        return self._is_default and not default_log_path().exists()
 
     def flush(self, timeout_s: float = 5.0) -> None:
         """Wait until what is finished is recorded."""

@@ -85,7 +85,7 @@ class RequestLog:
         if url == "memory:":
             return cls(SqliteDatabase(None, schema_for("sqlite:")))
         url = url or "sqlite:"
-        return cls(open_database(url, schema_for(url), default_file=default_path()))
+        return cls(open_database(url, schema_for(url), default_file=default_log_path()))
 
     def close(self) -> None:
         """Close all connections; idempotent."""
@@ -274,7 +274,7 @@ class RequestLog:
         return found
 
 
-def default_path() -> Path:
+def default_log_path() -> Path:
     """Return the SQLite file that is used where no URL is configured."""
     return data_directory() / "requests.db"
 
