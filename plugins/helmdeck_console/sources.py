@@ -10,6 +10,7 @@ import attrs
 from helmdeck_console.web.access import Access
 from helmdeck_core import CallTrace, Helmdeck, LoadedConfig
 from helmdeck_gateway import ConfigState, Gateway, GatewayStore
+from helmdeck_history import Outcome, recorded_calibration
 from helmdeck_telemetry import RequestLog, RequestSink, default_log_path
 
 MAX_IMPORTED = 20_000
@@ -25,6 +26,7 @@ class Sources:
     :ivar find_store: returns the store of keys; ``None`` while there is none.
     :ivar config: the configuration and its reloads.
     :ivar loaded: the configuration of a console without reloads.
+    :ivar calibration: returns what is recorded of the calibration of a model.
     :ivar is_demo: the data is an example.
     :ivar place: where the records come from, for the reader.
     """
@@ -34,6 +36,7 @@ class Sources:
     find_store: Callable[[], GatewayStore | None] = lambda: None
     config: ConfigState | None = None
     loaded: LoadedConfig | None = None
+    calibration: Callable[[Helmdeck, str], Outcome | None] = recorded_calibration
     is_demo: bool = False
     place: str = ""
 

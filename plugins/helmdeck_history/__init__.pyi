@@ -5,6 +5,7 @@ from helmdeck_history.calibration.report import as_toml as as_toml
 from helmdeck_history.calibration.report import budget_row as budget_row
 from helmdeck_history.calibration.runs import calibrate_model as calibrate_model
 from helmdeck_history.calibration.runs import recorded_calibration as recorded_calibration
+from helmdeck_history.calibration.search import SizeCounts as SizeCounts
 from helmdeck_history.calibration.session import Calibration as Calibration
 from helmdeck_history.calibration.session import Limits as Limits
 from helmdeck_history.calibration.session import Outcome as Outcome

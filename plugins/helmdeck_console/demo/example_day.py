@@ -39,7 +39,7 @@ class ExampleModel:
 MODELS: Final = (
     ExampleModel(
         name="anthropic/claude-sonnet-4-5", tier="A", weight=3.2, prices=(3.0, 15.0), mean_s=4.2, max_catalog_bytes=None,
-        variant="plan-frontier", failures={"rate_limited": (0.015, "", "", 429), "length_truncated": (0.008, "", "max_tokens", None)},
+        variant="plan-frontier", failures={"quota_exhausted": (0.006, "", "", 402), "rate_limited": (0.015, "", "", 429), "length_truncated": (0.008, "", "max_tokens", None)},
     ),
     ExampleModel(
         name="openai/gpt-5-mini", tier="A", weight=3.4, prices=(0.25, 2.0), mean_s=2.6, max_catalog_bytes=None,
@@ -60,7 +60,7 @@ MODELS: Final = (
     ),
     ExampleModel(
         name="google/gemini-2.5-flash", tier="A", weight=1.6, prices=(0.3, 2.5), mean_s=2.1, max_catalog_bytes=None,
-        variant="plan-frontier", failures={"safety_filtered": (0.004, "", "SAFETY", None), "rate_limited": (0.02, "", "", 429)},
+        variant="plan-frontier", failures={"safety_filtered": (0.03, "", "SAFETY", None), "rate_limited": (0.02, "", "", 429)},
     ),
 )  # fmt: skip
 TEAMS: Final = {
@@ -79,6 +79,9 @@ DROPPED: Final = (
     "examples of 41 entries", "descriptions of arguments", "descriptions cut to the first sentence", "optional arguments of 28 entries",
     "entries beyond the 24 best-ranked",
 )  # fmt: skip
+STOPS: Final = ("safety_filtered", "quota_exhausted")
+"""Causes that another attempt would not mend."""
+
 BY_NAME: Final = {model.name: model for model in MODELS}
 OUTAGE: Final = (0.20, 0.28)
 """When the workshop's server is overloaded, as shares of a day before now."""
@@ -123,11 +126,23 @@ def example_trace(random_: random.Random, now_s: float, age_s: float) -> CallTra
     for attempt in range(1, 4):
         place["attempt"] = attempt
         cause, facts = _failure(random_, model, is_down)
-        at_s = _attempt(random_, events, model, place, at_s, cause, facts, has_catalog=bool(tag), is_last=attempt == 3)
+        at_s = _attempt(
+            random_,
+            events,
+            model,
+            place,
+            at_s,
+            cause,
+            facts,
+            has_catalog=bool(tag),
+            is_last=attempt == 3 or cause in STOPS,
+        )
         if not cause or is_aborted:
             outcome = "aborted" if is_aborted else "answered"
             break
         outcome = cause
+        if cause in STOPS:
+            break
         model = (
             BY_NAME[FALLBACK[model.name]]
             if cause in ("provider_unavailable", "rate_limited") or attempt == 2

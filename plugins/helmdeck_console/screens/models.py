@@ -16,7 +16,7 @@ from helmdeck_console.web.access import Refused
 from helmdeck_console.web.charts import CurvePoint, curve
 from helmdeck_console.web.page_request import Handler, PageRequest
 from helmdeck_core import MAX_MODEL_CHARS, BudgetLookup, Helmdeck, HelmdeckError
-from helmdeck_history import Outcome, recorded_calibration
+from helmdeck_history import Outcome
 from helmdeck_telemetry import Cooldown, ModelFigures
 
 CAPABILITIES: Final = (
@@ -41,7 +41,7 @@ class ModelRow:
     """A model with its figures.
 
     :ivar lookup: its budget; ``None`` if its name is none.
-    :ivar cost_per_usable: US dollars per usable answer; ``None`` without one.
+    :ivar cost_per_usable: US dollars per usable answer; ``None`` without one, or without a known price.
     """
 
     model: str
@@ -57,7 +57,10 @@ class ModelRow:
     @property
     def cost_per_usable(self) -> float | None:
         """US dollars per usable answer."""
-        return self.figures.cost_nusd / 1e9 / self.figures.usable if self.figures and self.figures.usable else None
+        if self.figures is None or not self.figures.usable:
+            return None
+        is_priced = self.lookup is not None and self.lookup.budget.input_cost_usd_per_mtok is not None
+        return self.figures.cost_nusd / 1e9 / self.figures.usable if is_priced or self.figures.cost_nusd else None
 
 
 async def show(page: PageRequest) -> Response:
@@ -119,7 +122,7 @@ def _shown_one(page: PageRequest, calibrations: Calibrations) -> Response:
     lookup = budget_of(deck, name)
     if row is None and (lookup is None or not lookup.row):
         raise Refused(f"No model {name[:100]!r} was called or is configured.", 404)
-    outcome = recorded_calibration(deck, name) if lookup is not None else None
+    outcome = page.sources.calibration(deck, name) if lookup is not None else None
     return page.shown(
         "model.html",
         name=name,

@@ -43,19 +43,18 @@ async def show(page: PageRequest) -> Response:
 
 def _shown(page: PageRequest, loaded: LoadedConfig | None, findings: Sequence[FindingRow] | None) -> Response:
     inventory = list_plugins(loaded)
-    by_plugin: dict[str, list[str]] = {}
+    by_plugin: dict[str, dict[str, list[str]]] = {}
     for hook, values in inventory.contributions.items():
         for owned in values:
-            text = f"{hook.removeprefix('helmdeck_')}: {value_name(owned.value) or '(fallback)'}"
-            by_plugin.setdefault(owned.plugin, []).append(
-                text + (f", replaces that of {owned.replaced}" if owned.replaced else "")
-            )
+            text = value_name(owned.value) or "(fallback)"
+            text += f" (replaces that of {owned.replaced})" if owned.replaced else ""
+            by_plugin.setdefault(owned.plugin, {}).setdefault(hook.removeprefix("helmdeck_"), []).append(text)
     settings = effective_settings(loaded) if loaded is not None else ()
     state = page.sources.config
     only_set = page.query("settings", "set") == "set"
     return page.shown(
         "plugins.html",
-        infos=[(number, info, by_plugin.get(info.name, [])) for number, info in enumerate(inventory.plugins.infos, 1)],
+        infos=[(number, info, by_plugin.get(info.name, {})) for number, info in enumerate(inventory.plugins.infos, 1)],
         errors=[str(each) for each in inventory.errors],
         settings=[each for each in settings if not only_set or each.source != "default"],
         only_set=only_set,

@@ -30,9 +30,10 @@ def environment() -> jinja2.Environment:
     found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+        undefined=jinja2.ChainableUndefined,
         finalize=shown,
     )
     found.filters.update(
@@ -60,40 +61,46 @@ def shown(value: Any) -> Any:
     return value
 
 
-def number(value: float | None) -> str:
+def _figure(value: Any) -> float | None:
+    """A value as a number; ``None`` for anything else, since the events of plugins may hold anything."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def number(value: Any) -> str:
     """Return a number with separators of thousands; ``–`` for none."""
-    return "–" if value is None else f"{value:,.0f}"
+    figure = _figure(value)
+    return "–" if figure is None else f"{figure:,.0f}"
 
 
-def usd(value: float | None) -> str:
+def usd(value: Any) -> str:
     """Return US dollars; small amounts have more digits."""
-    if value is None:
+    if (value := _figure(value)) is None:
         return "–"
     if value == 0:
         return "$0"
     return f"${value:,.2f}" if value >= 1 else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"
 
 
-def duration(value: float | None) -> str:
+def duration(value: Any) -> str:
     """Return a duration in milliseconds as text."""
-    if value is None:
+    if (value := _figure(value)) is None:
         return "–"
     if value < 1_000:
         return f"{value:.0f} ms"
     return f"{value / 1_000:.1f} s" if value < 120_000 else f"{value / 60_000:.1f} min"
 
 
-def share(value: float | None) -> str:
+def share(value: Any) -> str:
     """Return a share as a percentage; only a complete one is 100 %."""
-    if value is None:
+    if (value := _figure(value)) is None:
         return "–"
     text = f"{value * 100:.1f}"
     return "99.9 %" if text == "100.0" and value < 1 else f"{text.removesuffix('.0')} %"
 
 
-def size(value: int | None) -> str:
+def size(value: Any) -> str:
     """Return a number of bytes."""
-    if value is None:
+    if (value := _figure(value)) is None:
         return "no limit"
     return f"{value:,} B" if value < 10_000 else f"{value / 1024:,.1f} KB"
 
@@ -127,8 +134,9 @@ def as_json(value: Any) -> Markup:
     return whole(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-def short(value: str, length: int = 60) -> str:
+def short(value: Any, length: int = 60) -> str:
     """Return a string that fits into a cell."""
+    value = str(value)
     return value if len(value) <= length else f"{value[: length - 1]}…"
 
 

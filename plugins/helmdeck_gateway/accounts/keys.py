@@ -35,6 +35,7 @@ MAX_CACHED: Final = 4_096
 """Keys that a worker remembers, unknown ones included."""
 
 KEY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Matches the names that keys may have."""
 _KEY: Final = re.compile(rb"hd-[0-9a-f]{12}-[A-Za-z0-9_-]{43}")
 
 

@@ -19,6 +19,7 @@ Position = tuple[int, str]
 """A place in the log: the end of a call in microseconds, and its id."""
 
 NEWEST: Final[Position] = (2**62, "")
+"""The position before the newest request."""
 
 _INDEXED: Final = ("key", "model", "variant", "pack", "outcome", "team")
 """Columns with an index by time, the most selective ones first."""
