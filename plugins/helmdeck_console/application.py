@@ -43,7 +43,7 @@ NAV: Final = (
     NavItem(path="/try", title="Try"),
     NavItem(path="/plugins", title="Plugins and configuration"),
 )
-NOBODY: Final = Visitor(name="", role="")
+UNKNOWN_VISITOR: Final = Visitor(name="", role="")
 
 
 class Console:
@@ -159,7 +159,7 @@ class Console:
         return response
 
     async def _problem(self, request: Request, text: str, status: int, visitor: Visitor | None = None) -> Response:
-        page = self._request(request, visitor or NOBODY)
+        page = self._request(request, visitor or UNKNOWN_VISITOR)
         return await page.show("problem.html", status, text=text, status_code=status)
 
     async def _missing(self, request: Request, exc: Exception) -> Response:
@@ -171,7 +171,7 @@ class Console:
 
     async def _sign_in(self, request: Request) -> Response:
         if request.method == "GET":
-            return await self._request(request, NOBODY).show("sign_in.html", error="")
+            return await self._request(request, UNKNOWN_VISITOR).show("sign_in.html", error="")
         client = request.client.host if request.client is not None else ""
         try:
             # Without a session there is no token; a page of another site could only sign its own key in.
@@ -180,7 +180,7 @@ class Console:
             fields = await read_form(request)
             session = await self.access.sign_in(fields.get("key", ""), client)
         except Refused as exc:
-            response = await self._request(request, NOBODY).show("sign_in.html", exc.status, error=str(exc))
+            response = await self._request(request, UNKNOWN_VISITOR).show("sign_in.html", exc.status, error=str(exc))
             if exc.retry_after_s:
                 response.headers["retry-after"] = str(exc.retry_after_s)
             return response

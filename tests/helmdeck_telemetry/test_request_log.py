@@ -70,7 +70,7 @@ def test_a_rare_match_ends_a_page_after_a_bounded_number_of_rows(log, monkeypatc
     monkeypatch.setattr("helmdeck_telemetry.request_log.pages.MAX_EXAMINED", 5)
     log.add([trace(n, key="k", model="acme/a" if n else "acme/rare") for n in range(9)])
     page = log.page(Filters(key="k", model="acme/rare"))
-    assert (page.rows, page.is_cut) == ((), True)
+    assert (page.rows, page.is_partial) == ((), True)
     assert ids(log.page(Filters(key="k", model="acme/rare"), page.next)) == ["000"]
 
 

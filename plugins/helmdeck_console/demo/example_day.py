@@ -80,7 +80,7 @@ DROPPED: Final = (
     "entries beyond the 24 best-ranked",
 )  # fmt: skip
 STOPS: Final = ("safety_filtered", "quota_exhausted")
-"""Causes that another attempt would not mend."""
+"""Causes that another attempt would not repair."""
 
 BY_NAME: Final = {model.name: model for model in MODELS}
 OUTAGE: Final = (0.20, 0.28)

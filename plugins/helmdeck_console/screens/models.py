@@ -40,7 +40,7 @@ MAX_ROWS: Final = 200
 class ModelRow:
     """A model with its figures.
 
-    :ivar lookup: its budget; ``None`` if its name is none.
+    :ivar lookup: its budget; ``None`` if its name is not a model id.
     :ivar cost_per_usable: US dollars per usable answer; ``None`` without one, or without a known price.
     """
 
@@ -97,7 +97,7 @@ def rows_of(page: PageRequest, period: Any) -> Sequence[ModelRow]:
 
 
 def budget_of(deck: Helmdeck, model: str) -> BudgetLookup | None:
-    """Return the budget of a model; ``None`` if the name is no model id, as names of callers may be."""
+    """Return the budget of a model; ``None`` if the name is not a model id, as names of callers may be."""
     if "/" not in model or len(model) > MAX_MODEL_CHARS:
         return None
     try:
@@ -167,7 +167,7 @@ def calibrate(calibrations: Calibrations) -> Handler:
         if loaded is None or page.sources.is_demo:
             raise Refused("This console has no configuration to calibrate with; see helmdeck calibrate.", 409)
         if budget_of(page.sources.deck, model) is None:
-            raise Refused(f"{model[:100]!r} is no model id.", 422)
+            raise Refused(f"{model[:100]!r} is not a model id.", 422)
         most = page.form.get("max_cost", "").strip().removeprefix("$")
         try:
             max_cost = float(most) if most else None

@@ -108,7 +108,7 @@ class Access:
     """The check of visitors.
 
     :param find_store: returns the store of keys and sessions.
-    :param hosts: names that the header ``Host`` may have where nobody signs in; see ``[gateway] hosts``.
+    :param hosts: names that the header ``Host`` may have of visitors without a session; see ``[gateway] hosts``.
     :param open_role: the role of visitors without a session while the store has no key; empty: all sign in.
     :param is_always_open: ``open_role`` also applies when there are keys, as in the demo.
     :param link_token: signs in as an operator with a link, as for a console on the operator's own machine.
@@ -254,5 +254,5 @@ class Access:
 
 
 def _hashed(session: str) -> str:
-    """The name under which a session is stored; a copy of the store lets nobody in."""
+    """The name under which a session is stored; a copy of the store does not sign in."""
     return hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()

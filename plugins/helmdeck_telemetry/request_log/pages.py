@@ -55,12 +55,12 @@ class RequestPage:
     """A page of requests, newest first.
 
     :ivar next: where the next page begins; ``None`` for the last one.
-    :ivar is_cut: the page ended because enough rows were examined, not because it is full.
+    :ivar is_partial: the page ended because enough rows were examined, not because it is full.
     """
 
     rows: tuple[RequestFacts, ...]
     next: Position | None = None
-    is_cut: bool = False
+    is_partial: bool = False
 
 
 def read_page(session: Session, filters: Filters, after: Position = NEWEST, size: int = 50) -> RequestPage:
@@ -85,8 +85,10 @@ def read_page(session: Session, filters: Filters, after: Position = NEWEST, size
         return RequestPage(rows=found)
     last = session.row(f"SELECT ended_us, call_id FROM ({examined}) AS examined ORDER BY 1, 2 LIMIT 1", parameters)
     count = session.row(f"SELECT COUNT(*) FROM ({examined}) AS examined", parameters)
-    is_cut = last is not None and count is not None and int(count[0]) == MAX_EXAMINED
-    return RequestPage(rows=found, next=(int(last[0]), str(last[1])) if is_cut and last else None, is_cut=is_cut)
+    is_partial = last is not None and count is not None and int(count[0]) == MAX_EXAMINED
+    return RequestPage(
+        rows=found, next=(int(last[0]), str(last[1])) if is_partial and last else None, is_partial=is_partial
+    )
 
 
 def _examined(filters: Filters, driver: str, after: Position, limit: int) -> tuple[str, list[Any]]:
