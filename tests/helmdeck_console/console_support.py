@@ -1,6 +1,7 @@
 """A console over prepared records, and a client that keeps cookies and tokens as a browser does."""
 
 import asyncio
+import concurrent.futures
 import re
 import warnings
 
@@ -38,7 +39,9 @@ class ConsoleUnderTest:
 
     def key(self, name, role="", team="", **more):
         record = KeyRecord(name=name, id="", digest="", caller=name, role=role, team=team, **more)
-        return asyncio.run(create_key(self.store, record)).secret
+        # In a thread: Playwright runs an event loop in the one of the test.
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: asyncio.run(create_key(self.store, record)).secret).result()
 
     def client(self, key="", base_url="http://127.0.0.1"):
         client = Client(self.app, base_url)
