@@ -75,10 +75,25 @@ class Plugins:
     infos: tuple[PluginInfo, ...]
     limit_s: float = LIMIT_S
     required: tuple[str, ...] = ()
+    _distributions: Mapping[str, str | None] = attrs.field(init=False, eq=False, repr=False)
+    _builtins: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
+    _optional: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
+
+    @_distributions.default
+    def _distribution_by_name(self) -> Mapping[str, str | None]:
+        return {info.name: info.distribution for info in reversed(self.infos)}
+
+    @_builtins.default
+    def _builtin_names(self) -> frozenset[str]:
+        return frozenset(info.name for info in self.infos if info.source == "built-in")
+
+    @_optional.default
+    def _optional_names(self) -> frozenset[str]:
+        return frozenset(info.name for info in self.infos if info.source in OPTIONAL and info.is_loaded)
 
     def distribution(self, name: str) -> str | None:
         """The distribution of a plugin."""
-        return next((info.distribution for info in self.infos if info.name == name), None)
+        return self._distributions.get(name)
 
     def names(self) -> tuple[str, ...]:
         """All names, including blocked plugins and, without autoload, installed ones."""
@@ -87,7 +102,7 @@ class Plugins:
 
     def is_optional(self, name: str) -> bool:
         """Whether a plugin is installed or a file, so that everything else works without it."""
-        return any(info.name == name and info.source in OPTIONAL and info.is_loaded for info in self.infos)
+        return name in self._optional
 
     def without(self, error: PluginError) -> Plugins:
         """Leave out the plugin of an error, with a warning.
@@ -107,7 +122,7 @@ class Plugins:
 
     def is_builtin(self, name: str) -> bool:
         """Whether a plugin ships with the project."""
-        return any(info.name == name and info.source == "built-in" for info in self.infos)
+        return name in self._builtins
 
 
 class _PluginManager(pluggy.PluginManager):

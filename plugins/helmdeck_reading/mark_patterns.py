@@ -19,8 +19,13 @@ def mark_atoms(mark: str, *, has_attributes: bool = False) -> list[str]:
 
     :param has_attributes: attributes may stand before a ``>`` that ends the mark.
     """
-    atoms = [re.escape(char) for char in mark.lower()]
-    return [*atoms[:-1], _ATTRIBUTES, ">"] if has_attributes and mark.endswith(">") else atoms
+    atoms = _escaped(mark)
+    return [*atoms[:-1], _ATTRIBUTES, ">"] if has_attributes and mark.endswith(">") else list(atoms)
+
+
+@functools.lru_cache(maxsize=1_024)  # every deck of a process reads the same marks
+def _escaped(mark: str) -> tuple[str, ...]:
+    return tuple(re.escape(char) for char in mark.lower())
 
 
 class _Trie:

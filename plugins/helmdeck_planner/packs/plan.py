@@ -30,7 +30,6 @@ from helmdeck_core import (
 )
 from helmdeck_planner.choosers.words import NAME as WORDS
 from helmdeck_planner.packs.arguments import check_nesting
-from helmdeck_planner.packs.chosen import arguments_of, chosen_step, settled_steps
 from helmdeck_planner.packs.constraints import plan_forms
 from helmdeck_planner.packs.embedded_fallback import PlanningOptions, embedded_answer, in_place_of, is_sure
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
@@ -152,6 +151,9 @@ def _inputs(step: Step) -> Mapping[str, Any]:
 
 def settle(task: Task, choice: Choice) -> PlanAnswer | None:
     """Return the answer for a choice that needs no model; ``None`` where arguments are missing."""
+    # Imported with the first choice: the embedded planner's modules take a fifth of a command's start.
+    from helmdeck_planner.packs.chosen import settled_steps
+
     steps = settled_steps(task, choice)
     return None if steps is None else PlanAnswer([StepAnswer(**step) for step in steps])
 
@@ -161,6 +163,8 @@ def _of_choice(choice: Choice, written: Sequence[StepAnswer], checker: StepCheck
     entry = checker.catalog.get(choice.entry_id)
     if entry is None:
         return list(written)
+    from helmdeck_planner.packs.chosen import arguments_of, chosen_step
+
     return [StepAnswer(**chosen_step(entry, arguments_of(entry, written), choice))]
 
 

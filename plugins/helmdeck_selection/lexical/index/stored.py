@@ -11,10 +11,11 @@ import contextlib
 import hashlib
 from array import array
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import msgspec
 
 from helmdeck_core import Catalog
@@ -53,7 +54,7 @@ def stored_postings(catalog: Catalog, weights: Mapping[str, float], folder: Path
     :param folder: instead of the user's cache directory.
     """
     if len(catalog.entries) < _MIN_ENTRIES:
-        return build(catalog.entries, weights)
+        return _built(_Built(catalog.version, tuple(sorted(weights.items())), catalog, weights))
     path: Path | None = None
     with contextlib.suppress(OSError, RuntimeError):  # no home directory
         path = (folder or cache_directory("lexical")) / f"{_key(catalog, weights)}.bin"
@@ -65,6 +66,21 @@ def stored_postings(catalog: Catalog, weights: Mapping[str, float], folder: Path
         with contextlib.suppress(OSError):
             _write(path, made)
     return made
+
+
+@attrs.frozen
+class _Built:
+    """What an index is made of; equal if the contents are."""
+
+    version: str
+    weighting: tuple[tuple[str, float], ...]
+    catalog: Catalog = attrs.field(eq=False)
+    weights: Mapping[str, float] = attrs.field(eq=False)
+
+
+@lru_cache(maxsize=4)  # the decks of a process mostly have the same small catalog
+def _built(made_of: _Built) -> Postings:
+    return build(made_of.catalog.entries, made_of.weights)
 
 
 def _key(catalog: Catalog, weights: Mapping[str, float]) -> str:
