@@ -164,7 +164,7 @@ class Console:
 
     async def _missing(self, request: Request, exc: Exception) -> Response:
         status = getattr(exc, "status_code", 404)
-        text = "This address takes forms alone." if status == 405 else "There is no such page."
+        text = "This URL accepts forms only." if status == 405 else "There is no such page."
         return await self._problem(request, text, status)
 
     # -- sign-in -------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def _shown(page: PageRequest, error: str, status: int) -> Response:
     if try_id and log is not None:
         saved = log.saved_try(try_id, page.team)
         if saved is None:
-            raise Refused("This link leads nowhere: the request was deleted, or is another team's.", 404)
+            raise Refused("No stored request has this id: it was deleted, or belongs to another team.", 404)
         data = saved
     deck = page.sources.deck
     explanation = None
@@ -136,7 +136,7 @@ async def show_prompt(page: PageRequest) -> Response:
     log = page.sources.log
     saved = await page.read(log.saved_try, page.query("id"), page.team) if log is not None else None
     if saved is None:
-        raise Refused("This link leads nowhere: the request was deleted, or is another team's.", 404)
+        raise Refused("No stored request has this id: it was deleted, or belongs to another team.", 404)
     explanation = await page.read(explain, page.sources.deck, saved)
     messages = [{"role": each.role.value, "text": each.text} for each in explanation.messages]
     return Response(

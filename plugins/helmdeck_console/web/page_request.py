@@ -113,7 +113,7 @@ async def read_form(request: Request) -> dict[str, str]:
     :raises Refused: it is too large, or no form.
     """
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-        raise Refused("This address takes forms of the console.", 415)
+        raise Refused("This URL accepts forms of the console only.", 415)
     body = b""
     async for chunk in request.stream():
         body += chunk
