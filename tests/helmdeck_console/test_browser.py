@@ -16,8 +16,6 @@ from tests.helmdeck_console.test_screens import hostile_trace
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; install it with: apt-get install chromium"),
-    # One browser for all: with pytest-xdist, the tests of the group run in one process.
-    pytest.mark.xdist_group("chromium"),
     pytest.mark.filterwarnings("ignore"),
 ]
 

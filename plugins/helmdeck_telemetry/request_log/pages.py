@@ -12,7 +12,7 @@ import attrs
 from helmdeck_storage import Session
 from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts
 
-MAX_EXAMINED: Final = 20_000
+MAX_EXAMINED: Final = 10_000
 """Rows that one page examines. A filter that matches fewer rows continues from there on the next page, so that no page takes long."""
 
 Position = tuple[int, str]
