@@ -231,6 +231,11 @@ from helmdeck_core.domain.transports import TransportResponse as TransportRespon
 from helmdeck_core.domain.transports import TransportSettings as TransportSettings
 from helmdeck_core.domain.transports import TransportSpec as TransportSpec
 from helmdeck_core.domain.transports import WholeResponse as WholeResponse
+from helmdeck_core.domain.web import ConsoleScreen as ConsoleScreen
+from helmdeck_core.domain.web import GatewayApp as GatewayApp
+from helmdeck_core.domain.web import ScreenContext as ScreenContext
+from helmdeck_core.domain.web import ScreenPage as ScreenPage
+from helmdeck_core.domain.web import ScreenTable as ScreenTable
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
 from helmdeck_core.encoding import without_byte_order_mark as without_byte_order_mark

@@ -16,6 +16,7 @@ CAPABILITIES = (
     "helmdeck_runs",
     "helmdeck_mcp",
     "helmdeck_gateway",
+    "helmdeck_console",
     "helmdeck_testing",
 )
 """The packages with built-in plugins in the order of registration; lower layers first."""

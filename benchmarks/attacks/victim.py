@@ -261,7 +261,7 @@ def create_key(
         record = KeyRecord(
             name=name, id="", digest="", caller=name, limits=Limits(**limits), models=allowed, expires_s=expires_s
         )
-        made = await keys.create(store, record)
+        made = await keys.create_key(store, record)
         await store.aclose()
         return made.secret
 

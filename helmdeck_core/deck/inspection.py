@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 import attrs
@@ -156,18 +156,24 @@ class Inspection:
 
     def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
         """Return the traces of the most recent calls, newest first; empty if no sink stores traces."""
-        return self._from_trace_store(lambda store: store.traces(limit)) or ()
+        stores = list(self._from_trace_stores(lambda store: store.traces(limit)))
+        if len(stores) < 2:
+            return stores[0] if stores else ()
+        found = {trace.call_id: trace for traces in stores for trace in traces}
+        return tuple(sorted(found.values(), key=lambda trace: -trace.time)[:limit])
 
     def call_trace(self, call_id: str) -> CallTrace | None:
         """Return the trace of one call; ``None`` if it is not stored."""
-        return self._from_trace_store(lambda store: store.call_trace(call_id))
+        return next(
+            (trace for trace in self._from_trace_stores(lambda store: store.call_trace(call_id)) if trace), None
+        )
 
-    def _from_trace_store(self, read: Callable[[TraceStore], T | None]) -> T | None:
+    def _from_trace_stores(self, read: Callable[[TraceStore], T]) -> Iterator[T]:
         for owned in self.runtime.sinks:
             if isinstance(owned.value.opened, TraceStore):
                 with owned.faults():
-                    return read(owned.value.opened)
-        return None
+                    found = read(owned.value.opened)
+                yield found
 
     def budgets(self) -> list[BudgetLookup]:
         """Return all known rows, the fallback last."""

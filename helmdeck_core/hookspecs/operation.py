@@ -1,4 +1,4 @@
-"""Hooks for operation: commands, stores, event sinks, secrets and runs."""
+"""Hooks for operation: commands, stores, event sinks, secrets, runs and web pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.history import HistorySpec, HistoryStoreSpec
     from helmdeck_core.domain.runs import RunEngineSpec, RunProgram
     from helmdeck_core.domain.secret_patterns import SecretPattern
+    from helmdeck_core.domain.web import ConsoleScreen, GatewayApp
 
 
 @hookspec
@@ -94,6 +95,30 @@ def helmdeck_run_programs() -> Sequence[RunProgram]:
     Called once when a deck is made. A worker executes runs of every kind that is contributed in its process.
 
     :returns: Programs. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_gateway_apps() -> Sequence[GatewayApp]:
+    """Contribute web applications that the gateway serves beside its own endpoints, such as the console.
+
+    Called once when a deck is made; ``helmdeck serve`` opens them. They check the senders of requests themselves.
+
+    :returns: Applications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_console_screens() -> Sequence[ConsoleScreen]:
+    """Contribute screens of the console.
+
+    Called once when a deck is made. A screen is listed in the navigation, and shown to operators who signed in.
+
+    :returns: Screens. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

@@ -1,6 +1,9 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_cli.checks.configuration import check_config as check_config
 from helmdeck_cli.checks.configuration import provider_mistakes as provider_mistakes
+from helmdeck_cli.checks.effective_settings import effective_settings as effective_settings
+from helmdeck_cli.checks.line_numbers import toml_lines as toml_lines
 from helmdeck_cli.config_file import SettingsTable as SettingsTable
 from helmdeck_cli.config_file import add_to_file as add_to_file
 from helmdeck_cli.config_file import replace_text as replace_text

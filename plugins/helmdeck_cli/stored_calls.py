@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
 LAST = "last"
 TRACES = "traces"
-"""The sink that stores traces."""
+REQUESTS = "requests"
+"""The sinks that store traces: by default, and with the console of a gateway."""
 
 
 def deck_with_traces(arguments: argparse.Namespace) -> Helmdeck:
-    """Return a deck that reads stored traces; without a configured sink, those of the default file."""
+    """Return a deck that reads stored traces; without a configured sink, those of the default files."""
     deck = make_deck(arguments)
     config = deck.runtime.config
-    if deck.stores_traces or TRACES in config.plugins.disable:
+    stores = tuple(name for name in (TRACES, REQUESTS) if name not in config.plugins.disable)
+    if deck.stores_traces or not stores:
         return deck
     loaded = with_default_history(read_config(arguments))
-    events = attrs.evolve(config.events, sinks=(*config.events.sinks, TRACES))
+    events = attrs.evolve(config.events, sinks=(*config.events.sinks, *stores))
     return Helmdeck(attrs.evolve(loaded, config=attrs.evolve(loaded.config, events=events)))
 
 

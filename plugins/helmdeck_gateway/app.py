@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 
-from helmdeck_core import Helmdeck
+from helmdeck_core import GatewayApp, Helmdeck
 from helmdeck_gateway.accounts.keys import StoredKeys
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.local_only import LocalOnly
@@ -83,7 +83,7 @@ class Gateway:
             exception_handlers={404: _not_found, 405: _not_found},
         )
 
-    def _routes(self) -> list[Route]:
+    def _routes(self) -> list[BaseRoute]:
         post = ["POST"]
         responses = ResponsesEndpoint(self.door)
         self._embeddings = EmbeddingsEndpoint(self.door, self.deck)
@@ -101,7 +101,16 @@ class Gateway:
             Route("/healthz", self._health, methods=["GET"]),
             Route("/readyz", self._ready, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
+            *self._contributed_apps(),
         ]
+
+    def _contributed_apps(self) -> Iterator[BaseRoute]:
+        """The applications of plugins, such as the console."""
+        for owned in self.deck.runtime.contributions.of(GatewayApp):
+            with owned.faults():
+                app = owned.value.open(self)
+            if app is not None:
+                yield Mount(owned.value.path, app=app)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -196,10 +205,14 @@ class Gateway:
 class _App(Starlette):
     """The application. The endpoints of calls get their requests directly, since each layer costs time in every chunk."""
 
-    def __init__(self, *, routes: Iterable[Route], **options: Any) -> None:
+    def __init__(self, *, routes: Iterable[BaseRoute], **options: Any) -> None:
         routes = tuple(routes)
         super().__init__(routes=routes, **options)
-        self._calls = {route.path: route.endpoint for route in routes if isinstance(route.endpoint, CallEndpoint)}
+        self._calls = {
+            route.path: route.endpoint
+            for route in routes
+            if isinstance(route, Route) and isinstance(route.endpoint, CallEndpoint)
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the life of the application."""

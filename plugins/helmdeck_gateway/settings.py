@@ -48,6 +48,7 @@ class GatewaySettings:
     :ivar max_stored_responses: responses that ``previous_response_id`` can name; in a store, also turns and choices of tools.
     :ivar stored_days: days that stored responses and the data of conversations are kept.
     :ivar drain_s: seconds that requests under way get when the server stops.
+    :ivar console: serve the console at ``/console``, and record requests for it.
     """
 
     host: str = "127.0.0.1"
@@ -72,6 +73,7 @@ class GatewaySettings:
     max_stored_responses: int = attrs.field(default=2_000, validator=above_zero)
     stored_days: float = attrs.field(default=30.0, validator=above_zero)
     drain_s: float = 30.0
+    console: bool = True
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> GatewaySettings:

@@ -1,5 +1,14 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_history.calibration.log import LogMismatch as LogMismatch
+from helmdeck_history.calibration.report import as_toml as as_toml
+from helmdeck_history.calibration.report import budget_row as budget_row
+from helmdeck_history.calibration.runs import calibrate_model as calibrate_model
+from helmdeck_history.calibration.runs import recorded_calibration as recorded_calibration
+from helmdeck_history.calibration.search import SizeCounts as SizeCounts
+from helmdeck_history.calibration.session import Calibration as Calibration
+from helmdeck_history.calibration.session import Limits as Limits
+from helmdeck_history.calibration.session import Outcome as Outcome
 from helmdeck_history.deck_history import DeckHistory as DeckHistory
 from helmdeck_history.deck_history import LearnedDefault as LearnedDefault
 from helmdeck_history.deck_history import PlanGroup as PlanGroup

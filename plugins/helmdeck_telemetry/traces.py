@@ -7,7 +7,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,19 +86,18 @@ class _OpenCall:
         self.events.append({"at_s": round(time.monotonic() - self.start_s, 6), **shortened(data)})
 
 
-class TraceSink:
-    """The traces of one deck, or of all decks that use the same file.
+class TraceRecorder:
+    """Collects the events of calls, and passes the trace of each finished call on.
 
-    :param file: path of a SQLite file, created with its directory if missing; empty stores traces in memory.
-    :param keep: number of traces to keep; the oldest are deleted first.
+    :param add: called with a trace when its call ends.
     """
 
-    def __init__(self, file: str = "", keep: int = 1_000) -> None:
-        self._storage: _MemoryStorage | _FileStorage = _FileStorage(_path(file), keep) if file else _MemoryStorage(keep)
+    def __init__(self, add: Callable[[CallTrace], None]) -> None:
+        self._add = add
         self._open: dict[str, _OpenCall] = {}
 
     def handle(self, event: Event) -> None:
-        """Add an event to the trace of its call; store the trace when the call ends."""
+        """Add an event to the trace of its call."""
         if isinstance(event, CallStarted):
             if len(self._open) >= MAX_OPEN_CALLS:
                 self._open.pop(next(iter(self._open)), None)
@@ -111,7 +110,19 @@ class TraceSink:
         outcome = _outcome(event)
         if outcome:
             del self._open[call_id]
-            self._storage.add(_trace(call, outcome))
+            self._add(_trace(call, outcome))
+
+
+class TraceSink:
+    """The traces of one deck, or of all decks that use the same file.
+
+    :param file: path of a SQLite file, created with its directory if missing; empty stores traces in memory.
+    :param keep: number of traces to keep; the oldest are deleted first.
+    """
+
+    def __init__(self, file: str = "", keep: int = 1_000) -> None:
+        self._storage: _MemoryStorage | _FileStorage = _FileStorage(_path(file), keep) if file else _MemoryStorage(keep)
+        self.handle = TraceRecorder(self._storage.add).handle
 
     def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
         """Return the most recent traces, newest first, without those of helper calls."""

@@ -9,7 +9,9 @@ from helmdeck_core import (
     ChatRequest,
     Command,
     ConfigError,
+    ConsoleScreen,
     EventSink,
+    GatewayApp,
     History,
     HistorySpec,
     HistoryStoreSpec,
@@ -21,6 +23,7 @@ from helmdeck_core import (
     Role,
     RunEngineSpec,
     RunProgram,
+    ScreenPage,
     SecretPattern,
     TextPart,
 )
@@ -136,6 +139,26 @@ def test_helmdeck_secret_patterns_redact_keys_that_no_deployment_knows(chat_serv
         with pytest.raises(CallFailed) as caught:
             deck.complete(ChatRequest(model="vllm/any", messages=messages))
         assert caught.value.detail == detail
+
+
+def test_helmdeck_gateway_apps_and_their_faults_are_known_by_plugin(answering):
+    def fail(_):
+        raise OSError("no port")
+
+    apps = [GatewayApp(name="acme", path="/acme", open=fail)]
+    deck, _ = answering(GOOD, beside=(contributing("helmdeck_gateway_apps", *apps),))
+    [owned] = [each for each in deck.runtime.contributions.of(GatewayApp) if each.value.name == "acme"]
+    with pytest.raises(PluginError, match="no port"), owned.faults():
+        owned.value.open(None)
+
+
+def test_helmdeck_console_screens_are_listed_in_their_order(answering):
+    screens = [
+        ConsoleScreen(name=name, title=name, read=lambda _: ScreenPage(), order=order)
+        for name, order in (("late", 5), ("early", 1))
+    ]
+    deck, _ = answering(GOOD, beside=(contributing("helmdeck_console_screens", *screens),))
+    assert [each.name for each in deck.runtime.contributions.values_of(ConsoleScreen)] == ["early", "late"]
 
 
 def test_keys_in_failures_of_any_provider_are_redacted(deck_with):

@@ -6,7 +6,7 @@ import threading
 
 import attrs
 
-from helmdeck_gateway.accounts.keys import create
+from helmdeck_gateway.accounts.keys import create_key
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import KeyRecord, Limits
 from tests.helmdeck_gateway.gateway_support import running_gateway, upstream
@@ -51,14 +51,14 @@ class Keyed:
         return asyncio.run(self.store.usage(self.id))
 
     def add(self, **fields):
-        return asyncio.run(create(self.store, record(**fields))).secret
+        return asyncio.run(create_key(self.store, record(**fields))).secret
 
 
 @contextlib.contextmanager
 def keyed(configured, **fields):
     """Run a gateway over a store in memory with one key."""
     store = MemoryStore()
-    made = asyncio.run(create(store, record(**fields)))
+    made = asyncio.run(create_key(store, record(**fields)))
     with running_gateway(config=configured, store=store) as running:
         yield Keyed(running, store, made)
 

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from helmdeck_gateway import Gateway, GatewaySettings
-from helmdeck_gateway.accounts.keys import create
+from helmdeck_gateway.accounts.keys import create_key
 from helmdeck_gateway.accounts.ledger import refusal_problem
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.memory import MemoryStore
@@ -199,7 +199,7 @@ class Flaky(MemoryStore):
 
 def test_settlement_that_fails_is_repeated(server):
     store = Flaky()
-    made = asyncio.run(create(store, record()))
+    made = asyncio.run(create_key(store, record()))
     with running_gateway(config=config(server), store=store) as running:
         gateway = Keyed(running, store, made)
         assert gateway.chat().status == 200
@@ -290,7 +290,7 @@ def test_killed_worker_leaves_its_spend_and_its_place_for_a_minute(tmp_path):
         port = free.getsockname()[1]
         free.close()
         store = open_store(f"sqlite:{path}")
-        made = asyncio.run(_closing(store, create(store, record(concurrency=1))))
+        made = asyncio.run(_closing(store, create_key(store, record(concurrency=1))))
         file = tmp_path / "helmdeck.toml"
         file.write_text(
             f'[gateway]\nstore = "sqlite:{path}"\n[providers.up]\nkind = "openai-compatible"\nbase_url = "{slow.base_url}"\n'
@@ -343,7 +343,7 @@ class Slow(MemoryStore):
 def test_keep_alive_opens_no_stream_while_a_failed_call_is_settled(virtual_time):
     async def run():
         store = Slow()
-        made = await create(store, record())
+        made = await create_key(store, record())
         async with make_deck(config={"events": {"sinks": ["gateway"]}}) as deck:
             gateway = Gateway(deck, GatewaySettings(ping_s=1), store=store)
             body = {"model": "none/x", "stream": True, "messages": [{"role": "user", "content": "hi"}]}

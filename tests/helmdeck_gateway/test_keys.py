@@ -11,7 +11,7 @@ import pytest
 from helmdeck_core.cli import main
 from helmdeck_core.log import logger
 from helmdeck_gateway import GatewaySettings
-from helmdeck_gateway.accounts.keys import CACHE_S, StoredKeys, create, new_key, revoke, rotate
+from helmdeck_gateway.accounts.keys import CACHE_S, StoredKeys, create_key, new_key, revoke_key, rotate_key
 from helmdeck_gateway.accounts.principals import headers_by_name
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore
@@ -36,7 +36,7 @@ def test_gateway_without_keys_accepts_every_client_until_the_first_key_is_create
     store = MemoryStore()
     with running_gateway(config=config(server), store=store) as gateway:
         assert gateway.chat().status == 200
-        made = asyncio.run(create(store, record()))
+        made = asyncio.run(create_key(store, record()))
         gateway.gateway.authoriser._checked_s = -CACHE_S
         assert (gateway.chat().status, gateway.chat().body["error"]["code"]) == (401, "invalid_api_key")
         assert Keyed(gateway, store, made).chat().status == 200
@@ -72,7 +72,7 @@ def test_revoked_and_rotated_keys_are_refused_when_the_cache_ends():
     async def run():
         now, store = [0.0], MemoryStore()
         keys = StoredKeys(lambda: store, clock=lambda: now[0])
-        first, second = await create(store, record()), await create(store, record("bob"))
+        first, second = await create_key(store, record()), await create_key(store, record("bob"))
 
         async def status(secret):
             try:
@@ -81,8 +81,8 @@ def test_revoked_and_rotated_keys_are_refused_when_the_cache_ends():
                 return problem.message
 
         before = [await status(first.secret), await status(second.secret)]
-        await revoke(store, "ann", 0.0)
-        rotated = await rotate(store, "bob")
+        await revoke_key(store, "ann", 0.0)
+        rotated = await rotate_key(store, "bob")
         now[0] = CACHE_S - 0.1
         cached = [await status(first.secret), await status(second.secret), await status(rotated.secret)]
         now[0] = CACHE_S
@@ -104,10 +104,10 @@ def test_expired_key_is_refused_with_its_date(server):
 def test_revoked_name_can_be_used_again_with_an_account_of_its_own():
     async def run():
         store = MemoryStore()
-        first = await create(store, record())
+        first = await create_key(store, record())
         await store.admit(first.record.id, "c", Limits(), 5, 60)
-        await revoke(store, "ann", 0.0)
-        second = await create(store, record())
+        await revoke_key(store, "ann", 0.0)
+        second = await create_key(store, record())
         assert await store.find_key(first.record.digest) is None
         return (await store.usage(second.record.id)).day.requests, second.record.version
 

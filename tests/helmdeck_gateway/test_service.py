@@ -210,7 +210,7 @@ def test_openapi_document_lists_every_endpoint(gateway):
     document = gateway.send("/openapi.json", method="GET").body
     routes = {re.sub(r"\{.*\}", "{}", route.path) for route in gateway.gateway.app.routes}
     listed = {re.sub(r"\{.*\}", "{}", path) for path in document["paths"]}
-    assert routes - listed == {"/openapi.json", "/api/hello"}
+    assert routes - listed == {"/openapi.json", "/api/hello", "/console"}
     assert listed <= routes
 
 
@@ -324,7 +324,7 @@ def test_command_names_the_missing_key_and_every_mistake(capsys, tmp_path):
 
 def test_sinks_of_the_gateway_are_enabled_once_and_can_be_left_out():
     loaded = LoadedConfig(Config(), {})
-    assert with_sinks(loaded, has_traces=True).config.events.sinks == ("gateway", "traces")
+    assert with_sinks(loaded, has_traces=True).config.events.sinks == ("gateway", "requests")
     assert with_sinks(loaded, has_traces=False).config.events.sinks == ("gateway",)
     again = with_sinks(with_sinks(loaded, has_traces=True), has_traces=True)
-    assert again.config.events.sinks == ("gateway", "traces")
+    assert again.config.events.sinks == ("gateway", "requests")

@@ -67,7 +67,7 @@ def test_configurations_are_valid(name, tmp_path):
         from helmdeck_gateway.http_server.config_source import gateway_mistakes
 
         assert gateway_mistakes(deck.runtime) == ()
-    assert "traces" in with_sinks(LoadedConfig(Config(), {}), has_traces=True).config.events.sinks
+    assert "requests" in with_sinks(LoadedConfig(Config(), {}), has_traces=True).config.events.sinks
 
 
 def test_image_installs_the_packages_of_the_project_and_runs_without_root():

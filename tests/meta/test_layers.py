@@ -45,6 +45,13 @@ ARROWS = {
     "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history", "helmdeck_storage"},
     "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
+    "helmdeck_console": {
+        "helmdeck_cli",
+        "helmdeck_gateway",
+        "helmdeck_history",
+        "helmdeck_storage",
+        "helmdeck_telemetry",
+    },
     "helmdeck_testing": {"helmdeck_history", "helmdeck_providers"},
 }
 """What each package imports besides the core; a new arrow is a decision, and is drawn on ``docs/reference/packages.md``."""

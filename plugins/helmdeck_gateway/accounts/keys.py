@@ -34,7 +34,8 @@ CACHE_S: Final = 2.0
 MAX_CACHED: Final = 4_096
 """Keys that a worker remembers, unknown ones included."""
 
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+KEY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Matches the names that keys may have."""
 _KEY: Final = re.compile(rb"hd-[0-9a-f]{12}-[A-Za-z0-9_-]{43}")
 
 
@@ -175,7 +176,7 @@ class KeyUnknown(Exception):
     """No active key has the name; its argument is the names of those that there are."""
 
 
-async def create(store: KeyStore, record: KeyRecord) -> NewKey:
+async def create_key(store: KeyStore, record: KeyRecord) -> NewKey:
     """Store a new key; a revoked one of the same name is replaced, with an account of its own.
 
     :raises KeyNameTaken: an active key has the name.
@@ -189,7 +190,7 @@ async def create(store: KeyStore, record: KeyRecord) -> NewKey:
     return made
 
 
-async def rotate(store: KeyStore, name: str) -> NewKey:
+async def rotate_key(store: KeyStore, name: str) -> NewKey:
     """Give a key a new secret; its id, limits and spend stay.
 
     :raises KeyUnknown: there is no active key of the name.
@@ -201,7 +202,7 @@ async def rotate(store: KeyStore, name: str) -> NewKey:
             return made
 
 
-async def revoke(store: KeyStore, name: str, now_s: float) -> KeyRecord:
+async def revoke_key(store: KeyStore, name: str, now_s: float) -> KeyRecord:
     """Revoke a key.
 
     :raises KeyUnknown: there is no active key of the name.

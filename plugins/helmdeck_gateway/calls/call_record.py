@@ -5,6 +5,7 @@ The events of a call are emitted in its own task, so a context variable relates 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,23 @@ class RequestReceived(CallRef):
     :ivar request_id: the header ``x-request-id`` of the client's request.
     :ivar trace_parent: its header ``traceparent``.
     :ivar key: the name of the client's key, never the key; empty for none.
+    :ivar team: the team of the key; empty for none.
     """
 
     request_id: str
     trace_parent: str
     key: str
+    team: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class StreamStarted(CallRef):
+    """The first part of a streamed response goes to the client.
+
+    :ivar first_chunk_s: seconds since the call started.
+    """
+
+    first_chunk_s: float
 
 
 @attrs.define
@@ -44,6 +57,7 @@ class CallRecord:
     :ivar request_id: the id that the client gave the request; an event of each call reports it, with the next two.
     :ivar trace_parent: the ``traceparent`` of the client.
     :ivar key: the name of the client's key.
+    :ivar team: the team of the key.
     :ivar spend: counts the cost of the request, where its sender has a key.
     :ivar tools: how the tools of the request were trimmed; an event reports it, so that it is part of the call trace.
     """
@@ -54,10 +68,13 @@ class CallRecord:
     request_id: str = ""
     trace_parent: str = ""
     key: str = ""
+    team: str = ""
     tools: TrimRecord | None = None
     emit: Callable[[Event], None] | None = None
     spend: Spend | None = None
     _reported: set[str] = attrs.field(factory=set, init=False)
+    _started_s: float = attrs.field(default=0.0, init=False)
+    _place: dict[str, Any] | None = attrs.field(default=None, init=False)
 
     def handle(self, event: Event) -> None:
         """Take the facts from an event."""
@@ -65,18 +82,27 @@ class CallRecord:
             self.spend.handle(event)
         if isinstance(event, CallStarted):
             self.call_id = self.call_id or event.call_id
+            self._started_s = time.monotonic()
             return
         if isinstance(event, CallRef) and event.call_id not in self._reported:
             self._reported.add(event.call_id)
             if self.emit is not None and (self.request_id or self.trace_parent or self.key):
                 origin: Any = {"request_id": self.request_id, "trace_parent": self.trace_parent, "key": self.key}
+                origin["team"] = self.team
                 self._emit(RequestReceived(**event.place, **origin))
         if isinstance(event, RequestSent) and event.call_id == self.call_id:
+            self._place = event.place if self._place is None else self._place
             self.model = event.model
             self.attempts = event.attempt
             if self.tools is not None and self.emit is not None:
                 record, self.tools = self.tools, None
                 self._emit(CatalogSelected(**event.place, model=event.model, tier=event.tier, record=record))
+
+    def report_stream(self) -> None:
+        """Report that the first part of a streamed response goes to the client; once."""
+        place, self._place = self._place, {}
+        if place and self.emit is not None:
+            self._emit(StreamStarted(**place, first_chunk_s=time.monotonic() - self._started_s))
 
     def _emit(self, event: Any) -> None:
         assert self.emit is not None

@@ -56,14 +56,23 @@ def configure_create(parser: argparse.ArgumentParser) -> None:
         "--expires", metavar="WHEN", type=_expiry, help="such as 30d or 12h, or a date in UTC: 2027-01-31"
     )
     parser.add_argument("--caller", metavar="NAME", help="the caller in events, traces and history; default: NAME")
+    parser.add_argument(
+        "--role",
+        choices=("viewer", "admin"),
+        default="",
+        help="sign in to the console: viewer reads, admin also changes",
+    )
+    parser.add_argument(
+        "--team", metavar="NAME", type=_name, help="the team of the key; an operator with a team sees that team alone"
+    )
     parser.add_argument("--no-narrow-tools", action="store_true", help="send all tools of a request")
     parser.add_argument("--require-price", action="store_true", help="refuse models without a known price")
 
 
 def _name(text: str) -> str:
-    from helmdeck_gateway.accounts.keys import NAME
+    from helmdeck_gateway.accounts.keys import KEY_NAME
 
-    if NAME.fullmatch(text) is None:
+    if KEY_NAME.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a name of 1 to 64 letters, digits, '.', '_' and '-'")
     return text
 

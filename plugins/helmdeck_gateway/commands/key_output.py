@@ -43,6 +43,8 @@ def key_data(record: KeyRecord) -> dict[str, Any]:
         "revoked": iso(record.revoked_s),
         "narrows_tools": record.narrows_tools,
         "requires_price": record.requires_price,
+        "role": record.role or None,
+        "team": record.team or None,
     }
 
 
@@ -86,6 +88,10 @@ def limits_text(record: KeyRecord) -> str:
         parts.append(counted(len(record.models), "model"))
     if record.requires_price:
         parts.append("priced models")
+    if record.team:
+        parts.append(f"team {record.team}")
+    if record.role:
+        parts.append(f"console {record.role}")
     if record.expires_s is not None:
         parts.append(f"until {utc(record.expires_s)}")
     return ", ".join(parts)

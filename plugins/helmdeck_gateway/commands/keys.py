@@ -54,9 +54,11 @@ def create(arguments: argparse.Namespace) -> int:
         expires_s=arguments.expires,
         narrows_tools=False if arguments.no_narrow_tools else None,
         requires_price=arguments.require_price,
+        role=arguments.role,
+        team=arguments.team or "",
     )
     try:
-        made = with_store(arguments, lambda store: keys.create(store, record))
+        made = with_store(arguments, lambda store: keys.create_key(store, record))
     except keys.KeyNameTaken:
         raise UsageError(
             f"there is a key named {arguments.name!r}; helmdeck keys rotate gives it a new secret, and helmdeck keys revoke "
@@ -70,7 +72,7 @@ def rotate(arguments: argparse.Namespace) -> int:
     """Give a key a new secret."""
     from helmdeck_gateway.accounts import keys
 
-    made = with_store(arguments, lambda store: keys.rotate(store, arguments.name))
+    made = with_store(arguments, lambda store: keys.rotate_key(store, arguments.name))
     show_secret(arguments, made)
     return ExitCode.OK
 
@@ -79,7 +81,7 @@ def revoke(arguments: argparse.Namespace) -> int:
     """Revoke a key."""
     from helmdeck_gateway.accounts import keys
 
-    record = with_store(arguments, lambda store: keys.revoke(store, arguments.name, time.time()))
+    record = with_store(arguments, lambda store: keys.revoke_key(store, arguments.name, time.time()))
     if arguments.json:
         show_json(key_data(record))
     else:

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from helmdeck_cli import whole_number
-from helmdeck_core import Command, EventSink, LoadedConfig, Mistake, Runtime, hookimpl
+from helmdeck_core import Command, EventSink, LoadedConfig, Mistake, Runtime, SecretRef, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, note, read_config
 from helmdeck_gateway.calls.call_record import SINK, RecordSink
 
 if TYPE_CHECKING:
     from helmdeck_gateway.settings import GatewaySettings
+
+REQUESTS = "requests"
+"""The sink of the request log, which the console shows."""
 
 MISSING = "the gateway needs starlette and uvicorn; pip install 'helmdeck[serve]'"
 
@@ -159,11 +162,34 @@ def _clients_of(settings: GatewaySettings) -> str:
 def with_sinks(loaded: LoadedConfig, *, has_traces: bool) -> LoadedConfig:
     """Return a configuration with the event sinks of the gateway, for its headers and for call traces."""
     events = loaded.config.events
-    wanted = (SINK, "traces") if has_traces else (SINK,)
-    sinks = tuple(
-        dict.fromkeys((*events.sinks, *(each for each in wanted if each not in loaded.config.plugins.disable)))
+    # The request log of the console holds traces as well, and more of them.
+    traces = REQUESTS if _has_console(loaded) else "traces"
+    wanted = (SINK, traces) if has_traces else (SINK,)
+    added = (each for each in wanted if each not in loaded.config.plugins.disable)
+    sinks = tuple(dict.fromkeys((*events.sinks, *added)))
+    options = events.options
+    store = loaded.config.gateway.get("store")
+    if REQUESTS in sinks and _is_postgres(store) and not options.get(REQUESTS, {}).get("url"):
+        # Several hosts that share a database also share the log of their requests.
+        options = {**options, REQUESTS: {**options.get(REQUESTS, {}), "url": store}}
+    return attrs.evolve(
+        loaded, config=attrs.evolve(loaded.config, events=attrs.evolve(events, sinks=sinks, options=options))
     )
-    return attrs.evolve(loaded, config=attrs.evolve(loaded.config, events=attrs.evolve(events, sinks=sinks)))
+
+
+def _has_console(loaded: LoadedConfig) -> bool:
+    from importlib.util import find_spec
+
+    is_wanted = (
+        loaded.config.gateway.get("console", True) is not False and "console" not in loaded.config.plugins.disable
+    )
+    return is_wanted and find_spec("jinja2") is not None
+
+
+def _is_postgres(store: Any) -> bool:
+    kind, _, target = store.partition(":") if isinstance(store, str) else ("", "", "")
+    url = SecretRef(kind, target).read() if kind in ("env", "file") else store
+    return isinstance(url, str) and url.startswith(("postgresql:", "postgres:"))
 
 
 def check(runtime: Runtime) -> Sequence[Mistake]:

@@ -145,7 +145,8 @@ class CallEndpoint:
         TRACE_CONTEXT.set(context)  # also an empty one: a task may inherit the context of another request
         record = work.record
         record.request_id, record.trace_parent = request_id_of(headers), context.get("traceparent", "")
-        record.key = principal.key.name if principal.key is not None else ""
+        if principal.key is not None:
+            record.key, record.team = principal.key.name, principal.key.team
         record.emit = self.door.service.deck.runtime.emit
         call_record.current.set(record)
         task = asyncio.current_task()
@@ -253,6 +254,8 @@ class CallEndpoint:
                     if work.booking is not None:
                         await work.booking.streamed(chunk)
                     is_first = not out.is_open
+                    if is_first:
+                        work.record.report_stream()
                     await out.open(writer)
                     # One write for what arrived together, and the end with the last events.
                     events = await self._written(writer, chunk, work, out.size)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import attrs
 
+from helmdeck_core import LoadedConfig
 from helmdeck_gateway.accounts.key_counters import KeyCounters
 from helmdeck_gateway.http_server.shared_metrics import SharedMetrics
 
@@ -19,12 +20,18 @@ class ConfigState:
     :ivar loaded_at: when it was loaded, in seconds since the epoch.
     :ivar reloads: successful and failed reloads.
     :ivar error: why the last reload failed, without any value; empty if it succeeded.
+    :ivar loaded: the configuration with its origins; ``None`` for a gateway of an application.
+    :ivar former: the one before the last reload.
+    :ivar reload: reloads the configuration; returns whether that succeeded.
     """
 
     generation: int = 1
     loaded_at: float = 0.0
     reloads: collections.Counter[str] = attrs.field(factory=collections.Counter)
     error: str = ""
+    loaded: LoadedConfig | None = None
+    former: LoadedConfig | None = None
+    reload: Callable[[], Awaitable[bool]] | None = None
 
 
 class Counters:

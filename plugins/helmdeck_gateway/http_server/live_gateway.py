@@ -60,7 +60,10 @@ class LiveGateway:
         self._reloading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._retired: set[_Generation] = set()
-        gateway.counters.config.loaded_at = time.time()
+        state = gateway.counters.config
+        state.loaded_at = time.time()
+        if source is not None:
+            state.loaded, state.reload = source.loaded, self.reload
 
     @property
     def gateway(self) -> Gateway:
@@ -115,6 +118,7 @@ class LiveGateway:
                 return False
             self._current = _Generation(gateway)
             state.reloads["successful"] += 1
+            state.former, state.loaded = state.loaded, self._source.loaded
             state.generation, state.loaded_at, state.error = state.generation + 1, time.time(), ""
             old.is_retired = True
             self._retired.add(old)

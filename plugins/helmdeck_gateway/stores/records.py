@@ -54,6 +54,8 @@ class KeyRecord:
     :ivar created_s: seconds since 1970, as the others; ``None``: never.
     :ivar narrows_tools: overrides the setting of the gateway.
     :ivar requires_price: models without a known price are refused.
+    :ivar role: what it may do in the console: ``viewer`` reads, ``admin`` also changes; empty for neither.
+    :ivar team: the team that it belongs to; an operator with a team sees that team alone.
     """
 
     name: str
@@ -68,6 +70,8 @@ class KeyRecord:
     revoked_s: float | None = None
     narrows_tools: bool | None = None
     requires_price: bool = False
+    role: str = ""
+    team: str = ""
 
     def to_json(self) -> str:
         """Return the record as text."""

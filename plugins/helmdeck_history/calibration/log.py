@@ -127,6 +127,15 @@ class CalibrationLog:
         self.close()
 
 
+def read_log(path: Path) -> CalibrationLog | None:
+    """Return what a log has recorded, without its file; ``None`` if there is none, or if it is not a log."""
+    try:
+        header, lines, _ = _read(path.read_bytes(), path)
+    except (OSError, LogMismatch):
+        return None
+    return None if header is None else CalibrationLog(header, lines, None)
+
+
 def _read(data: bytes, path: Path) -> tuple[Header | None, list[Line], int]:
     """The header, the complete lines, and the length of both in bytes."""
     whole, _, _ = data.rpartition(b"\n")

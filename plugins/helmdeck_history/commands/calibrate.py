@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import SettingsTable, add_catalog, add_to_file, single_attempts, wait_for, whole_number
+from helmdeck_cli import SettingsTable, add_catalog, add_to_file, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, labelled, note, read_config, show, show_json, table
 
 if TYPE_CHECKING:
-    from helmdeck_core import Entry, Helmdeck, LoadedConfig
+    from helmdeck_core import Entry, Helmdeck
     from helmdeck_history.calibration.session import Calibration, Limits, Outcome
 
 TYPICAL_CALLS = 50
@@ -65,6 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show calls and cost, confirm, measure, and print the result."""
+    from helmdeck_history.calibration.runs import calibration_deck
     from helmdeck_history.calibration.session import Limits
 
     models = list(dict.fromkeys(filter(None, (arguments.model, arguments.compare))))
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     limits = Limits(max_calls=arguments.max_calls, max_cost_usd=arguments.max_cost)
     if arguments.write is not None:
         _check_target(arguments.write, models)
-    decks = {model: _deck(loaded, model) for model in models}
+    decks = {model: calibration_deck(loaded, model) for model in models}
     if not _confirmed(arguments, decks, limits):
         for deck in decks.values():
             deck.close()
@@ -87,17 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
         return ExitCode.OK
     outcomes = [_calibrated(arguments, deck, model, limits) for model, deck in decks.items()]
     return _show(arguments, outcomes)
-
-
-def _deck(loaded: LoadedConfig, model: str) -> Helmdeck:
-    """A deck whose calls are single attempts without limits of the model's own budget."""
-    import attrs
-
-    from helmdeck_core import BudgetConfig, Helmdeck, LoadedConfig
-
-    own = loaded.config.budgets.get(model, BudgetConfig())
-    budget = attrs.evolve(own, input_tokens=10_000_000, output_tokens=2_000, max_catalog_bytes=0)
-    return Helmdeck(LoadedConfig(single_attempts(loaded.config, model, budget), loaded.origins))
 
 
 def _confirmed(arguments: argparse.Namespace, decks: dict[str, Helmdeck], limits: Limits) -> bool:
@@ -128,23 +118,14 @@ def _confirmed(arguments: argparse.Namespace, decks: dict[str, Helmdeck], limits
 
 def _calibrated(arguments: argparse.Namespace, deck: Helmdeck, model: str, limits: Limits) -> Outcome:
     """One model's outcome; what was measured is in its log, also after a failure."""
-    from helmdeck_history.calibration.log import (
-        VERSION,
-        CalibrationLog,
-        Header,
-        LogMismatch,
-        content_hash,
-        default_path,
-    )
-    from helmdeck_history.calibration.search import SIZES
+    from helmdeck_history.calibration.log import LogMismatch, default_path
+    from helmdeck_history.calibration.runs import open_log
     from helmdeck_history.calibration.session import Calibration
 
     entries: Sequence[Entry] = deck.catalog.entries if arguments.catalog_sources else ()
-    content = content_hash([*map(str, SIZES), *(f"{entry.id} {entry.data}" for entry in entries)])
     path = arguments.log or default_path(model)
-    header = Header(VERSION, model, content, int(datetime.datetime.now(datetime.UTC).timestamp()))
     try:
-        log = CalibrationLog.open(path, header, fresh=arguments.fresh)
+        log = open_log(model, entries, path, fresh=arguments.fresh)
     except LogMismatch as exc:
         raise UsageError(str(exc)) from exc
     except OSError as exc:

@@ -1,0 +1,1 @@
+"""An example day for the console, without a model or a network."""

@@ -1,0 +1,109 @@
+"""The screen *Now*: what happened in the last hour, day or week."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import time
+from typing import Any, Final
+
+import attrs
+from starlette.responses import Response
+
+from helmdeck_console.web.charts import Bars
+from helmdeck_console.web.page_request import PageRequest
+from helmdeck_telemetry import Filters, RequestLog
+
+BYTES_PER_TOKEN: Final = 3.5
+"""Bytes of a JSON catalog per token, for the estimate of saved tokens."""
+
+USABLE: Final = "usable"
+"""The name of attempts without a cause in pictures and tables."""
+
+
+@attrs.frozen(kw_only=True)
+class Period:
+    """A period of the screens.
+
+    :ivar span_s: seconds of a bar.
+    :ivar label_every: bars between two labels.
+    """
+
+    name: str
+    title: str
+    length_s: int
+    span_s: int
+    label_every: int
+    form: str
+
+
+PERIODS: Final = (
+    Period(name="hour", title="Last hour", length_s=3_600, span_s=60, label_every=10, form="%H:%M"),
+    Period(name="day", title="Last day", length_s=86_400, span_s=900, label_every=12, form="%H:%M"),
+    Period(name="week", title="Last week", length_s=604_800, span_s=3_600, label_every=24, form="%d %b"),
+)
+
+
+def period_of(page: PageRequest, default: str = "hour") -> Period:
+    """Return the period that the URL names."""
+    name = page.query("period", default)
+    return next((each for each in PERIODS if each.name == name), PERIODS[0])
+
+
+async def show(page: PageRequest) -> Response:
+    """Show the screen."""
+    return await page.read(_shown, page)
+
+
+def _shown(page: PageRequest) -> Response:
+    log = page.sources.log
+    period = period_of(page, "day" if page.sources.is_demo else "hour")
+    if log is None:
+        return page.shown("empty.html", title="Now")
+    return page.shown("now.html", **content(log, period, page.team), periods=PERIODS)
+
+
+def content(log: RequestLog, period: Period, team: str = "", now_s: float | None = None) -> dict[str, Any]:
+    """Return what the screen shows."""
+    now = time.time() if now_s is None else now_s
+    since = now - period.length_s
+    figures = log.figures(period.span_s, since, team)
+    saved = max(0, figures.before_bytes - figures.after_bytes)
+    counts = log.attempts_by_cause(period.span_s, since, team)
+    starts = list(range(int(since) - int(since) % period.span_s, int(now) + 1, period.span_s))
+    totals: collections.Counter[str] = collections.Counter()
+    for (_, cause), count in counts.items():
+        totals[cause] += count
+    # The usable attempts are at the bottom of each bar; causes keep their colour while their order changes.
+    causes = sorted(each for each in totals if each)
+    series = {cause or USABLE: [counts.get((start, cause), 0) for start in starts] for cause in ("", *causes)}
+    labels = {
+        index: datetime.datetime.fromtimestamp(start, datetime.UTC).strftime(period.form)
+        for index, start in enumerate(starts)
+        if start % (period.label_every * period.span_s) == 0
+    }
+    bars = Bars(
+        starts=starts, series=series, labels=labels, title=f"Attempts by cause, {period.title.lower()}, times in UTC"
+    )
+    rows = [(start, [values[index] for values in series.values()]) for index, start in enumerate(starts)]
+    return {
+        "period": period,
+        "figures": figures,
+        "saved_tokens": round(saved / BYTES_PER_TOKEN),
+        "saved_share": saved / figures.before_bytes if figures.before_bytes else None,
+        "chart": bars.svg(),
+        "legend": [(name, totals["" if name == USABLE else name]) for name in series],
+        "rows": [row for row in rows if any(row[1])][::-1],
+        "cooldowns": [] if team else log.cooldowns(now),
+        "models": log.by_model(period.span_s, since, team)[:8],
+        "failures": _failures(log, team, int(since * 1e6)),
+    }
+
+
+def _failures(log: RequestLog, team: str, since_us: int) -> list[Any]:
+    """The newest requests without a usable answer."""
+    failed: list[Any] = []
+    for outcome in log.values("outcome"):
+        if outcome not in ("answered", "aborted"):
+            failed += log.page(Filters(outcome=outcome, team=team, since_us=since_us), size=5).rows
+    return sorted(failed, key=lambda each: -each.ended_us)[:8]

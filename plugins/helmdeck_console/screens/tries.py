@@ -1,0 +1,146 @@
+"""The screen *Try*: what a request would select and send, its plan, and a link that shows the same again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from helmdeck_console.web.access import Refused
+from helmdeck_console.web.page_request import PageRequest
+from helmdeck_core import CallFailed, CallLimits, Explanation, Helmdeck, HelmdeckError
+from helmdeck_telemetry import RequestLog
+
+DEADLINE_S: Final = 120.0
+"""Seconds of a plan that an operator tries."""
+
+MAX_REQUEST_CHARS: Final = 20_000
+MAX_DOCUMENT_CHARS: Final = 500_000
+TOP: Final = 12
+"""Candidates that are shown."""
+
+CALLER: Final = "console"
+
+
+async def show(page: PageRequest, *, error: str = "", status: int = 200) -> Response:
+    """Show the form, and below it the result that the URL names."""
+    return await page.read(_shown, page, error, status)
+
+
+def _shown(page: PageRequest, error: str, status: int) -> Response:
+    try_id, log = page.query("id"), page.sources.log
+    data: Mapping[str, Any] = page.form
+    if try_id and log is not None:
+        saved = log.saved_try(try_id, page.team)
+        if saved is None:
+            raise Refused("No stored request has this id: it was deleted, or belongs to another team.", 404)
+        data = saved
+    deck = page.sources.deck
+    explanation = None
+    if data.get("request") and not error:
+        try:
+            explanation = explain(deck, data)
+        except HelmdeckError as exc:
+            error = str(exc)
+    return page.shown(
+        "try.html",
+        status,
+        data=data,
+        error=error,
+        explanation=explanation,
+        result=data.get("result"),
+        try_id=try_id,
+        models=_models(page, log),
+        default=deck.runtime.config.model,
+        top=TOP,
+        limits=(MAX_REQUEST_CHARS, MAX_DOCUMENT_CHARS),
+        has_log=log is not None,
+    )
+
+
+def explain(deck: Helmdeck, data: Mapping[str, Any]) -> Explanation:
+    """Return what would be sent for a request; no model is called."""
+    return deck.explain(
+        str(data["request"]), model=data.get("model") or None, context=str(data.get("document", "")), caller=CALLER
+    )
+
+
+def _models(page: PageRequest, log: RequestLog | None) -> list[str]:
+    deck = page.sources.deck
+    names = [*deck.runtime.chain(deck.runtime.config.model)]
+    names += [each for each in (log.values("model", page.team) if log is not None else ()) if "/" in each]
+    return list(dict.fromkeys(names))[:100]
+
+
+async def create(page: PageRequest) -> Response:
+    """Rank a request, or run it as well, and show it under a link of its own."""
+    form, log = page.form, page.sources.log
+    request, document, model = form.get("request", "").strip(), form.get("document", ""), form.get("model", "").strip()
+    if not request:
+        return await show(page, error="Type a request, such as: draft a post about our release.", status=422)
+    if len(request) > MAX_REQUEST_CHARS or len(document) > MAX_DOCUMENT_CHARS:
+        text = f"A request has up to {MAX_REQUEST_CHARS:,} characters, a document up to {MAX_DOCUMENT_CHARS:,}."
+        return await show(page, error=text, status=422)
+    data: dict[str, Any] = {"request": request, "document": document, "model": model, "by": page.visitor.name}
+    try:
+        await page.read(explain, page.sources.deck, data)
+    except HelmdeckError as exc:
+        return await show(page, error=str(exc), status=422)
+    if form.get("run") == "on":
+        if not page.visitor.is_admin:
+            raise Refused("A run calls a model. Sign in with a key of the role admin.", 403)
+        data["result"] = await _run(page.sources.deck, data)
+    if log is None:
+        return await page.read(_shown, attr_form(page, data), "", 200)
+    try_id = await page.read(log.save_try, data, page.team)
+    return page.redirect(f"/try?id={try_id}")
+
+
+def attr_form(page: PageRequest, data: Mapping[str, Any]) -> PageRequest:
+    """Return the request of a page with other fields; without a log, there is no link."""
+    page.form = {**data}
+    return page
+
+
+async def _run(deck: Helmdeck, data: Mapping[str, Any]) -> dict[str, Any]:
+    start_s = time.monotonic()
+    try:
+        plan = await deck.aplan(
+            data["request"], model=data["model"] or None, context=data["document"], caller=CALLER,
+            limits=CallLimits(deadline_s=DEADLINE_S),
+        )  # fmt: skip
+    except CallFailed as exc:
+        return {"error": str(exc), "call_id": exc.call_id, "seconds": time.monotonic() - start_s}
+    except HelmdeckError as exc:
+        return {"error": str(exc), "call_id": "", "seconds": time.monotonic() - start_s}
+    steps = [
+        {
+            "order": step.order, "tool": step.tool, "is_gap": step.is_gap, "rationale": step.rationale,
+            "args": json.dumps(dict(step.args), ensure_ascii=False, indent=1, default=str), "missing": list(step.missing),
+            "problems": list(step.problems), "suggestions": list(step.suggestions), "corrected_from": step.corrected_from,
+        }
+        for step in plan.steps
+    ]  # fmt: skip
+    return {
+        "outcome": plan.outcome.value, "model": plan.model, "steps": steps, "reasoning": plan.reasoning,
+        "call_id": plan.call_id, "cost_usd": plan.cost_usd, "seconds": time.monotonic() - start_s,
+        "more": plan.more_steps_likely, "advice": plan.advice,
+    }  # fmt: skip
+
+
+async def show_prompt(page: PageRequest) -> Response:
+    """Return the messages of the prompt exactly as they would be sent."""
+    log = page.sources.log
+    saved = await page.read(log.saved_try, page.query("id"), page.team) if log is not None else None
+    if saved is None:
+        raise Refused("No stored request has this id: it was deleted, or belongs to another team.", 404)
+    explanation = await page.read(explain, page.sources.deck, saved)
+    messages = [{"role": each.role.value, "text": each.text} for each in explanation.messages]
+    return Response(
+        json.dumps({"model": explanation.lookup.budget.model, "messages": messages}, ensure_ascii=False),
+        media_type="application/json",
+        headers={"content-disposition": 'attachment; filename="helmdeck-prompt.json"'},
+    )

@@ -1,0 +1,75 @@
+// Everything here is a convenience: each screen works without it, except for live updates.
+"use strict";
+
+// Times in the reader's zone; the exact time is the title.
+function localTimes(root) {
+  for (const each of root.querySelectorAll("time[data-form]")) {
+    const when = new Date(each.dateTime);
+    if (isNaN(when)) continue;
+    const isToday = when.toDateString() === new Date().toDateString();
+    const clock = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+    const day = when.toLocaleDateString("sv-SE");
+    each.textContent = each.dataset.form === "clock" || isToday ? clock : `${day} ${clock}`;
+  }
+}
+
+// Live parts are fetched again and replaced as a whole, and only if they differ.
+function watch() {
+  const first = document.getElementById("live");
+  if (!first) return;
+  let before = first.innerHTML;
+  const lost = document.getElementById("lost");
+  const refresh = async () => {
+    const live = document.getElementById("live");
+    if (document.hidden) return;
+    try {
+      const response = await fetch(location.href, { headers: { "x-live": "1" }, redirect: "error" });
+      if (response.status === 401) {
+        lost.replaceChildren("The session has ended. ", Object.assign(document.createElement("a"), { href: "", textContent: "Sign in again" }));
+        lost.hidden = false;
+        clearInterval(timer);
+        return;
+      }
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const next = page.getElementById("live");
+      lost.hidden = true;
+      if (!next) { location.reload(); return; }
+      if (next.innerHTML === before) return;
+      before = next.innerHTML;
+      for (const open of live.querySelectorAll("details[open][id]")) {
+        const same = next.querySelector(`#${CSS.escape(open.id)}`);
+        if (same) same.open = true;
+      }
+      const scrolls = [...live.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+      const focusable = () => [...live.querySelectorAll("a, button, summary, [tabindex]")];
+      const focused = focusable().indexOf(document.activeElement);
+      localTimes(next);
+      live.replaceChildren(...next.childNodes);
+      live.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = scrolls[index] || 0; });
+      if (focused >= 0) focusable()[focused]?.focus({ preventScroll: true });
+    } catch (error) {
+      lost.textContent = `The server does not answer (${error.message}); the figures are from before.`;
+      lost.hidden = false;
+    }
+  };
+  const timer = setInterval(refresh, 1000 * Number(first.dataset.live || 5));
+}
+
+function buttons() {
+  for (const each of document.querySelectorAll("[data-copy]")) {
+    if (!navigator.clipboard) continue;
+    each.hidden = false;
+    each.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById(each.dataset.copy).textContent);
+      each.textContent = "Copied";
+    });
+  }
+  for (const each of document.querySelectorAll("[data-confirm]")) {
+    each.form.addEventListener("submit", (event) => { if (!confirm(each.dataset.confirm)) event.preventDefault(); });
+  }
+}
+
+watch();
+localTimes(document);
+buttons();

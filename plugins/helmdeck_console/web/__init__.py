@@ -1,0 +1,1 @@
+"""Access, pages and pictures."""

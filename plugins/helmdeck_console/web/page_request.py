@@ -1,0 +1,122 @@
+"""One request of a page: its reader, its query and form, and the response."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+import attrs
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from helmdeck_console.sources import Sources
+from helmdeck_console.web.access import Access, Refused, Visitor
+from helmdeck_console.web.pages import environment
+
+MAX_FORM_BYTES: Final = 2_000_000
+THEMES: Final = ("system", "light", "dark")
+THEME_COOKIE: Final = "helmdeck_theme"
+
+T = TypeVar("T")
+Handler = Callable[["PageRequest"], Awaitable[Response]]
+
+
+@attrs.frozen(kw_only=True)
+class NavItem:
+    """An entry of the navigation.
+
+    :ivar path: below the path of the console.
+    """
+
+    path: str
+    title: str
+
+
+@attrs.define(kw_only=True)
+class PageRequest:
+    """One request of a page.
+
+    :ivar form: the fields of a form that was sent.
+    :ivar nav: the screens.
+    """
+
+    request: Request
+    sources: Sources
+    access: Access
+    nav: Sequence[NavItem]
+    visitor: Visitor
+    form: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def root(self) -> str:
+        """The path of the console."""
+        return str(self.request.scope.get("root_path", "")).rstrip("/")
+
+    @property
+    def team(self) -> str:
+        """The only team whose data is visible; empty for all."""
+        return self.visitor.team
+
+    def query(self, name: str, default: str = "") -> str:
+        """Return a parameter of the URL."""
+        return self.request.query_params.get(name, default)[:500]
+
+    def link(self, **changes: object) -> str:
+        """Return the query of this page with changes; ``None`` removes a parameter."""
+        query = {
+            **self.request.query_params,
+            **{name: str(value) for name, value in changes.items() if value is not None},
+        }
+        for name, value in changes.items():
+            if value is None:
+                query.pop(name, None)
+        return f"?{urlencode({name: value for name, value in query.items() if value})}"
+
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do work that reads a database or a file, in a thread."""
+        return await asyncio.to_thread(work, *arguments)
+
+    async def show(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page."""
+        return await asyncio.to_thread(self.shown, template, status, **values)
+
+    def shown(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page; for use in a thread."""
+        theme = self.request.cookies.get(THEME_COOKIE, "system")
+        text = (
+            environment()
+            .get_template(template)
+            .render(
+                root=self.root,
+                here=self.request.scope["path"].removeprefix(self.root) or "/",
+                back=f"{self.request.scope['path']}?{self.request.url.query}".rstrip("?"),
+                nav=self.nav,
+                visitor=self.visitor,
+                theme=theme if theme in THEMES else "system",
+                sources=self.sources,
+                link=self.link,
+                **values,
+            )
+        )
+        return HTMLResponse(text, status)
+
+    def redirect(self, path: str) -> Response:
+        """Return a redirect to a page of the console, after a form."""
+        return RedirectResponse(f"{self.root}{path}", 303)
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form.
+
+    :raises Refused: it is too large, or no form.
+    """
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise Refused("This URL accepts forms of the console only.", 415)
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_FORM_BYTES:
+            raise Refused(f"The form is larger than {MAX_FORM_BYTES:,} bytes.", 413)
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))

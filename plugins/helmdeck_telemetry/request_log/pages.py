@@ -1,0 +1,150 @@
+"""Pages of the request log: filters, and a position in the log instead of a page number, so that new rows move nothing."""
+
+# ruff: noqa: S608  # statements consist of constants; all values are parameters
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_storage import Session
+from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts
+
+MAX_EXAMINED: Final = 10_000
+"""Rows that one page examines. A filter that matches fewer rows continues from there on the next page, so that no page takes long."""
+
+Position = tuple[int, str]
+"""A place in the log: the end of a call in microseconds, and its id."""
+
+NEWEST: Final[Position] = (2**62, "")
+"""The position before the newest request."""
+
+_INDEXED: Final = ("key", "model", "variant", "pack", "outcome", "team")
+"""Columns with an index by time, the most selective ones first."""
+
+_LIST: Final = ", ".join(f"r.{name}" for name in COLUMNS)
+
+
+@attrs.frozen(kw_only=True)
+class Filters:
+    """Which requests to show; empty strings and ``None`` match all.
+
+    :ivar team: the only team whose requests are visible.
+    :ivar cause: the cause of one of the failed attempts, also of a request that was answered in the end.
+    :ivar call_id: the first characters of the id.
+    :ivar since_us: earliest end in microseconds since 1970 UTC.
+    :ivar until_us: latest end.
+    """
+
+    team: str = ""
+    model: str = ""
+    key: str = ""
+    cause: str = ""
+    outcome: str = ""
+    variant: str = ""
+    pack: str = ""
+    call_id: str = ""
+    since_us: int | None = None
+    until_us: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RequestPage:
+    """A page of requests, newest first.
+
+    :ivar next: where the next page begins; ``None`` for the last one.
+    :ivar is_partial: the page ended because enough rows were examined, not because it is full.
+    """
+
+    rows: tuple[RequestFacts, ...]
+    next: Position | None = None
+    is_partial: bool = False
+
+
+def read_page(session: Session, filters: Filters, after: Position = NEWEST, size: int = 50) -> RequestPage:
+    """Return the requests before a position."""
+    if filters.call_id:
+        return _by_id(session, filters, size)
+    driver = "cause" if filters.cause else next((each for each in _INDEXED if getattr(filters, each)), "")
+    others = [each for each in _INDEXED if getattr(filters, each) and each != driver]
+    # Without other conditions, the index gives the page itself.
+    limit = MAX_EXAMINED if others else size + 1
+    examined, parameters = _examined(filters, driver, after, limit)
+    condition = " AND ".join(f"r.{each} = ?" for each in others) or "TRUE"
+    rows = session.rows(
+        f"SELECT {_LIST} FROM ({examined}) AS examined JOIN requests r ON r.call_id = examined.call_id "
+        f"WHERE {condition} ORDER BY examined.ended_us DESC, examined.call_id DESC LIMIT ?",
+        (*parameters, *(getattr(filters, each) for each in others), size + 1),
+    )
+    found = tuple(RequestFacts(**dict(zip(COLUMNS, row, strict=True))) for row in rows)
+    if len(found) > size:
+        return RequestPage(rows=found[:size], next=(found[size - 1].ended_us, found[size - 1].call_id))
+    if not others:
+        return RequestPage(rows=found)
+    last = session.row(f"SELECT ended_us, call_id FROM ({examined}) AS examined ORDER BY 1, 2 LIMIT 1", parameters)
+    count = session.row(f"SELECT COUNT(*) FROM ({examined}) AS examined", parameters)
+    is_partial = last is not None and count is not None and int(count[0]) == MAX_EXAMINED
+    return RequestPage(
+        rows=found, next=(int(last[0]), str(last[1])) if is_partial and last else None, is_partial=is_partial
+    )
+
+
+def _examined(filters: Filters, driver: str, after: Position, limit: int) -> tuple[str, list[Any]]:
+    """The ids that the most selective index gives, from a position on."""
+    table = "request_causes" if driver == "cause" else "requests"
+    conditions, parameters = ["(ended_us, call_id) < (?, ?)"], [*after]
+    if driver:
+        conditions.insert(0, f"{driver} = ?")
+        parameters.insert(0, getattr(filters, driver))
+    for bound, value in ((">=", filters.since_us), ("<=", filters.until_us)):
+        if value is not None:
+            conditions.append(f"ended_us {bound} ?")
+            parameters.append(value)
+    where = " AND ".join(conditions)
+    return (
+        f"SELECT ended_us, call_id FROM {table} WHERE {where} ORDER BY ended_us DESC, call_id DESC LIMIT ?",
+        [*parameters, limit],
+    )
+
+
+def _by_id(session: Session, filters: Filters, size: int) -> RequestPage:
+    prefix = filters.call_id
+    rows = session.rows(
+        f"SELECT {_LIST} FROM requests r WHERE call_id >= ? AND call_id < ? ORDER BY call_id LIMIT ?",
+        (prefix, f"{prefix}\U0010ffff", 10 * size),
+    )
+    found = [RequestFacts(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
+    kept = [each for each in found if not filters.team or each.team == filters.team]
+    return RequestPage(rows=tuple(sorted(kept, key=lambda each: -each.ended_us)[:size]))
+
+
+def read_all(session: Session, filters: Filters, most: int, after: Position = NEWEST) -> Iterator[RequestFacts]:
+    """Yield the newest requests, such as for an export."""
+    left: int = most
+    position: Position | None = after
+    while position is not None and left > 0:
+        page = read_page(session, filters, position, min(left, 1_000))
+        yield from page.rows
+        left -= len(page.rows)
+        position = page.next
+
+
+def values_of(session: Session, column: str, team: str, most: int = 200) -> Sequence[str]:
+    """Return the values of a filter, by skipping from one to the next in its index."""
+    if column not in ("cause", *_INDEXED):
+        raise ValueError(f"{column!r} is no filter")
+    table = "request_causes" if column == "cause" else "requests"
+    found: list[str] = []
+    last = ""
+    while len(found) < most:
+        row = session.row(f"SELECT {column} FROM {table} WHERE {column} > ? ORDER BY {column} LIMIT 1", (last,))
+        if row is None:
+            break
+        last = str(row[0])
+        found.append(last)
+    if not team:
+        return found
+    seen = "SELECT 1 FROM {} WHERE {} = ? AND team = ? LIMIT 1".format(table, column)  # noqa: UP032
+    return [each for each in found if session.row(seen, (each, team)) is not None]

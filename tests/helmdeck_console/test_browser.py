@@ -1,0 +1,167 @@
+"""The console in a real browser: Debian's Chromium, headless. A test is skipped where it is not installed."""
+
+import asyncio
+import contextlib
+import re
+import shutil
+import threading
+
+import pytest
+import uvicorn
+
+from helmdeck_cli import listen
+from tests.helmdeck_console.console_support import HOSTILE, NOW_S, ConsoleUnderTest, example
+from tests.helmdeck_console.test_screens import hostile_trace
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; install it with: apt-get install chromium"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
+
+
+@contextlib.contextmanager
+def served(app):
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="off"))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/console"
+    finally:
+        server.should_exit = True
+        thread.join(5)
+        listener.close()
+
+
+class Clock:
+    ahead_s = 0.0
+
+    def __call__(self):
+        return NOW_S + self.ahead_s
+
+
+@pytest.fixture(scope="module")
+def console():
+    clock = Clock()
+    under_test = ConsoleUnderTest(traces=[*example(130), hostile_trace()], now=clock)
+    under_test.clock = clock
+    under_test.secret = under_test.key("ada", "admin")
+    under_test.key("helpdesk", team="support")
+    with served(under_test.app) as url:
+        under_test.url = url
+        yield under_test
+    under_test.deck.close()
+
+
+@pytest.fixture
+def page(browser, console):
+    context = browser.new_context(viewport={"width": 1_280, "height": 900})
+    context.set_default_timeout(8_000)
+    shown = context.new_page()
+    shown.problems = []
+    shown.on("console", lambda message: shown.problems.append(message.text) if message.type == "error" else None)
+    shown.on("pageerror", lambda error: shown.problems.append(str(error)))
+    shown.on("dialog", lambda dialog: dialog.accept())
+    shown.goto(console.url + "/sign-in")
+    shown.get_by_label("Key with a role").fill(console.secret)
+    shown.get_by_role("button", name="Sign in").click()
+    shown.wait_for_url("**/console/")
+    yield shown
+    context.close()
+
+
+def test_an_operator_filters_pages_and_opens_requests(page, console):
+    page.get_by_role("link", name="Requests", exact=True).click()
+    page.locator("select[name=key]").select_option("helpdesk")
+    page.get_by_role("button", name="Filter").click()
+    keys = page.locator("tbody tr td:nth-child(12)").all_inner_texts()
+    assert keys and set(keys) == {"helpdesk"}
+    page.goto(console.url + "/requests")
+    first = page.locator("tbody a").first.inner_text()
+    page.get_by_role("link", name="Older").click()
+    page.wait_for_url("**after=*")
+    assert page.locator("tbody a").first.inner_text() != first
+    page.locator("tbody a").first.click()
+    assert page.get_by_role("heading", name="Attempt 1").is_visible()
+    assert page.locator("time").first.get_attribute("title").startswith("2026-")
+    assert page.problems == []
+
+
+def test_an_operator_creates_and_revokes_a_key_and_tries_a_request(page):
+    page.get_by_role("link", name="Keys").click()
+    page.get_by_label("Name", exact=True).fill("browser")
+    page.get_by_label("Rate", exact=True).fill("60/min")
+    page.get_by_role("button", name="Create").click()
+    assert page.locator("#secret").inner_text().startswith("hd-")
+    page.get_by_role("button", name="Revoke browser").click()
+    assert "is revoked" in page.get_by_role("status").inner_text()
+    page.get_by_role("link", name="Try").click()
+    page.locator("textarea[name=request]").fill("draft a blog post about our release")
+    page.get_by_role("button", name="Rank and run").click()
+    page.wait_for_url("**/try?id=*")
+    assert page.get_by_role("heading", name="Plan", exact=True).is_visible()
+    assert "blog.draft" in page.locator("ol.plan").inner_text()
+    assert page.problems == []
+
+
+def test_hostile_strings_run_no_script_and_keep_the_layout(page, console):
+    page.set_viewport_size({"width": 320, "height": 800})
+    for path in ("/", "/requests", "/requests/%22%3E%3Cscript%3Eid", "/models"):
+        page.goto(console.url + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+        assert page.locator("img").count() == 0
+    page.goto(console.url + "/requests")
+    assert page.locator("tbody").get_by_text(HOSTILE[:24]).first.is_visible()
+    assert page.problems == []
+
+
+def test_the_keyboard_alone_reaches_everything(page, console):
+    page.goto(console.url + "/keys")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.name || document.activeElement.innerText"))
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none"
+        if "Create" in reached:
+            break
+    assert {"name", "role", "models", "month", "Create"} <= reached
+
+
+def test_now_updates_by_itself_and_says_that_the_session_has_ended(page, console):
+    page.clock.install()
+    page.goto(console.url + "/")
+    page.evaluate("window.kept = true")
+    with page.expect_response(re.compile("/console/$")):
+        page.clock.run_for(6_000)
+    assert page.evaluate("window.kept")
+    console.clock.ahead_s = 13 * 3_600.0
+    with page.expect_response(re.compile("/console/$")):
+        page.clock.run_for(6_000)
+    page.clock.run_for(200)
+    page.get_by_text("The session has ended.").wait_for()
+    console.clock.ahead_s = 0.0
+
+
+def test_colours_follow_the_system_and_the_switch(browser, page, console):
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+    page.emulate_media(color_scheme="light")
+    page.get_by_role("button", name="Auto").click()
+    page.wait_for_load_state()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark

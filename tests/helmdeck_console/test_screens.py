@@ -1,0 +1,172 @@
+"""What the screens show, and that nothing which they show can be more than text."""
+
+import json
+import re
+
+import pytest
+
+from helmdeck_console.demo.console import example_console
+from helmdeck_console.screens.now import PERIODS, content
+from helmdeck_core import CallTrace, ConsoleScreen, ScreenPage, ScreenTable
+from helmdeck_testing import plugin_with
+from tests.helmdeck_console.console_support import HOSTILE, NOW_S, Client, ConsoleUnderTest, example
+
+SCREENS = ("/", "/requests", "/models", "/keys", "/try", "/plugins")
+
+
+@pytest.fixture(scope="module")
+def demo():
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    console = example_console(count=120)
+    yield Client(Starlette(routes=[Mount("/console", app=console)]))
+    console.sources.deck.close()
+
+
+def test_every_screen_of_the_demo_is_html_with_a_policy_and_without_inline_code(demo):
+    for path in SCREENS:
+        response = demo.get(path)
+        assert (response.status_code, response.headers["content-type"]) == (200, "text/html; charset=utf-8"), path
+        policy = response.headers["content-security-policy"]
+        assert "unsafe-inline" not in policy and "frame-ancestors 'none'" in policy
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert not re.search(r"<style|<script(?! src)| style=| on\w+=|https?://(?!www.w3.org)", response.text), path
+
+
+def test_the_demo_refuses_pages_of_another_host(demo):
+    other = Client(demo.http.app, "http://evil.example")
+    assert other.get("/").status_code == 403
+
+
+def test_now_sums_up_the_recorded_requests():
+    console = ConsoleUnderTest(traces=example(60))
+    shown = content(console.log, PERIODS[0], now_s=NOW_S)
+    assert shown["figures"].requests == 60
+    assert sum(count for _, count in shown["legend"]) == sum(sum(counts) for _, counts in shown["rows"]) >= 60
+    assert shown["chart"].count("<rect") >= 10
+
+
+def test_requests_are_filtered_paged_and_exported():
+    console = ConsoleUnderTest(traces=example(120), open_role="viewer", is_always_open=True)
+    client = console.client()
+    first = client.get("/requests").text
+    after = re.search(r'rel="next" href="\?after=([^"]+)"', first)[1]
+    second = client.get(f"/requests?after={after}").text
+    links = [re.findall(r"/console/requests/([0-9a-f]{16})", text) for text in (first, second)]
+    assert [len(each) for each in links] == [50, 50] and not {*links[0]} & {*links[1]}
+    team = client.get("/requests.json?key=helpdesk").json()
+    assert team and {row["key"] for row in team} == {"helpdesk"}
+    assert len(client.get("/requests.csv").text.splitlines()) == 121
+    assert client.get("/requests?id=" + links[0][7][:10]).text.count("<tr>") == 2
+    assert client.get("/requests?from=yesterday").status_code == 422
+
+
+def test_a_request_shows_its_attempts_with_cause_decision_and_trim_steps():
+    traces = list(example(200))
+    trace = next(each for each in traces if len([e for e in each.events if e["event"] == "attempt_ended"]) > 1)
+    page = (
+        ConsoleUnderTest(traces=traces, open_role="viewer", is_always_open=True)
+        .client()
+        .get(f"/requests/{trace.call_id}")
+    )
+    outcomes = [event["outcome"] for event in trace.events if event["event"] == "attempt_ended"]
+    assert outcomes[0]["cause"] in page.text and outcomes[0]["then"] in page.text
+    assert f"helmdeck explain --run {trace.call_id}" in page.text
+    assert page.text.count('class="card attempt"') == len(outcomes)
+
+
+def hostile_trace():
+    place = {"attempt": 1}
+    events = (
+        {"event": "call_started", "at_s": 0.0, "model": HOSTILE, **place},
+        {"event": "request_received", "at_s": 0.0, "key": HOSTILE, "request_id": HOSTILE, **place},
+        {"event": "catalog_selected", "at_s": 0.0, "record": {"before_bytes": 9, "after_bytes": 1, "dropped": [HOSTILE]}, **place},
+        {"event": "request_sent", "at_s": 0.0, "model": HOSTILE, "variant": HOSTILE, "changed": [HOSTILE], "tier": HOSTILE, **place},
+        {"event": "stop_reason_observed", "at_s": 0.1, "raw_stop_reason": HOSTILE + "x" * 2_000_000, "stop_reason": "end_turn", **place},
+        {"event": "filter_failed", "at_s": 0.1, "detail": HOSTILE, "filter_model": HOSTILE, **place},
+        {"event": "attempt_ended", "at_s": 0.2, "outcome": {"model": HOSTILE, "cause": HOSTILE, "then": HOSTILE, "usage": {"input_tokens": 1}}, **place},
+        {"event": "call_exhausted", "at_s": 0.2, "cause": HOSTILE, "latency_s": 0.2, **place},
+    )  # fmt: skip
+    return CallTrace(
+        call_id='"><script>id', time=NOW_S, pack=HOSTILE, caller=HOSTILE, model=HOSTILE, outcome=HOSTILE, events=events
+    )
+
+
+def test_hostile_strings_are_shown_as_text():
+    console = ConsoleUnderTest(traces=[hostile_trace()], open_role="admin", is_always_open=True, now=lambda: NOW_S)
+    client = console.client()
+    made = client.post("/try/new", request=f"draft a post {HOSTILE}", document=HOSTILE)
+    pages = [
+        "/",
+        "/requests",
+        "/requests/%22%3E%3Cscript%3Eid",
+        "/models",
+        "/keys",
+        made.headers["location"].removeprefix("/console"),
+    ]
+    for path in [
+        *pages,
+        f"/models/one?model={HOSTILE}",
+        f"/requests?model={HOSTILE}",
+        f"/keys?done=revoked&subject={HOSTILE}",
+    ]:
+        response = client.get(path)
+        assert response.status_code in (200, 404), path
+        assert "<script>" not in response.text and "<img" not in response.text, path
+        assert "\u202e" not in response.text, path
+        assert len(response.content) < 500_000, path
+    assert "&lt;script&gt;alert(2)" in client.get("/requests").text
+    assert json.loads(client.get("/requests.json").text)[0]["model"] == HOSTILE
+
+
+def test_cells_of_an_export_are_no_formulas():
+    trace = next(iter(example(1)))
+    console = ConsoleUnderTest(
+        traces=[CallTrace(**{**trace.to_dict(), "caller": "=HYPERLINK(1)"})], open_role="viewer", is_always_open=True
+    )
+    assert ",'=HYPERLINK(1)," in console.client().get("/requests.csv").text
+
+
+def test_a_tried_request_shows_candidates_prompt_and_plan_under_a_link():
+    client = ConsoleUnderTest(open_role="admin", is_always_open=True).client()
+    link = client.post("/try/new", request="draft a blog post about our release", run="on").headers["location"]
+    page = client.get(link.removeprefix("/console"))
+    for part in ("blog.draft", "Ranked by lexical", "full_steps", "planned by local/lexical", "&#34;packs&#34;"):
+        assert part in page.text, part
+    prompt = client.get("/try/prompt?" + link.partition("?")[2]).json()
+    assert [each["role"] for each in prompt["messages"]] == ["system", "user"]
+    assert client.post("/try/new", request="  ").status_code == 422
+    assert client.get("/try?id=unknown").status_code == 404
+
+
+def test_a_screen_of_a_plugin_is_shown_as_text():
+    def read(context):
+        return ScreenPage(
+            texts=(HOSTILE, context.team), tables=(ScreenTable(headings=(HOSTILE,), rows=((HOSTILE,), (7,))),)
+        )
+
+    screens = [ConsoleScreen(name="shifts", title="Shifts", read=read)]
+    console = ConsoleUnderTest(plugin_with(helmdeck_console_screens=screens), open_role="viewer", is_always_open=True)
+    page = console.client().get("/shifts")
+    assert page.status_code == 200 and "<script>" not in page.text
+    assert '<td class="n">7</td>' in page.text and 'href="/console/shifts" aria-current="page"' in page.text
+
+
+def test_configuration_shows_plugins_settings_and_findings():
+    client = ConsoleUnderTest(open_role="viewer", is_always_open=True).client()
+    page = client.get("/plugins?settings=all&check=1")
+    assert "selection.ranker" in page.text and "lexical" in page.text and "Findings" in page.text
+
+
+def test_a_console_without_records_says_how_to_record():
+    console = ConsoleUnderTest(open_role="viewer", is_always_open=True)
+    console.log = None
+    for path in ("/", "/requests"):
+        assert (
+            "sinks = [&#34;requests&#34;]" in console.client().get(path).text
+            or 'sinks = ["requests"]' in console.client().get(path).text
+        )
+    assert console.client().get("/models").status_code == 200
+    assert console.client().get("/requests.csv").status_code == 404

@@ -1,0 +1,131 @@
+import json
+
+import pytest
+
+from helmdeck_core import CallTrace, CooldownStarted, FailureClass
+from helmdeck_telemetry import Filters, RequestLog
+from tests.databases_support import postgres_schema
+from tests.helmdeck_telemetry.observing_support import eventful_deck, eventful_plan
+
+NOW_S = 1_790_000_000.0
+
+
+def trace(number, *, cause="", model="acme/a", key="", team="", latency_s=1.0, time=None, parent="", **more):
+    place = {"attempt": 1}
+    outcome = {"number": 1, "model": model, "latency_s": latency_s, "usage": {"input_tokens": 10, "output_tokens": 5}}
+    outcome |= {"cost_usd": 0.001} | ({"cause": cause} if cause else {})
+    end = {"event": "call_exhausted", "cause": cause} if cause else {"event": "call_finished", "total_s": latency_s}
+    events = [
+        {"event": "call_started", "at_s": 0.0, "model": model, **place},
+        {"event": "request_received", "at_s": 0.0, "key": key, "team": team, **place},
+        {"event": "catalog_selected", "at_s": 0.0, "record": {"before_bytes": 900, "after_bytes": 300}, **place},
+        {"event": "request_sent", "at_s": 0.0, "model": model, "variant": "v1", **place},
+        {"event": "attempt_ended", "at_s": latency_s, "outcome": outcome, **place},
+        {"at_s": latency_s, "model": model, "latency_s": latency_s, **end, **place},
+    ]
+    return CallTrace(
+        call_id=f"call-{number:06}", time=NOW_S + number if time is None else time, pack="plan", caller="me", model=model,
+        outcome=cause or "answered", events=tuple(events), parent=parent, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def log(request, tmp_path):
+    if request.param == "sqlite":
+        found = RequestLog.open(f"sqlite:{tmp_path / 'requests.db'}")
+        yield found
+        found.close()
+        return
+    with postgres_schema() as (url, _, _):
+        found = RequestLog.open(url)
+        yield found
+        found.close()
+
+
+def ids(page):
+    return [each.call_id[-3:] for each in page.rows]
+
+
+def test_pages_do_not_move_when_new_requests_arrive(log):
+    log.add([trace(number) for number in range(7)])
+    first = log.page(Filters(), size=3)
+    log.add([trace(number) for number in range(7, 12)])
+    second = log.page(Filters(), first.next, size=3)
+    assert (ids(first), ids(second)) == (["006", "005", "004"], ["003", "002", "001"])
+    assert log.page(Filters(), log.page(Filters(), second.next, size=3).next or first.next, size=9).next is None
+
+
+def test_filters_combine_and_a_cause_matches_requests_that_had_it_in_any_attempt(log):
+    log.add([trace(n, cause="rate_limited" if n % 2 else "", key=f"k{n % 3}", team=f"t{n % 2}") for n in range(12)])
+    assert ids(log.page(Filters(cause="rate_limited", key="k0"))) == ["009", "003"]
+    assert ids(log.page(Filters(team="t0", key="k0"))) == ["006", "000"]
+    assert ids(log.page(Filters(call_id="call-00001"))) == ["011", "010"]
+    assert ids(log.page(Filters(call_id="call-00001", team="t0"))) == ["010"]
+    assert ids(log.page(Filters(until_us=int((NOW_S + 3) * 1e6)))) == ["002", "001", "000"]
+    assert (log.values("key"), log.values("cause", "t0")) == (["k0", "k1", "k2"], [])
+    assert log.find("call-000001", "t0") is None
+
+
+def test_a_rare_match_ends_a_page_after_a_bounded_number_of_rows(log, monkeypatch):
+    monkeypatch.setattr("helmdeck_telemetry.request_log.pages.MAX_EXAMINED", 5)
+    log.add([trace(n, key="k", model="acme/a" if n else "acme/rare") for n in range(9)])
+    page = log.page(Filters(key="k", model="acme/rare"))
+    assert (page.rows, page.is_partial) == ((), True)
+    assert ids(log.page(Filters(key="k", model="acme/rare"), page.next)) == ["000"]
+
+
+def test_sums_by_the_minute_are_those_of_the_requests(log):
+    calls = [
+        trace(n, cause="length_truncated" if n < 3 else "", team="t" if n < 4 else "", latency_s=1.0 + n)
+        for n in range(20)
+    ]
+    log.add(calls)
+    log.add([*calls[:5], trace(50, parent="call-000001")])  # known ones, and a helper
+    figures = log.figures(60, NOW_S - 60)
+    assert (figures.requests, figures.usable, figures.cost_nusd, figures.before_bytes) == (20, 17, 21_000_000, 21 * 900)
+    assert figures.p50_ms == pytest.approx(10_000, rel=0.1)
+    assert figures.p95_ms == pytest.approx(19_000, rel=0.1)
+    assert log.figures(3_600, NOW_S, "t").usable == 1
+    assert sum(log.attempts_by_cause(60, NOW_S - 60).values()) == 21
+    (model,) = log.by_model(900, NOW_S - 900)
+    assert (model.attempts, model.usable, dict(model.causes)) == (21, 18, {"length_truncated": 3})
+    assert [each.call_id for each in log.helpers("call-000001")] == ["call-000050"]
+
+
+def test_expired_requests_and_traces_beyond_the_limit_are_deleted(log):
+    log.add([trace(n, time=NOW_S - 86_400 * n) for n in range(6)])
+    log.purge(keep_days=3.5, keep_traces=2, now_s=NOW_S)
+    assert len(log.page(Filters()).rows) == 4
+    assert [each.call_id for each in log.newest_traces(9)] == ["call-000000", "call-000001"]
+    assert log.figures(3_600, 0).requests == 4
+
+
+def test_strings_that_databases_refuse_are_recorded(log):
+    hostile = trace(1, model="a\0b/\ud800<script>" + "x" * 2_000_000)
+    log.add([hostile])
+    (row,) = log.page(Filters()).rows
+    assert row.model.startswith("a\N{REPLACEMENT CHARACTER}b/?<script>")
+    assert len(row.model) == 200
+    assert log.trace("call-000001") == hostile
+
+
+def test_a_sink_records_the_calls_and_cooldowns_of_a_deck(tmp_path):
+    options = {"requests": {"url": f"sqlite:{tmp_path / 'requests.db'}"}}
+    with eventful_deck("requests", options=options) as deck:
+        plan = eventful_plan(deck)
+        sink = deck.sink("requests")
+        sink.handle(CooldownStarted(provider="acme", seconds=600, cause=FailureClass.RATE_LIMITED, model="acme/a"))
+        sink.flush()
+        (row,) = sink.log.page(Filters()).rows
+        assert (row.call_id, row.outcome, row.model, row.attempts) == (plan.call_id, "answered", "b/two", 4)
+        assert row.cost_usd == pytest.approx(plan.cost_usd)
+        assert deck.call_trace(plan.call_id).outcome == "answered"
+        assert "PLANTED" not in json.dumps(deck.call_trace(plan.call_id).to_dict())
+        assert [each.model for each in sink.log.cooldowns()] == ["acme/a"]
+
+
+def test_a_database_that_cannot_be_used_costs_no_call(tmp_path):
+    with eventful_deck("requests", options={"requests": {"url": f"sqlite:{tmp_path}"}}) as deck:
+        assert eventful_plan(deck).is_usable
+        sink = deck.sink("requests")
+    assert sink.dropped >= 1
