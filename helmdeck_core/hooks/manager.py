@@ -32,6 +32,8 @@ OPTIONAL = (ENTRY_POINT, FILE)
 """The sources of plugins that a deck works without."""
 
 PREFIX = "helmdeck_"
+_MARK = f"{GROUP}_impl"
+_PLAIN = (FunctionType, MethodType)
 _STUCK: set[str] = set()
 """Targets whose import hangs in this process: it holds the lock of the module, on which a second import would wait as well."""
 
@@ -124,27 +126,41 @@ class Plugins:
 class _PluginManager(pluggy.PluginManager):
     parsed: set[str]
 
+    def __init__(self, project_name: str) -> None:
+        super().__init__(project_name)
+        self._modules: dict[ModuleType, str | None] = {}
+
+    def register(self, plugin: object, name: str | None = None) -> str | None:
+        """Register a plugin; a module is known by its marked functions."""
+        if type(plugin) is not ModuleType:
+            return super().register(plugin, name)
+        if (before := self._modules.setdefault(plugin, name)) is not name:
+            raise ValueError(f"{plugin.__name__} is already registered as {before!r}")
+        return super().register(_ModuleHooks(plugin), name)
+
     def parse_hookspec_opts(self, module_or_class: object, name: str) -> pluggy.HookspecOpts | None:
-        options: pluggy.HookspecOpts | None = _marked(module_or_class, name, f"{GROUP}_spec")
+        # Reading an attribute of a module runs no code, so pluggy's safe look-ups are not needed.
+        value = vars(module_or_class).get(name)
+        options: pluggy.HookspecOpts | None = getattr(value, f"{GROUP}_spec", None) if type(value) in _PLAIN else None
         return options
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        if type(plugin) is ModuleType:
-            options: pluggy.HookimplOpts | None = _marked(plugin, name, f"{GROUP}_impl")
-        else:
-            options = super().parse_hookimpl_opts(plugin, name)
+        options = super().parse_hookimpl_opts(plugin, name)
         if options is not None:
             self.parsed.add(options.get("specname") or name)
         return options
 
 
-def _marked(module: object, name: str, mark: str) -> Any:
-    """The options of a marked function of a module.
+class _ModuleHooks:
+    """The marked functions of a module: all that pluggy looks at. Its safe look-up of each attribute takes half of the start-up time."""
 
-    Reading a module attribute runs no code, so pluggy's safe lookups are not needed; they take half of the start-up time.
-    """
-    value = vars(module).get(name)
-    return getattr(value, mark, None) if type(value) in (FunctionType, MethodType) else None
+    def __init__(self, module: ModuleType) -> None:
+        self.__dict__ = {
+            name: each for name, each in vars(module).items() if type(each) in _PLAIN and hasattr(each, _MARK)
+        }
+
+    def __dir__(self) -> Iterable[str]:
+        return self.__dict__
 
 
 @attrs.frozen(eq=False)
@@ -311,11 +327,11 @@ def _imported(c: _Candidate, limit_s: float) -> Any:
 
 
 def _refuse_unmarked(plugin: object) -> None:
-    for name in dir(plugin):
+    for name in vars(plugin) if type(plugin) is ModuleType else dir(plugin):
         if not name.startswith(PREFIX):
             continue
         function = getattr(plugin, name)
-        if not hasattr(function, f"{GROUP}_impl") and inspect.isroutine(function):
+        if not hasattr(function, _MARK) and inspect.isroutine(function):
             raise TypeError(f"{name} looks like a hook but is not marked with @hookimpl")
 
 
