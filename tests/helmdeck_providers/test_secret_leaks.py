@@ -137,7 +137,7 @@ def everything_of(exc, seen=()):
     if exc is None or exc in seen:
         return
     for frame in traceback.StackSummary.extract(traceback.walk_tb(exc.__traceback__), capture_locals=True):
-        yield repr(frame.locals)
+        yield from (frame.locals or {}).values()
     yield from (str(exc), repr(exc), repr(exc.args), repr(vars(exc)), *getattr(exc, "__notes__", ()))
     if isinstance(exc, CallFailed):
         yield from (json.dumps(exc.to_dict(), ensure_ascii=False), repr(attrs.asdict(exc)), str(pickle.dumps(exc)))
@@ -145,9 +145,19 @@ def everything_of(exc, seen=()):
         yield from everything_of(each, (*seen, exc))
 
 
+CLEAN = set()
+"""Hashes of texts without a secret: most variables of a call are those of the call before."""
+
+
 def shown_in(texts):
     """The secrets that can be seen, each with what is around it."""
-    text = "\n".join(texts)
+    texts = [text for text in texts if hash(text) not in CLEAN]
+    if not (found := found_in("\n".join(texts))):
+        CLEAN.update(map(hash, texts))
+    return found
+
+
+def found_in(text):
     found = []
     if any(signature in text for signature in SIGNATURES):
         found = [f"{part}: {text[max(0, text.find(part) - 200) :][:400]!r}" for part in PARTS if part in text]
