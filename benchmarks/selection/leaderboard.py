@@ -23,6 +23,7 @@ from statistics import fmean
 
 import attrs
 
+from benchmarks.pages import publish
 from benchmarks.selection.adapters import TOP, Adapter, adapter, installed
 from benchmarks.selection.data import data_folder, load
 from benchmarks.selection.documents import documents
@@ -208,9 +209,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as exc:
         parser.error(str(exc))
     page = f"{HEAD}\n{board(names, benchmark_sets(options.most))}\n\n{RUN}"
-    print(page)
-    if options.write:
-        PAGE.write_text(page, encoding="utf-8")
+    publish(PAGE, page, is_written=options.write)
     return 0
 
 

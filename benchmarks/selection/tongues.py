@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
+from benchmarks.pages import publish, run_section
 from benchmarks.selection import bm25
 from benchmarks.selection.own_sets import (
     everyday_catalog,
@@ -115,8 +116,7 @@ def page() -> str:
             cells = [f"{shares(rank, requests, 1)['ko']:.1f}" for _, requests in halves]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
         parts.append("\n".join(lines) + "\n")
-    run = "\n".join(line.strip() for line in (__doc__ or "").splitlines() if line.startswith("    "))
-    return "\n".join([*parts, f"## Run it\n\n```sh\n{run}\n```\n"])
+    return "\n".join([*parts, run_section(__doc__)])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -124,10 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Rank requests in many languages.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     options = parser.parse_args(argv)
-    text = page()
-    print(text)
-    if options.write:
-        PAGE.write_text(text, encoding="utf-8")
+    publish(PAGE, page(), is_written=options.write)
     return 0
 
 

@@ -18,6 +18,7 @@ from statistics import fmean
 
 import attrs
 
+from benchmarks.pages import publish, run_section
 from benchmarks.selection.data import data_folder, load
 from benchmarks.selection.documents import multiline, requests
 from benchmarks.selection.documents.dialogues import KINDS, dialogues
@@ -147,12 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"## By language\n\n{table(rows, 'language')}\n",
         f"## Styles that were not fitted on\n\n{table([row for row in rows if row.style in unseen], 'kind')}\n",
     ]
-    run = "\n".join(line.strip() for line in (__doc__ or "").splitlines() if line.startswith("    "))
-    parts.append(f"## Run it\n\n```sh\n{run}\n```\n")
-    page = "\n".join(parts)
-    print(page)
-    if options.write:
-        PAGE.write_text(page, encoding="utf-8")
+    page = "\n".join([*parts, run_section(__doc__)])
+    publish(PAGE, page, is_written=options.write)
     return 0
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
+from benchmarks.pages import publish, run_section
 from benchmarks.selection import bm25
 from benchmarks.selection.adapters import by_bm25
 from benchmarks.selection.documents import documents
@@ -147,13 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with TemporaryDirectory() as cache:
         found = tables(sets, Rankers(cache))
     head = HEAD.format(sets="\n".join(map(_described, sets)))
-    run = "## Run it\n\n```sh\n" + "\n".join(
-        line.strip() for line in (__doc__ or "").splitlines() if line.startswith("    ")
-    )
-    page = f"{head}\n{found}\n\n{EXPERIMENTS}\n{run}\n```\n"
-    print(page)
-    if options.write:
-        PAGE.write_text(page, encoding="utf-8")
+    page = f"{head}\n{found}\n\n{EXPERIMENTS}\n{run_section(__doc__)}"
+    publish(PAGE, page, is_written=options.write)
     return 0
 
 
