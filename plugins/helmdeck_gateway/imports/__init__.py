@@ -1,0 +1,1 @@
+"""Configurations of other gateways, and what becomes of each of their settings."""
