@@ -177,13 +177,17 @@ class KeyUnknown(Exception):
 
 
 async def create_key(store: KeyStore, record: KeyRecord) -> NewKey:
-    """Store a new key; a revoked one of the same name is replaced, with an account of its own.
+    """Store a new key; a revoked one of the same name gets a longer name, under which bills have its spend.
 
     :raises KeyNameTaken: an active key has the name.
     """
     stored = await find(store, record.name)
     if stored is not None and stored.revoked_s is None:
         raise KeyNameTaken(record.name)
+    if stored is not None:
+        # No key has such a digest, so that the former key stays unusable.
+        name, digest = f"{stored.name}~{stored.id[-8:]}", f"replaced:{stored.id}"
+        await store.save_key(attrs.evolve(stored, name=name, digest=digest, version=1))
     made = new_key(attrs.evolve(record, version=stored.version + 1 if stored is not None else 1))
     if not await _saved(store, made.record):
         raise KeyNameTaken(record.name)
