@@ -116,7 +116,7 @@ class Worker:
         cost = round(HELD_NUSD * self.random.uniform(0.1, 1.0))
         if self.random.random() < REPEATED:
             cost += HELD_NUSD
-            await self.store.renew(key.id, [Open(booking.call_id, 2 * HELD_NUSD)], LEASE_S)
+            await self.store.renew([key.id], [Open(booking.call_id, 2 * HELD_NUSD)], LEASE_S)
         os.write(self.file, b"%d charged %d\n" % (number, cost))
         await asyncio.sleep(0)
         await booking.settle(cost_usd=cost / NANO)

@@ -20,8 +20,12 @@ from helmdeck_gateway.problems import Problem as Problem
 from helmdeck_gateway.settings import GatewaySettings as GatewaySettings
 from helmdeck_gateway.stores import GatewayStore as GatewayStore
 from helmdeck_gateway.stores import open_store as open_store
+from helmdeck_gateway.stores.records import AuditRecord as AuditRecord
 from helmdeck_gateway.stores.records import KeyRecord as KeyRecord
 from helmdeck_gateway.stores.records import Limits as Limits
+from helmdeck_gateway.stores.records import Node as Node
+from helmdeck_gateway.stores.records import Open as Open
 from helmdeck_gateway.stores.records import Period as Period
+from helmdeck_gateway.stores.records import TeamRecord as TeamRecord
 from helmdeck_gateway.stores.records import to_nusd as to_nusd
 from helmdeck_gateway.stores.records import to_usd as to_usd

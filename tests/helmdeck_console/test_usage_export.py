@@ -8,8 +8,7 @@ import json
 import pytest
 
 from helmdeck_core.cli import main
-from helmdeck_gateway import KeyRecord, create_key, open_store, revoke_key
-from helmdeck_gateway.stores.records import Limits
+from helmdeck_gateway import KeyRecord, Node, Open, create_key, open_store, revoke_key
 from helmdeck_telemetry import RequestLog
 from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts
 
@@ -44,9 +43,10 @@ def spend(url, *rows):
             record = KeyRecord(name=name, id="", digest="", caller=name, team=team)
             made = await create_key(store, record)
             for number, (at_s, nusd) in enumerate(calls):
-                await store.admit(made.record.id, f"{number}", Limits(), 7_000_000_001, 60, now_s=at_s)
+                call = Open(f"{number}", 7_000_000_001)
+                await store.admit([Node(made.record.id)], call, 60, now_s=at_s)
                 if nusd is not None:
-                    await store.settle(made.record.id, f"{number}", nusd)
+                    await store.settle([made.record.id], f"{number}", nusd)
             if name.startswith("old"):
                 await revoke_key(store, name, NOVEMBER)
         await store.aclose()

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from helmdeck_core import ConfigError
-from helmdeck_gateway import GatewaySettings
+from helmdeck_gateway import GatewaySettings, TeamRecord
 from helmdeck_gateway.accounts.keys import CACHE_S, revoke_key
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_storage import StorageError
@@ -314,6 +314,22 @@ def test_account_that_an_operator_revokes_is_refused_within_the_time_of_the_cach
     cached, *refused = asyncio.run(run())
     assert cached.caller == "ann@company"
     assert [(each.status, each.code) for each in refused] == [(401, "account_revoked")] * 2
+
+
+def test_limits_and_revocation_of_the_team_of_a_token_apply():
+    async def run():
+        sign_in, text = SignIn(team_claim="groups", tags_claim="tags"), token(groups=["search"], tags="batch")
+        team = TeamRecord(name="search", id="t1", models=("fast",))
+        await sign_in.store.save_team(team)
+        found = await sign_in.send(text)
+        await sign_in.store.save_team(attrs.evolve(team, version=2, revoked_s=NOW_S))
+        sign_in.s = CACHE_S
+        return found, await sign_in.send(text)
+
+    found, refused = asyncio.run(run())
+    assert [team.id for team in found.teams] == ["t1"]
+    assert (found.may_use("fast"), found.may_use("slow"), found.key.tags) == (True, False, ("batch",))
+    assert (refused.status, refused.code) == (401, "team_revoked")
 
 
 def test_verified_token_costs_no_signature_check_and_is_refused_when_it_expires(monkeypatch):

@@ -85,7 +85,7 @@ def revoke(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json(key_data(record))
     else:
-        show(f"the key {record.name} is revoked; running gateways refuse it within {keys.CACHE_S:g} seconds")
+        show(f"the key {record.name} is revoked; running gateways refuse it within 1 second")
     return ExitCode.OK
 
 

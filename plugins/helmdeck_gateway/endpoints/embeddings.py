@@ -54,7 +54,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             key = connection.key()
             secrets = connection.secrets(key)
             headers = {"authorization": f"Bearer {key}"} if key else {}
-            left_out = [] if principal.models is None else [field for field in body if field in MODEL_FIELDS]
+            left_out = [] if not principal.has_model_limit else [field for field in body if field in MODEL_FIELDS]
             fields = {field: value for field, value in body.items() if field not in left_out}
             payload = encode_payload({**fields, "model": upstream_model}, {})
             TRACE_CONTEXT.set(trace_context_of(sent_headers))
@@ -84,19 +84,20 @@ class EmbeddingsEndpoint(CallEndpoint):
             yield found
             return
         ledger, tokens = self.door.ledger, embedding_tokens(value)
-        booking = await ledger.admit(principal.key, model, tokens, 0, fallbacks=())
+        booking = await ledger.admit(principal.key, model, tokens, 0, fallbacks=(), teams=principal.teams)
         most_usd = ledger.pricing.cost_usd(model, Usage(input_tokens=max(1, tokens)))
         booking.spend.is_unpriced = most_usd is None
         cost_usd = most_usd or 0.0  # what an aborted request may cost
         try:
             yield found
-            cost_usd = ledger.pricing.cost_usd(model, embedding_usage(found[0], max(1, tokens))) or 0.0
+            usage = embedding_usage(found[0], max(1, tokens))
+            cost_usd, tokens = ledger.pricing.cost_usd(model, usage) or 0.0, usage.input_tokens
         except CallFailed as exc:
             is_refused = exc.sub_cause in FREE_CAUSES or (exc.status or 0) >= 400
-            cost_usd = 0.0 if is_refused else cost_usd
+            cost_usd, tokens = (0.0, 0) if is_refused else (cost_usd, tokens)
             raise
         finally:
-            await booking.settle(cost_usd=cost_usd)
+            await booking.settle(cost_usd=cost_usd, tokens=tokens)
 
     def _connection(self, provider: str) -> HttpConnection:
         if provider not in self._connections:

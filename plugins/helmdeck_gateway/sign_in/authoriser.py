@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_gateway.accounts.keys import CACHE_S, principal_of, unavailable
+from helmdeck_gateway.accounts.keys import CACHE_S, KnownTeams, answered, check_teams, principal_of, unavailable
 from helmdeck_gateway.accounts.principals import Authoriser, Principal, key_of
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.sign_in.identity import record_of
@@ -18,7 +18,7 @@ from helmdeck_gateway.sign_in.key_set import KeySet
 from helmdeck_gateway.sign_in.settings import SignInSettings
 from helmdeck_gateway.sign_in.tokens import BadToken, Verified, is_token, unverified, verify
 from helmdeck_gateway.stores.records import KeyRecord
-from helmdeck_gateway.stores.store import KeyStore
+from helmdeck_gateway.stores.store import GatewayStore
 from helmdeck_storage import StorageError
 
 MAX_REMEMBERED: Final = 4_096
@@ -30,12 +30,15 @@ KeySets = dict[tuple[str, str], KeySet]
 
 @attrs.define(eq=False)
 class _Known:
-    """A verified token and its sender."""
+    """A verified token and its sender.
+
+    :ivar until_s: when the account and its teams are looked up again.
+    """
 
     token: Verified
     keys: KeySet
     principal: Principal
-    checked_s: float
+    until_s: float
 
 
 class SignedTokens:
@@ -51,7 +54,7 @@ class SignedTokens:
     def __init__(
         self,
         issuers: Mapping[str, SignInSettings],
-        find_store: Callable[[], KeyStore | None],
+        find_store: Callable[[], GatewayStore | None],
         otherwise: Authoriser | None = None,
         *,
         key_sets: KeySets | None = None,
@@ -63,6 +66,7 @@ class SignedTokens:
         self._otherwise = otherwise
         self._outcomes = collections.Counter[tuple[str, str]]() if outcomes is None else outcomes
         self._clock, self._now = clock, now
+        self._teams = KnownTeams(find_store, clock)
         self._known: collections.OrderedDict[bytes, _Known] = collections.OrderedDict()
         self._issuers: dict[str, tuple[str, KeySet]] = {}
         sets: KeySets = {} if key_sets is None else key_sets
@@ -91,6 +95,7 @@ class SignedTokens:
         elif (problem := await self._recheck(known)) is not None:
             self._known.pop(digest, None)
             raise problem
+        check_teams(known.principal.teams)
         return known.principal
 
     async def _verified(self, token: bytes) -> _Known:
@@ -108,7 +113,8 @@ class SignedTokens:
         if record.revoked_s is not None:
             raise _revoked(record)
         self._outcomes[name, "accepted"] += 1
-        return _Known(token=verified, keys=keys, principal=principal_of(record), checked_s=self._clock())
+        teams, until_s = await self._teams.find(record.team)
+        return _Known(token=verified, keys=keys, principal=principal_of(record, teams), until_s=until_s)
 
     async def _recheck(self, known: _Known) -> Problem | None:
         """Why a token that was valid is refused now; ``None`` if it is not."""
@@ -118,20 +124,19 @@ class SignedTokens:
         if not known.keys.has(known.token.key):
             return BadToken("key", "it is signed by a key that the issuer has withdrawn").problem()
         record = known.principal.key
-        if record is not None and self._clock() >= known.checked_s + CACHE_S:
-            known.checked_s = self._clock()  # the other requests of this moment need not look it up as well
+        if record is not None and self._clock() >= known.until_s:
+            known.until_s = self._clock() + CACHE_S  # the other requests of this moment need not look it up as well
             if (stored := await self._find(record)) is not None and stored.revoked_s is not None:
                 return _revoked(record)
+            teams, _ = await self._teams.find(record.team)
+            known.principal = principal_of(record, teams)
         return None
 
     async def _find(self, record: KeyRecord) -> KeyRecord | None:
         store = self._find_store()
         if store is None:
             raise unavailable(StorageError("no store is configured"))
-        try:
-            return await store.find_key(record.digest)
-        except StorageError as exc:
-            raise unavailable(exc) from exc
+        return await answered(store.find_key(record.digest))
 
     async def _stored(self, record: KeyRecord) -> KeyRecord:
         """Store the account of a token, so that commands and bills show it, and revoking it takes effect.

@@ -42,10 +42,12 @@ def record_of(claims: Mapping[str, Any], issuer: str, settings: SignInSettings) 
         limits=Limits(
             rate=settings.requests_per_min,
             concurrency=settings.concurrency,
+            tokens=settings.tokens_per_min,
             day_nusd=None if settings.spend_per_day is None else to_nusd(settings.spend_per_day),
             month_nusd=None if settings.spend_per_month is None else to_nusd(settings.spend_per_month),
         ),
         models=_models(claims, settings),
+        tags=_tags(claims, settings),
         requires_price=settings.requires_price,
         role=_role(claims, settings),
         team=_team(claims, settings),
@@ -95,6 +97,12 @@ def _models(claims: Mapping[str, Any], settings: SignInSettings) -> tuple[str, .
     if found is not None:
         return tuple(dict.fromkeys(each for each in found if "*" not in each[:-1]))
     return () if settings.models_claim and settings.models is None else settings.models
+
+
+def _tags(claims: Mapping[str, Any], settings: SignInSettings) -> tuple[str, ...] | None:
+    if not settings.tags_claim:
+        return None
+    return tuple(_values(claims, settings.tags_claim, splits=True) or ())
 
 
 def _clean(text: str) -> str:

@@ -43,7 +43,9 @@ class SignInSettings:
     :ivar roles: ``admin`` or ``viewer`` by the value of ``role_claim``; left out: the value itself.
     :ivar models_claim: the claim with the names of allowed models: a list, or a string with spaces.
     :ivar models: models of tokens without that claim; left out: all, or none if ``models_claim`` is set.
+    :ivar tags_claim: the claim with the tags that requests may have; left out: all.
     :ivar requests_per_min: requests of one subject in any minute.
+    :ivar tokens_per_min: input and output tokens of one subject in any minute.
     :ivar concurrency: requests of one subject at a time.
     :ivar spend_per_day: US dollars of one subject per day in UTC.
     :ivar spend_per_month: US dollars of one subject per calendar month in UTC.
@@ -66,7 +68,9 @@ class SignInSettings:
     roles: Mapping[str, str] = EMPTY
     models_claim: str = ""
     models: tuple[str, ...] | None = None
+    tags_claim: str = ""
     requests_per_min: int | None = attrs.field(default=None, validator=above_zero)
+    tokens_per_min: int | None = attrs.field(default=None, validator=above_zero)
     concurrency: int | None = attrs.field(default=None, validator=above_zero)
     spend_per_day: float | None = attrs.field(default=None, validator=above_zero)
     spend_per_month: float | None = attrs.field(default=None, validator=above_zero)
