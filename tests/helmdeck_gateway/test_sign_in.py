@@ -67,7 +67,7 @@ HOSTILE = {
     "no signature": (lambda: token().rpartition(".")[0] + ".", "signature"),
     "encrypted": (lambda: f"{b64({'alg': 'dir', 'enc': 'A256GCM'})}.a.b.c.d", "malformed"),
     "claims are a list": (lambda: signed([claims_of()]), "malformed"),
-    "claims are no JSON": (lambda: signed(b"{"), "malformed"),
+    "claims are not JSON": (lambda: signed(b"{"), "malformed"),
     "nested claims": (lambda: signed(b'{"a":' * 1_500 + b"1" + b"}" * 1_500), "malformed"),
     "huge": (lambda: token(groups=["g"] * 5_000), "malformed"),
     "expired": (lambda: token(exp=NOW_S - 31), "expired"),

@@ -145,7 +145,7 @@ def _models(accounts: Sequence[AccountSpend], recorded: Sequence[ModelSpend]) ->
     seen: dict[tuple[str, str], list[int]] = {}
     for each in recorded:
         if not each.key:
-            continue  # a call without a key, which nobody is billed for
+            continue  # a call without a key is not billed
         sums = seen.setdefault((each.team, each.key), [0, 0])
         sums[0] += each.requests
         sums[1] += each.cost_nusd

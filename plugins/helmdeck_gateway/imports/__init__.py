@@ -1,1 +1,1 @@
-"""Configurations of other gateways, and what becomes of each of their settings."""
+"""Configurations of other gateways, and the outcome for each of their settings."""

@@ -1,4 +1,4 @@
-"""What becomes of each setting of an imported configuration."""
+"""The outcome for each setting of an imported configuration."""
 
 from __future__ import annotations
 

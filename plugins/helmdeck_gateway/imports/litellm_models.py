@@ -101,7 +101,7 @@ class ModelReader:
         return [each for each in found if each is not None]
 
     def reference(self, place: Place, variable: str) -> str:
-        """Return the reference for a secret; one that stands in the file is not copied."""
+        """Return the reference for a secret; one that the file contains is not copied."""
         value = self._source.at(*place)
         if isinstance(value, str) and value.startswith(ENVIRONMENT):
             name = value.removeprefix(ENVIRONMENT)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import yaml
 
 Place = tuple[str | int, ...]
-"""Where a value stands, such as ``("model_list", 0, "model_name")``."""
+"""The position of a value, such as ``("model_list", 0, "model_name")``."""
 
 MAX_BYTES: Final = 2_000_000
 MAX_VALUES: Final = 20_000

@@ -1,4 +1,4 @@
-"""The accounts of subjects: a record with name, team, role, models and limits, as claims and settings tell."""
+"""The accounts of subjects: a record with name, team, role, models and limits, from claims and settings."""
 
 from __future__ import annotations
 

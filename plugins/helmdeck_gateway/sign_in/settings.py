@@ -29,7 +29,7 @@ class SignInSettings:
 
     :ivar issuer: the exact ``iss`` of the tokens; ``https://``, or ``http://`` on the loopback interface.
     :ivar audience: a token is accepted if its ``aud`` has one of these.
-    :ivar jwks_url: where the issuer publishes its keys; left out: as its ``/.well-known/openid-configuration`` tells.
+    :ivar jwks_url: where the issuer publishes its keys; left out: the URL in its ``/.well-known/openid-configuration``.
     :ivar algorithms: allowed signatures, from RS256 to RS512, PS256 to PS512, ES256 to ES512, and EdDSA.
     :ivar leeway_s: difference of clocks that is tolerated.
     :ivar keys_s: seconds after which the keys are fetched again.

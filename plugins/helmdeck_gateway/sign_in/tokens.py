@@ -28,7 +28,7 @@ _TYPES: Final = ("jwt", "at+jwt")
 
 
 class BadToken(Exception):
-    """A token is refused; the message tells its sender why, without any part of the token.
+    """A token is refused; the message gives its sender the reason, without any part of the token.
 
     :ivar reason: a short constant for metrics.
     """
