@@ -6,7 +6,7 @@ from helmdeck_gateway.accounts.changes import KeyNameTaken as KeyNameTaken
 from helmdeck_gateway.accounts.changes import KeyUnknown as KeyUnknown
 from helmdeck_gateway.accounts.changes import TeamNameTaken as TeamNameTaken
 from helmdeck_gateway.accounts.changes import TeamUnknown as TeamUnknown
-from helmdeck_gateway.accounts.changes import add_entry as add_entry
+from helmdeck_gateway.accounts.changes import audit_entries as audit_entries
 from helmdeck_gateway.accounts.changes import create_key as create_key
 from helmdeck_gateway.accounts.changes import create_team as create_team
 from helmdeck_gateway.accounts.changes import edit_key as edit_key
@@ -19,12 +19,8 @@ from helmdeck_gateway.accounts.changes import visible_teams as visible_teams
 from helmdeck_gateway.accounts.keys import NewKey as NewKey
 from helmdeck_gateway.accounts.keys import digest_of as digest_of
 from helmdeck_gateway.accounts.local_only import LocalOnly as LocalOnly
-from helmdeck_gateway.accounts.node_fields import KEY_NAME as KEY_NAME
 from helmdeck_gateway.accounts.node_fields import FieldMistakes as FieldMistakes
-from helmdeck_gateway.accounts.node_fields import key_data as key_data
 from helmdeck_gateway.accounts.node_fields import state_of as state_of
-from helmdeck_gateway.accounts.node_fields import team_data as team_data
-from helmdeck_gateway.accounts.node_fields import usage_data as usage_data
 from helmdeck_gateway.accounts.node_fields import with_fields as with_fields
 from helmdeck_gateway.accounts.principals import Authoriser as Authoriser
 from helmdeck_gateway.accounts.principals import Principal as Principal

@@ -159,11 +159,12 @@ class Access:
         """
         self._check_attempts(client)
         store = self._find_store()
-        record = await store.find_key(digest_of(key.strip().encode())) if store is not None and key.strip() else None
-        if record is None or not self._is_usable(record):
+        digest = digest_of(key.strip().encode())
+        record = await store.find_key(digest) if store is not None and key.strip() else None
+        if store is None or record is None or not await self._is_usable(store, record, digest):
             self._failed(client)
             raise Refused("This key cannot sign in. A key with a role can: helmdeck keys create NAME --role admin", 403)
-        return await self._new_session(Session(record.digest, self._now(), self._now()))
+        return await self._new_session(Session(digest, self._now(), self._now()))
 
     async def sign_in_by_link(self, token: str, client: str) -> str:
         """Return the id of a new session for the token of a link.
@@ -226,13 +227,16 @@ class Access:
             return Visitor(name="local", role=session.role, signed_in=True)
         store = self._find_store()
         record = await store.find_key(session.digest) if store is not None else None
-        if record is None or not self._is_usable(record):
+        if store is None or record is None or not await self._is_usable(store, record, session.digest):
             return None
         return Visitor(name=record.name, role=record.role, team=record.team, signed_in=True)
 
-    def _is_usable(self, record: KeyRecord) -> bool:
+    async def _is_usable(self, store: GatewayStore, record: KeyRecord, digest: str) -> bool:
         is_expired = record.expires_s is not None and record.expires_s <= self._now()
-        return record.role in ("viewer", "admin") and record.revoked_s is None and not is_expired
+        if record.role not in ("viewer", "admin") or record.revoked_s is not None or is_expired:
+            return False
+        teams = await store.find_teams(record.team) if record.team else ()
+        return record.accepts(digest, self._now()) and all(team.revoked_s is None for team in teams)
 
     async def _has_no_keys(self) -> bool:
         store = self._find_store()
