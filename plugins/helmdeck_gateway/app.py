@@ -22,6 +22,7 @@ from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
+from helmdeck_gateway.endpoints.admin import AdminEndpoints
 from helmdeck_gateway.endpoints.bodies import headers_of
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
@@ -100,6 +101,7 @@ class Gateway:
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
             Route("/v1/embeddings", self._embeddings, methods=post),
+            *AdminEndpoints(self.state.find_store).routes(self._checked),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
             Route("/v1/models", self._checked(self._models), methods=["GET"]),

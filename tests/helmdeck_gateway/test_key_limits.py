@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from helmdeck_gateway import Gateway, GatewaySettings
-from helmdeck_gateway.accounts.keys import create_key
+from helmdeck_gateway.accounts.changes import create_key
 from helmdeck_gateway.accounts.ledger import refusal_problem
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.memory import MemoryStore

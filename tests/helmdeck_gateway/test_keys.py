@@ -11,7 +11,8 @@ import pytest
 from helmdeck_core.cli import main
 from helmdeck_core.log import logger
 from helmdeck_gateway import GatewaySettings
-from helmdeck_gateway.accounts.keys import CACHE_S, StoredKeys, create_key, new_key, revoke_key, rotate_key
+from helmdeck_gateway.accounts.changes import create_key, revoke_key, rotate_key
+from helmdeck_gateway.accounts.keys import CACHE_S, StoredKeys, new_key
 from helmdeck_gateway.accounts.principals import headers_by_name
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore

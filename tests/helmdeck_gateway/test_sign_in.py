@@ -8,7 +8,8 @@ import pytest
 
 from helmdeck_core import ConfigError
 from helmdeck_gateway import GatewaySettings, TeamRecord
-from helmdeck_gateway.accounts.keys import CACHE_S, revoke_key
+from helmdeck_gateway.accounts.changes import revoke_key
+from helmdeck_gateway.accounts.keys import CACHE_S
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_storage import StorageError
 from tests.case_support import each_case

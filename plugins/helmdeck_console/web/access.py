@@ -162,19 +162,22 @@ class Access:
         :raises Refused: the key has no role, or there were too many attempts.
         """
         self._check_attempts(client)
-        record = await self._record(key.strip().encode())
-        if record is None or not self._is_usable(record):
+        store, digest = self._find_store(), digest_of(key.strip().encode())
+        record = await store.find_key(digest) if store is not None and key.strip() else None
+        if record is None and (record := await self._account_of(key.strip().encode())) is not None:
+            digest = record.digest
+        if store is None or record is None or not await self._is_usable(store, record, digest):
             self._failed(client)
             raise Refused("This key cannot sign in. A key with a role can: helmdeck keys create NAME --role admin", 403)
-        return await self._new_session(Session(record.digest, self._now(), self._now()))
+        return await self._new_session(Session(digest, self._now(), self._now()))
 
-    async def _record(self, key: bytes) -> KeyRecord | None:
-        store = self._find_store()
-        record = await store.find_key(digest_of(key)) if store is not None and key else None
-        if record is None and self._tokens is not None:
-            with contextlib.suppress(Problem):  # its reason is for the holder of the token, and in the metrics
-                record = (await self._tokens.authorise({b"authorization": b"Bearer " + key})).key
-        return record
+    async def _account_of(self, token: bytes) -> KeyRecord | None:
+        """The account of a token; ``None`` if it is none, or is refused."""
+        if self._tokens is None:
+            return None
+        with contextlib.suppress(Problem):  # its reason is for the holder of the token, and in the metrics
+            return (await self._tokens.authorise({b"authorization": b"Bearer " + token})).key
+        return None
 
     async def sign_in_by_link(self, token: str, client: str) -> str:
         """Return the id of a new session for the token of a link.
@@ -237,13 +240,16 @@ class Access:
             return Visitor(name="local", role=session.role, signed_in=True)
         store = self._find_store()
         record = await store.find_key(session.digest) if store is not None else None
-        if record is None or not self._is_usable(record):
+        if store is None or record is None or not await self._is_usable(store, record, session.digest):
             return None
         return Visitor(name=record.name, role=record.role, team=record.team, signed_in=True)
 
-    def _is_usable(self, record: KeyRecord) -> bool:
+    async def _is_usable(self, store: GatewayStore, record: KeyRecord, digest: str) -> bool:
         is_expired = record.expires_s is not None and record.expires_s <= self._now()
-        return record.role in ("viewer", "admin") and record.revoked_s is None and not is_expired
+        if record.role not in ("viewer", "admin") or record.revoked_s is not None or is_expired:
+            return False
+        teams = await store.find_teams(record.team) if record.team else ()
+        return record.accepts(digest, self._now()) and all(team.revoked_s is None for team in teams)
 
     async def _has_no_keys(self) -> bool:
         store = self._find_store()

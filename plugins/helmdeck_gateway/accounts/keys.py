@@ -22,7 +22,7 @@ from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, Principal, key_of
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.records import KeyRecord, TeamRecord
-from helmdeck_gateway.stores.store import GatewayStore, KeyStore, TeamStore
+from helmdeck_gateway.stores.store import GatewayStore, TeamStore
 from helmdeck_storage import StorageError
 
 T = TypeVar("T")
@@ -35,8 +35,6 @@ second."""
 MAX_CACHED: Final = 4_096
 """Keys that a worker remembers, unknown ones included."""
 
-KEY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Matches the names that keys may have."""
 _KEY: Final = re.compile(rb"hd-[0-9a-f]{12}-[A-Za-z0-9_-]{43}")
 
 
@@ -227,78 +225,3 @@ def principal_of(record: KeyRecord, teams: tuple[TeamRecord, ...] = ()) -> Princ
 def utc(time_s: float) -> str:
     """Return a time, such as ``2026-11-22 12:00 UTC``."""
     return datetime.datetime.fromtimestamp(time_s, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-# -- changes -----------------------------------------------------------------------------------------------------
-
-
-class KeyNameTaken(Exception):
-    """An active key has the name."""
-
-
-class KeyUnknown(Exception):
-    """No active key has the name; its argument is the names of those that there are."""
-
-
-async def create_key(store: KeyStore, record: KeyRecord) -> NewKey:
-    """Store a new key; a revoked one of the same name gets a longer name, under which bills have its spend.
-
-    :raises KeyNameTaken: an active key has the name.
-    """
-    stored = await find(store, record.name)
-    if stored is not None and stored.revoked_s is None:
-        raise KeyNameTaken(record.name)
-    if stored is not None:
-        # No key has such a digest, so that the former key stays unusable.
-        name, digest = f"{stored.name}~{stored.id[-8:]}", f"replaced:{stored.id}"
-        await store.save_key(attrs.evolve(stored, name=name, digest=digest, version=1))
-    made = new_key(attrs.evolve(record, version=stored.version + 1 if stored is not None else 1))
-    if not await _saved(store, made.record):
-        raise KeyNameTaken(record.name)
-    return made
-
-
-async def rotate_key(store: KeyStore, name: str) -> NewKey:
-    """Give a key a new secret; its id, limits and spend stay.
-
-    :raises KeyUnknown: there is no active key of the name.
-    """
-    while True:
-        made = new_key(await active(store, name))
-        made = attrs.evolve(made, record=attrs.evolve(made.record, version=made.record.version + 1))
-        if await _saved(store, made.record):
-            return made
-
-
-async def revoke_key(store: KeyStore, name: str, now_s: float) -> KeyRecord:
-    """Revoke a key.
-
-    :raises KeyUnknown: there is no active key of the name.
-    """
-    while True:
-        stored = await active(store, name)
-        record = attrs.evolve(stored, revoked_s=now_s, version=stored.version + 1)
-        if await _saved(store, record):
-            return record
-
-
-async def _saved(store: KeyStore, record: KeyRecord) -> bool:
-    # After a lost connection, a store repeats the step and finds its own record.
-    return await store.save_key(record) or await store.find_key(record.digest) == record
-
-
-async def find(store: KeyStore, name: str) -> KeyRecord | None:
-    """Return a key by name, revoked or not."""
-    return next((record for record in await store.list_keys() if record.name == name), None)
-
-
-async def active(store: KeyStore, name: str) -> KeyRecord:
-    """Return a key that is not revoked.
-
-    :raises KeyUnknown: there is none of the name.
-    """
-    records: Sequence[KeyRecord] = [each for each in await store.list_keys() if each.revoked_s is None]
-    for record in records:
-        if record.name == name:
-            return record
-    raise KeyUnknown(", ".join(record.name for record in records))

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from helmdeck_core import TRACE_CONTEXT, CallFailed, Helmdeck, InvalidRequest, ProviderPool, Usage
-from helmdeck_gateway.accounts.principals import Principal
+from helmdeck_gateway.accounts.principals import Principal, tags_of
 from helmdeck_gateway.accounts.request_costs import FREE_CAUSES, embedding_tokens, embedding_usage
 from helmdeck_gateway.calls.request_ids import trace_context_of
 from helmdeck_gateway.calls.service import MODEL_FIELDS
 from helmdeck_gateway.calls.targets import listed
+from helmdeck_gateway.calls.work import account_headers
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects.parsed import required
 from helmdeck_gateway.endpoints.bodies import Disconnected, headers_of, read_json, send_whole
@@ -40,6 +41,7 @@ class EmbeddingsEndpoint(CallEndpoint):
         model, sent_headers = "", headers_of(scope)
         try:
             principal = await self.door.open(scope)
+            principal.check_endpoint(self.name, tags_of(sent_headers))
             sent = await read_json(scope, receive, self.door.service.settings)
             body = sent.fields
             name = required(body, "model", str)
@@ -70,7 +72,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             return await self._refuse(send, sent_headers, attrs.evolve(exc, model=exc.model or model), None)
         except Exception as exc:
             return await self._refuse(send, sent_headers, exc, None)
-        response_headers = {"x-helmdeck-model": listed([model])}
+        response_headers = {"x-helmdeck-model": listed([model]), **account_headers(principal, None)}
         if left_out:
             response_headers["x-helmdeck-dropped"] = listed(left_out)
         await send_whole(send, 200, response.body, response_headers)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from helmdeck_gateway.accounts.keys import KEY_NAME
+from helmdeck_gateway.accounts.node_fields import KEY_NAME
 from helmdeck_gateway.sign_in.settings import ROLES, SignInSettings
 from helmdeck_gateway.sign_in.tokens import BadToken
 from helmdeck_gateway.stores.records import KeyRecord, Limits, to_nusd

@@ -11,7 +11,7 @@ import attrs
 
 from helmdeck_cli import is_loopback
 from helmdeck_core import EMPTY, ConfigError, Mistake, above_zero, read_options
-from helmdeck_gateway.accounts.keys import KEY_NAME
+from helmdeck_gateway.accounts.node_fields import KEY_NAME
 
 KEY_TYPES: Final[Mapping[str, str]] = {
     **{f"{kind}{size}": "RSA" for kind in ("RS", "PS") for size in (256, 384, 512)},
