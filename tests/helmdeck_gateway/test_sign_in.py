@@ -1,18 +1,20 @@
 """Tokens of an issuer in place of keys: which ones are accepted, which accounts they have, and how keys of issuers change."""
 
 import asyncio
+import datetime
 import json
 
 import attrs
 import pytest
 
 from helmdeck_core import ConfigError
-from helmdeck_gateway import GatewaySettings, TeamRecord
-from helmdeck_gateway.accounts.changes import revoke_key
+from helmdeck_gateway import GatewaySettings, KeyRecord, Node, Open, TeamRecord, open_store, read_spend
+from helmdeck_gateway.accounts.changes import ChangeRefused, create_key, revoke_key, rotate_key
 from helmdeck_gateway.accounts.keys import CACHE_S
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_storage import StorageError
 from tests.case_support import each_case
+from tests.helmdeck_gateway.gateway_store_support import store_url as store_url
 from tests.helmdeck_gateway.sign_in_support import (
     DISCOVERY_URL,
     ISSUER,
@@ -349,6 +351,53 @@ def test_verified_token_costs_no_signature_check_and_is_refused_when_it_expires(
     cached, expired, outcomes = asyncio.run(run())
     assert (cached.caller, expired.code) == ("ann@company", "token_expired")
     assert outcomes == {("company", "accepted"): 1}
+
+
+def test_account_of_a_token_gets_no_key_by_rotation():
+    async def run():
+        sign_in = SignIn()
+        await sign_in.send(token())
+        with pytest.raises(ChangeRefused, match="signs in with tokens"):
+            await rotate_key(sign_in.store, "ann@company")
+        return await sign_in.send(token())
+
+    assert asyncio.run(run()).caller == "ann@company"
+
+
+def test_first_tokens_of_one_subject_make_one_account_in_two_processes():
+    async def run():
+        first = SignIn()
+        second = SignIn(store=first.store)
+        found = await asyncio.gather(*(each.send(token()) for each in (first, second) * 8))
+        return {each.key.id for each in found}, await first.store.list_keys()
+
+    ids, records = asyncio.run(run())
+    assert [record.id for record in records] == list(ids)
+
+
+def test_every_store_keeps_accounts_of_tokens_and_the_spend_of_replaced_keys(store_url):
+    async def run():
+        store = open_store(store_url)
+        sign_in = SignIn(store=store)
+        account = (await sign_in.send(token())).key
+        keys = []
+        for _ in range(2):  # the second one has the name of the first one
+            made = await create_key(store, KeyRecord(name="bob", id="", digest="", caller="bob"))
+            await revoke_key(store, "bob")
+            keys.append(made.record.id)
+        for number, each in enumerate((account.id, *keys), 1):
+            await store.admit([Node(each)], Open("call", 5_000), 60, now_s=NOW_S - 40 * 86_400)
+            await store.settle([each], "call", number)
+        await revoke_key(store, "ann@company")
+        sign_in.s = CACHE_S
+        refused = await sign_in.send(token())
+        october = datetime.date(2026, 10, 1), datetime.date(2026, 10, 31)
+        bill = {each.record.id: each.spend.spent_nusd for each in await read_spend(store, *october)}
+        found = await store.find_key(account.digest)
+        await store.aclose()
+        return refused.code, found.id == account.id, bill == dict(zip((account.id, *keys), (1, 2, 3), strict=True))
+
+    assert asyncio.run(run()) == ("account_revoked", True, True)
 
 
 class Down(MemoryStore):
