@@ -68,21 +68,23 @@ class Account:
         self._tokens = 0.0
         self._tokens_s = 0.0
 
-    def refusal(self, limits: Limits, place: int, now: float) -> Refusal | int | None:
+    def refusal(self, limits: Limits, place: int, places: tuple[str, str], now: float) -> Refusal | int | None:
         """Return the refusal of a call, or else what the spend limits leave; ``None`` without a spend limit.
 
         :param place: of the account among those of the call.
+        :param places: the day and the month.
         """
-        places, left_s, left = periods(now), seconds_left(now), None
-        spend: tuple[tuple[LimitName, int | None, str, float], ...] = (
-            ("spend_per_month", limits.month_nusd, places[1], left_s[1]),
-            ("spend_per_day", limits.day_nusd, places[0], left_s[0]),
+        left: int | None = None
+        spend: tuple[tuple[LimitName, int | None, int], ...] = (
+            ("spend_per_month", limits.month_nusd, 1),
+            ("spend_per_day", limits.day_nusd, 0),
         )
-        for name, most, period, seconds in spend:
+        for name, most, period in spend:
             if most is None:
                 continue
-            row = self._rows[period]
+            row = self._rows[places[period]]
             if row.spent + row.held >= most:
+                seconds = seconds_left(now)[period]
                 wait_s = seconds if row.spent >= most else min(RETRY_S, seconds)
                 return Refusal(limit=name, place=place, retry_after_s=wait_s, spent_nusd=row.spent, held_nusd=row.held)
             left = most - row.spent - row.held if left is None else min(left, most - row.spent - row.held)
@@ -100,19 +102,20 @@ class Account:
                 return Refusal(limit="rate", place=place, retry_after_s=start + limits.window_s - now)
         return left
 
-    def begin(self, limits: Limits, call: Open, lease_s: float, now: float) -> None:
+    def begin(self, limits: Limits, call: Open, until_s: float, places: tuple[str, str], now: float) -> None:
         """Let a call begin that no limit refuses."""
         if limits.rate is not None:
             self._starts[self._count % limits.rate] = now
         self._count += 1
         self._under_way += 1
-        places, tokens = periods(now), 0
+        tokens = 0
         if limits.tokens is not None:
             tokens = call.held_tokens
             self._tokens = counted_tokens(self._tokens, self._tokens_s, limits.tokens, now) + tokens
             self._tokens_s = now
-        self.calls[call.call_id] = _Call(call.held_nusd, now + lease_s, places, tokens)
-        for row in (self._rows[place] for place in places):
+        self.calls[call.call_id] = _Call(call.held_nusd, until_s, places, tokens)
+        for place in places:
+            row = self._rows[place]
             row.held += call.held_nusd
             row.requests += 1
 
@@ -188,15 +191,16 @@ def admit(
     left: int | None = None
     for account, _ in pairs:
         account.sweep(now)
-    if any(call.call_id in account.calls for account, _ in pairs):
-        return Admission()
+        if call.call_id in account.calls:
+            return Admission()
+    places = periods(now)
     for place, (account, limits) in enumerate(pairs):
-        result = account.refusal(limits, place, now)
+        result = account.refusal(limits, place, places, now)
         if isinstance(result, Refusal):
             for each, _ in pairs:
                 each.refuse(now)
             return result
         left = result if left is None or (result is not None and result < left) else left
     for account, limits in pairs:
-        account.begin(limits, call, lease_s, now)
+        account.begin(limits, call, now + lease_s, places, now)
     return Admission(left)

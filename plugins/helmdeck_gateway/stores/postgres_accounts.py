@@ -16,6 +16,12 @@ FUNCTIONS: Final = (
     # inserted before any is locked: a holder of a lock never waits for one that inserts.
     """CREATE OR REPLACE FUNCTION gateway_lock(p_accounts TEXT[], p_now DOUBLE PRECISION) RETURNS DOUBLE PRECISION AS $$
     BEGIN
+        IF cardinality(p_accounts) = 1 THEN -- the most frequent case takes half the time
+            PERFORM 1 FROM gateway_accounts WHERE account = p_accounts[1] FOR UPDATE;
+            IF FOUND THEN
+                RETURN coalesce(p_now, extract(epoch FROM clock_timestamp()));
+            END IF;
+        END IF;
         IF (SELECT count(*) FROM gateway_accounts WHERE account = ANY (p_accounts)) < cardinality(p_accounts) THEN
             INSERT INTO gateway_accounts SELECT a, 0, 0 FROM unnest(p_accounts) AS a ORDER BY a ON CONFLICT DO NOTHING;
         END IF;
@@ -49,7 +55,8 @@ FUNCTIONS: Final = (
     """CREATE OR REPLACE FUNCTION gateway_check(
         p_account TEXT, p_now DOUBLE PRECISION, p_time TIMESTAMP, p_rate INTEGER, p_window DOUBLE PRECISION,
         p_concurrency INTEGER, p_day BIGINT, p_month BIGINT, p_tokens BIGINT,
-        OUT o_limit TEXT, OUT o_retry DOUBLE PRECISION, OUT o_spent BIGINT, OUT o_held BIGINT, OUT o_left BIGINT) AS $$
+        OUT o_limit TEXT, OUT o_retry DOUBLE PRECISION, OUT o_spent BIGINT, OUT o_held BIGINT, OUT o_left BIGINT,
+        OUT o_count BIGINT) AS $$
     DECLARE
         v_node gateway_accounts%ROWTYPE;
         v_row RECORD;
@@ -93,6 +100,7 @@ FUNCTIONS: Final = (
             RETURN;
         END IF;
         SELECT * INTO v_node FROM gateway_accounts WHERE account = p_account;
+        o_count := v_node.count;
         IF v_node.under_way >= p_concurrency THEN
             o_limit := 'concurrency';
             o_retry := 1;
@@ -124,7 +132,8 @@ FUNCTIONS: Final = (
         v_time TIMESTAMP := to_timestamp(v_now) AT TIME ZONE 'UTC';
         v_day TEXT := to_char(v_time, 'YYYY-MM-DD');
         v_month TEXT := to_char(v_time, 'YYYY-MM');
-        v_left BIGINT;
+        v_check RECORD;
+        v_counts BIGINT[];
     BEGIN
         o_limit := '';
         FOR i IN 1 .. cardinality(p_accounts) LOOP
@@ -134,22 +143,25 @@ FUNCTIONS: Final = (
             END IF;
         END LOOP;
         FOR i IN 1 .. cardinality(p_accounts) LOOP
-            SELECT c.o_limit, c.o_retry, c.o_spent, c.o_held, c.o_left INTO o_limit, o_retry, o_spent, o_held, v_left
-            FROM gateway_check(p_accounts[i], v_now, v_time, p_rates[i], p_windows[i], p_concurrencies[i], p_days[i],
-                p_months[i], p_tokens[i]) c;
-            IF o_limit <> '' THEN
+            v_check := gateway_check(p_accounts[i], v_now, v_time, p_rates[i], p_windows[i], p_concurrencies[i], p_days[i],
+                p_months[i], p_tokens[i]);
+            IF v_check.o_limit <> '' THEN
+                o_limit := v_check.o_limit;
+                o_retry := v_check.o_retry;
+                o_spent := v_check.o_spent;
+                o_held := v_check.o_held;
                 o_place := i - 1;
                 FOR j IN 1 .. cardinality(p_accounts) LOOP
                     PERFORM gateway_add(p_accounts[j], v_day, v_month, 0, 0, 0, 1, 0);
                 END LOOP;
                 RETURN;
             END IF;
-            o_left := least(o_left, v_left);
+            o_left := least(o_left, v_check.o_left);
+            v_counts[i] := v_check.o_count;
         END LOOP;
         FOR i IN 1 .. cardinality(p_accounts) LOOP
             IF p_rates[i] IS NOT NULL THEN
-                INSERT INTO gateway_starts SELECT p_accounts[i], count % p_rates[i], v_now FROM gateway_accounts
-                WHERE account = p_accounts[i]
+                INSERT INTO gateway_starts VALUES (p_accounts[i], v_counts[i] % p_rates[i], v_now)
                 ON CONFLICT (account, place) DO UPDATE SET start_s = excluded.start_s;
             END IF;
             IF p_tokens[i] IS NULL THEN

@@ -82,16 +82,17 @@ def _refusal(
     session: Session, node: Node, place: int, places: tuple[str, str], row: _Account, now: float
 ) -> Refusal | int | None:
     """The refusal of a call, or else what the spend limits leave; ``None`` without a spend limit."""
-    limits, left_s, left = node.limits, seconds_left(now), None
-    spend: tuple[tuple[LimitName, int | None, str, float], ...] = (
-        ("spend_per_month", limits.month_nusd, places[1], left_s[1]),
-        ("spend_per_day", limits.day_nusd, places[0], left_s[0]),
+    limits, left = node.limits, None
+    spend: tuple[tuple[LimitName, int | None, int], ...] = (
+        ("spend_per_month", limits.month_nusd, 1),
+        ("spend_per_day", limits.day_nusd, 0),
     )
-    for name, most, period, seconds in spend:
+    for name, most, period in spend:
         if most is None:
             continue
-        spent, held, *_ = session.row(_ROW, (node.account, period)) or _NO_ROW
+        spent, held, *_ = session.row(_ROW, (node.account, places[period])) or _NO_ROW
         if spent + held >= most:
+            seconds = seconds_left(now)[period]
             wait_s = seconds if spent >= most else min(RETRY_S, seconds)
             return Refusal(limit=name, place=place, retry_after_s=wait_s, spent_nusd=spent, held_nusd=held)
         left = most - spent - held if left is None else min(left, most - spent - held)
