@@ -158,6 +158,10 @@ def test_reasoning_that_a_provider_wants_back_returns_with_the_tool_result(gatew
         ("messages", "anthropic", {"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}, None),
         ("messages", "gemini", {"thinking": {"type": "adaptive"}}, {}, "thinking"),
         ("responses", "openai-chat", {"reasoning": {"effort": "low", "summary": "auto"}}, {"reasoning_effort": "low"}, "reasoning.summary"),
+        ("messages", "openai-responses", {"thinking": {"type": "enabled", "budget_tokens": 4000, "display": "summarized"}}, {"reasoning": {"effort": "medium", "summary": "auto"}}, None),
+        ("messages", "gemini", {"output_config": {"effort": "low"}}, {"generationConfig": {"maxOutputTokens": 500, "thinkingConfig": {"thinkingBudget": 1024}}}, None),
+        ("chat", "gemini", {"reasoning_effort": "high", "top_p": 0.5}, {"generationConfig": {"topP": 0.5, "thinkingConfig": {"thinkingBudget": 24576}}}, None),
+        ("chat", "anthropic", {"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}, None),
         ("responses", "ollama", {"top_p": 0.1, "tools": [{"type": "web_search"}]}, {}, "tools.web_search, top_p"),
     ],
 )  # fmt: skip

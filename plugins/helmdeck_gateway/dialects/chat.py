@@ -36,7 +36,7 @@ from helmdeck_gateway.dialects.parsed import (
     tool,
     unique,
 )
-from helmdeck_gateway.dialects.reply import CallsOut, Opening, Reply
+from helmdeck_gateway.dialects.reply import EVENT_STREAM, CallsOut, Opening, Reply
 from helmdeck_gateway.problems import Problem, invalid
 
 FAMILY: str = "openai"
@@ -260,6 +260,7 @@ class Writer:
     """
 
     ping = PING
+    content_type = EVENT_STREAM
 
     def __init__(self, opening: Opening, parsed: Parsed) -> None:
         self.opening = opening

@@ -75,6 +75,11 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     if output:
         native["output_config"] = output
         shared |= {"effort": output["effort"]} if "effort" in output else {}
+    thinking = field(body, "thinking", dict) or {}
+    if "effort" not in shared and (tokens := field(thinking, "budget_tokens", int, "thinking.")) is not None:
+        shared["thinking_tokens"] = tokens
+    if thinking.get("display") == "summarized":
+        shared["summary"] = "auto"
     if choice.get("disable_parallel_tool_use"):
         native["tool_choice"] = {"disable_parallel_tool_use": True}
         shared["parallel_tool_calls"] = False

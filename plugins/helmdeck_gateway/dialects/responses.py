@@ -70,8 +70,8 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf, earlier: tuple[Message, 
     shared: dict[str, Any] = {
         name: native[name] for name in ("top_p", "parallel_tool_calls", "prompt_cache_key") if name in native
     }
-    if (effort := (field(body, "reasoning", dict) or {}).get("effort")) is not None:
-        shared["effort"] = effort
+    reasoning = field(body, "reasoning", dict) or {}
+    shared |= {name: reasoning[name] for name in ("effort", "summary") if reasoning.get(name) is not None}
     request = ChatRequest(
         model=field(body, "model", str) or "",
         messages=not_blank(messages, "input"),

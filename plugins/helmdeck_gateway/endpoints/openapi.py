@@ -15,6 +15,14 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
     ("post", "/v1/messages"): "Anthropic's Messages, whole or streamed",
     ("post", "/v1/messages/count_tokens"): "An estimate of the input tokens of a Messages request",
     ("post", "/v1/embeddings"): "OpenAI's embeddings, passed through to the provider",
+    ("post", "/v1beta/models/{model}:generateContent"): "Gemini's generateContent",
+    (
+        "post",
+        "/v1beta/models/{model}:streamGenerateContent",
+    ): "The same as a stream: events with alt=sse, else one JSON array",
+    ("post", "/v1beta/models/{model}:countTokens"): "An estimate of the input tokens of a generateContent request",
+    ("get", "/v1beta/models"): "The models in the form of Gemini's API",
+    ("get", "/v1beta/models/{model}"): "One model in the form of Gemini's API",
     ("get", "/v1/models"): "The models: aliases, helmdeck/plan, and those that the providers list",
     ("get", "/v1/models/{model}"): "One model",
     ("get", "/healthz"): "Whether the process runs",
@@ -38,7 +46,7 @@ def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), summary in ENDPOINTS.items():
-        is_call = method == "post" and path not in ("/v1/messages/count_tokens", "/v1/embeddings")
+        is_call = method == "post" and "count" not in path and path != "/v1/embeddings"
         headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in HEADERS.items()}
         operation: dict[str, Any] = {
             "summary": summary,
@@ -48,7 +56,7 @@ def document() -> dict[str, Any]:
             },
         }
         if "{" in path:
-            name = path.partition("{")[2].rstrip("}")
+            name = path.partition("{")[2].partition("}")[0]
             operation["parameters"] = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}}]
         if method == "post":
             operation["requestBody"] = {
