@@ -21,6 +21,7 @@ from helmdeck_gateway.calls.call_record import SINK
 from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
+from helmdeck_gateway.dialects import completions as completions_dialect
 from helmdeck_gateway.dialects import gemini as gemini_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.reply import Dialect
@@ -93,11 +94,14 @@ class Gateway:
         self._embeddings = EmbeddingsEndpoint(self.door, self.deck)
         return [
             Route("/v1/chat/completions", CallEndpoint(self.door, chat_dialect, "chat"), methods=post),
+            Route("/v1/completions", CallEndpoint(self.door, completions_dialect, "completions"), methods=post),
             Route("/v1/messages", CallEndpoint(self.door, messages_dialect, "messages"), methods=post),
             Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
             Route("/v1/embeddings", self._embeddings, methods=post),
+            Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
+            Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
             *(Route(path, self._checked(self._models), methods=["GET"]) for path in GEMINI_PATHS),
@@ -240,6 +244,17 @@ def _dialect_of(request: Request) -> Dialect:
 def refusal(problem: Problem, dialect: Dialect = chat_dialect) -> Response:
     """Return an error as a response."""
     return Response(_encode(dialect.error(problem)), problem.status, problem.headers, "application/json")
+
+
+async def _no_realtime(_: Request) -> Response:
+    return refusal(
+        Problem(
+            message="the realtime API is not supported: its audio sessions cannot be continued by another model;"
+            " send audio to /v1/chat/completions",
+            status=501,
+            code="not_supported",
+        )
+    )
 
 
 async def _not_found(request: Request, exc: Exception) -> Response:

@@ -9,6 +9,10 @@ from helmdeck_core import __version__
 
 ENDPOINTS: Mapping[tuple[str, str], str] = {
     ("post", "/v1/chat/completions"): "OpenAI's chat completions, whole or streamed",
+    (
+        "post",
+        "/v1/completions",
+    ): "OpenAI's text completions, whole or streamed; the prompt becomes a message of the user",
     ("post", "/v1/responses"): "OpenAI's Responses, whole or streamed",
     ("get", "/v1/responses/{response_id}"): "A stored response",
     ("delete", "/v1/responses/{response_id}"): "Delete a stored response",
@@ -23,6 +27,8 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
     ("post", "/v1beta/models/{model}:countTokens"): "An estimate of the input tokens of a generateContent request",
     ("get", "/v1beta/models"): "The models in the form of Gemini's API",
     ("get", "/v1beta/models/{model}"): "One model in the form of Gemini's API",
+    ("get", "/v1/realtime"): "Not supported; answers with 501",
+    ("get", "/v1/realtime/{name}"): "Not supported; answers with 501",
     ("get", "/v1/models"): "The models: aliases, helmdeck/plan, and those that the providers list",
     ("get", "/v1/models/{model}"): "One model",
     ("get", "/healthz"): "Whether the process runs",
