@@ -12,8 +12,8 @@ import msgspec
 from helmdeck_core import (
     EMPTY,
     ChatRequest,
-    ImagePart,
     Message,
+    Part,
     ResponseFormat,
     Role,
     TextPart,
@@ -29,8 +29,8 @@ from helmdeck_gateway.dialects.parsed import (
     OpaqueOf,
     Parsed,
     field,
-    image,
-    image_data,
+    file,
+    file_data,
     max_tokens,
     not_blank,
     objects,
@@ -212,7 +212,7 @@ class _Reader:
         if role == "model":
             return [self._answer(parts)]
         messages: list[Message] = []
-        rest: list[TextPart | ImagePart] = []
+        rest: list[Part] = []
         for place, part in parts:
             if part.get("functionResponse") is not None:
                 messages.append(
@@ -234,7 +234,7 @@ class _Reader:
         return Message(Role.TOOL, (TextPart(_text_of(result.get("response"))),), tool_call_id=call_id)
 
     def _answer(self, parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Message:
-        texts: list[TextPart | ImagePart] = []
+        texts: list[Part] = []
         calls: list[ToolCall] = []
         signatures: list[str] = []
         is_foreign = False
@@ -259,17 +259,18 @@ class _Reader:
         call_id = field(call, "id", str, where) or f"call_{self._count}"
         return ToolCall(call_id, required(call, "name", str, where), arguments)
 
-    def _part(self, part: Mapping[str, Any], where: str) -> TextPart | ImagePart:
+    def _part(self, part: Mapping[str, Any], where: str) -> Part:
         if (text := field(part, "text", str, f"{where}.")) is not None:
             return TextPart(text)
         if (data := field(part, "inlineData", dict, f"{where}.")) is not None:
             data, where = camel_case(data), f"{where}.inlineData."
-            return image_data(
-                required(data, "mimeType", str, where), required(data, "data", str, where), f"{where}data"
-            )
-        if (file := field(part, "fileData", dict, f"{where}.")) is not None:
-            file, where = camel_case(file), f"{where}.fileData."
-            return image(required(file, "fileUri", str, where), f"{where}fileUri")
+            name = field(data, "displayName", str, where) or ""
+            kind = required(data, "mimeType", str, where)
+            return file_data(kind, required(data, "data", str, where), name, f"{where}data")
+        if (stored := field(part, "fileData", dict, f"{where}.")) is not None:
+            stored, where = camel_case(stored), f"{where}.fileData."
+            kind = field(stored, "mimeType", str, where) or ""
+            return file(required(stored, "fileUri", str, where), "", f"{where}fileUri", kind)
         kind = next((name for name in part if name not in ("thought", "thoughtSignature")), "")
         supported = "text, inlineData, fileData, functionCall, functionResponse"
         raise invalid(f"a part of type {kind!r} is not supported; supported: {supported}", where)

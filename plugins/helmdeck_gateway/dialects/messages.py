@@ -11,8 +11,9 @@ import msgspec
 from helmdeck_core import (
     EMPTY,
     ChatRequest,
-    ImagePart,
+    FilePart,
     Message,
+    Part,
     ResponseFormat,
     Role,
     TextPart,
@@ -27,6 +28,8 @@ from helmdeck_gateway.dialects.parsed import (
     OpaqueOf,
     Parsed,
     field,
+    file,
+    file_data,
     image,
     image_data,
     max_tokens,
@@ -170,7 +173,7 @@ class _Reader:
         if role == "system" or isinstance(content, str):
             return [Message(Role.SYSTEM if role == "system" else Role.USER, self._parts(content, where))]
         messages: list[Message] = []
-        rest: list[TextPart | ImagePart] = []
+        rest: list[Part] = []
         for number, block in enumerate(objects(content, where)):
             if block.get("type") == "tool_result":
                 messages.append(self._result(block, f"{where}[{number}]."))
@@ -188,7 +191,7 @@ class _Reader:
         if content is None or isinstance(content, str):
             return Message(Role.ASSISTANT, (TextPart(content),) if content else ())
         blocks = objects(content, where)
-        parts: list[TextPart | ImagePart] = []
+        parts: list[Part] = []
         calls: list[ToolCall] = []
         ids: list[str] = []
         is_foreign = False
@@ -217,12 +220,12 @@ class _Reader:
             opaque = {FAMILY: {"content": blocks}}
         return Message(Role.ASSISTANT, tuple(parts), tuple(calls), opaque=opaque)
 
-    def _parts(self, content: Any, where: str) -> tuple[TextPart | ImagePart, ...]:
+    def _parts(self, content: Any, where: str) -> tuple[Part, ...]:
         if isinstance(content, str):
             return (TextPart(content),)
         return tuple(self._part(each, f"{where}[{i}]") for i, each in enumerate(objects(content, where)))
 
-    def _part(self, block: Mapping[str, Any], where: str) -> TextPart | ImagePart:
+    def _part(self, block: Mapping[str, Any], where: str) -> Part:
         match block.get("type"):
             case "text":
                 text = required(block, "text", str, f"{where}.")
@@ -233,9 +236,27 @@ class _Reader:
                     return image(str(source.get("url")), f"{where}.source.url")
                 data = required(source, "data", str, f"{where}.source.")
                 return image_data(str(source.get("media_type")), data, f"{where}.source.data")
+            case "document":
+                return _document(block, f"{where}.")
             case kind:
-                supported = "text, image, tool_use, tool_result, thinking"
+                supported = "text, image, document, tool_use, tool_result, thinking"
                 raise invalid(f"content of type {kind!r} is not supported; supported: {supported}", f"{where}.type")
+
+
+def _document(block: Mapping[str, Any], where: str) -> Part:
+    source = required(block, "source", dict, where)
+    name = field(block, "title", str, where) or ""
+    match source.get("type"):
+        case "url":
+            return file(required(source, "url", str, f"{where}source."), name, f"{where}source.url", "application/pdf")
+        case "base64":
+            data = required(source, "data", str, f"{where}source.")
+            return file_data(str(source.get("media_type")), data, name, f"{where}source.data")
+        case "text":
+            return FilePart("text/plain", required(source, "data", str, f"{where}source.").encode(), name=name)
+        case kind:
+            supported = "base64, url, text"
+            raise invalid(f"a source of type {kind!r} is not supported; supported: {supported}", f"{where}source.type")
 
 
 def models(names: Sequence[tuple[str, str]]) -> dict[str, Any]:
