@@ -18,6 +18,7 @@ from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
 from helmdeck_gateway.calls.call_record import SINK
+from helmdeck_gateway.calls.direct_calls import DirectCalls
 from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
@@ -32,6 +33,7 @@ from helmdeck_gateway.endpoints.gemini import PATHS as GEMINI_PATHS
 from helmdeck_gateway.endpoints.gemini import GeminiEndpoint, is_google, with_api_key
 from helmdeck_gateway.endpoints.models import list_models
 from helmdeck_gateway.endpoints.openapi import document
+from helmdeck_gateway.endpoints.rerank import RerankEndpoint
 from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
 from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.problems import Problem
@@ -91,7 +93,8 @@ class Gateway:
     def _routes(self) -> list[BaseRoute]:
         post = ["POST"]
         responses, gemini = ResponsesEndpoint(self.door), GeminiEndpoint(self.door)
-        self._embeddings = EmbeddingsEndpoint(self.door, self.deck)
+        self._direct_calls = DirectCalls(self.deck, self.ledger.pricing)
+        rerank = RerankEndpoint(self.door, self._direct_calls)
         return [
             Route("/v1/chat/completions", CallEndpoint(self.door, chat_dialect, "chat"), methods=post),
             Route("/v1/completions", CallEndpoint(self.door, completions_dialect, "completions"), methods=post),
@@ -99,7 +102,9 @@ class Gateway:
             Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
-            Route("/v1/embeddings", self._embeddings, methods=post),
+            Route("/v1/embeddings", EmbeddingsEndpoint(self.door, self._direct_calls), methods=post),
+            Route("/v1/rerank", rerank, methods=post),
+            Route("/v2/rerank", rerank, methods=post),  # of Cohere's clients
             Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
             Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
@@ -140,7 +145,7 @@ class Gateway:
 
     async def aclose(self) -> None:
         """Close what the gateway opened, and settle the calls that were aborted; its deck stays open."""
-        await self._embeddings.aclose()
+        await self._direct_calls.aclose()
         await self.ledger.aclose()
 
     # -- what is not a call ----------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ class CallRecord:
     :ivar key: the name of the client's key.
     :ivar team: the team of the key.
     :ivar spend: counts the cost of the request, where its sender has a key.
+    :ivar direct_cost_usd: US dollars of a request for vectors or a ranking, which has no ``spend``.
     :ivar tools: how the tools of the request were trimmed; an event reports it, so that it is part of the call trace.
     """
 
@@ -72,6 +73,7 @@ class CallRecord:
     tools: TrimRecord | None = None
     emit: Callable[[Event], None] | None = None
     spend: Spend | None = None
+    direct_cost_usd: float = 0.0
     _reported: set[str] = attrs.field(factory=set, init=False)
     _started_s: float = attrs.field(default=0.0, init=False)
     _place: dict[str, Any] | None = attrs.field(default=None, init=False)

@@ -11,6 +11,7 @@ import attrs
 
 from helmdeck_core import (
     EMPTY,
+    Contribution,
     Helmdeck,
     InvalidRequest,
     Mistake,
@@ -98,11 +99,20 @@ class Targets:
 
     def _target(self, chain: Chain) -> Target:
         models = self._deck.runtime.chain(chain.model, chain.fallbacks)
-        families = frozenset(self._family(each) for each in models)
+        families = frozenset(self.family(each) for each in models)
         return Target(model=chain.model, families=families, fallbacks=chain.fallbacks, models=tuple(models))
 
-    def _family(self, model: str) -> str:
+    def family(self, model: str) -> str:
         """The plugin that provides a model; every wire format is one plugin."""
+        spec = self._spec(model)
+        return spec.plugin if spec is not None else ""
+
+    def rerank_path(self, model: str) -> str:
+        """Return the path of the endpoint that ranks documents; empty for a provider without one."""
+        spec = self._spec(model)
+        return spec.value.rerank_path if spec is not None else ""
+
+    def _spec(self, model: str) -> Contribution[ProviderSpec] | None:
         provider = model.partition("/")[0].strip()
         runtime = self._deck.runtime
         specs = runtime.contributed(ProviderSpec)
@@ -110,7 +120,7 @@ class Targets:
         kind = (config.kind if config else None) or provider
         if kind not in specs and config is not None and config.base_url:
             kind = next((name for name, each in specs.items() if each.value.is_generic), kind)
-        return specs[kind].plugin if kind in specs else ""
+        return specs.get(kind)
 
 
 def alias_mistakes(runtime: Runtime, aliases: Mapping[str, Alias]) -> Iterator[Mistake]:

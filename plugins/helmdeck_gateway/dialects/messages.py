@@ -49,7 +49,7 @@ FAMILY: str = "anthropic"
 _READ = frozenset(
     (
         "model", "messages", "system", "max_tokens", "temperature", "tools", "tool_choice", "stop_sequences",
-        "stream", "output_config",
+        "stream", "output_config", "output_format",
     )
 )  # fmt: skip
 
@@ -73,7 +73,9 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     choice = field(body, "tool_choice", dict) or {}
     native = {name: value for name, value in body.items() if name not in _READ and value is not None}
     output = dict(field(body, "output_config", dict) or {})
-    response_format = _response_format(output.pop("format", None))
+    response_format = _response_format(output.pop("format", None), "output_config.format")
+    if response_format is None:  # its name while it was in beta
+        response_format = _response_format(body.get("output_format"), "output_format")
     shared: dict[str, Any] = {name: native[name] for name in ("top_p",) if name in native}
     if output:
         native["output_config"] = output
@@ -119,12 +121,12 @@ def estimate_tokens(parsed: Parsed) -> int:
     return max(1, len(_encode(content)) // BYTES_PER_TOKEN)
 
 
-def _response_format(value: Any) -> ResponseFormat | None:
+def _response_format(value: Any, where: str) -> ResponseFormat | None:
     if value is None:
         return None
     if not isinstance(value, Mapping) or value.get("type") != "json_schema":
-        raise invalid("expected a format of type json_schema", "output_config.format")
-    return ResponseFormat("json_schema", "answer", required(value, "schema", dict, "output_config.format."))
+        raise invalid("expected a format of type json_schema", where)
+    return ResponseFormat("json_schema", "answer", required(value, "schema", dict, f"{where}."))
 
 
 def _tool_choice(choice: Mapping[str, Any]) -> str | None:

@@ -18,7 +18,9 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
     ("delete", "/v1/responses/{response_id}"): "Delete a stored response",
     ("post", "/v1/messages"): "Anthropic's Messages, whole or streamed",
     ("post", "/v1/messages/count_tokens"): "An estimate of the input tokens of a Messages request",
-    ("post", "/v1/embeddings"): "OpenAI's embeddings, passed through to the provider",
+    ("post", "/v1/embeddings"): "OpenAI's embeddings, passed through to the provider or a fallback of the same model",
+    ("post", "/v1/rerank"): "Documents by relevance, in the form of Cohere's and Jina's APIs",
+    ("post", "/v2/rerank"): "The same",
     ("post", "/v1beta/models/{model}:generateContent"): "Gemini's generateContent",
     (
         "post",
@@ -40,6 +42,7 @@ HEADERS: Mapping[str, str] = {
     "x-helmdeck-call-id": "The id of the call; `helmdeck explain --run ID` shows its trace",
     "x-helmdeck-model": "The model that answers",
     "x-helmdeck-attempts": "The number of attempts so far, if there were several",
+    "x-helmdeck-ranker": "The local ranker, where no provider ranked the documents",
     "x-helmdeck-dropped": "Fields of the request that the target does not take",
     "x-helmdeck-downgrades": "Parts of the request that the provider does not support; not for streams",
     "x-helmdeck-tools": "How many tools are sent, and what was trimmed, if they exceed the model's budget",
@@ -52,7 +55,7 @@ def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), summary in ENDPOINTS.items():
-        is_call = method == "post" and "count" not in path and path != "/v1/embeddings"
+        is_call = method == "post" and "count" not in path
         headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in HEADERS.items()}
         operation: dict[str, Any] = {
             "summary": summary,
