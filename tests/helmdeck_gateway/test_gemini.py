@@ -1,4 +1,4 @@
-"""Google's generateContent: over every provider family, whole, as events and as an array; with google-genai itself."""
+"""Google's generateContent: over every provider family, whole, as events and as an array."""
 
 import contextlib
 import json
@@ -225,33 +225,3 @@ def test_key_is_read_where_googles_clients_put_it_and_its_limits_hold(servers, p
             other = send("/v1beta/models/up/other:generateContent", body)
             assert other.body["error"]["status"] == "PERMISSION_DENIED"
             assert gateway.usage.day.requests == 1
-
-
-def test_google_genai_reads_answers_streams_tools_schemas_and_errors(gateway, servers):
-    genai = pytest.importorskip("google.genai", reason="pip install google-genai")
-    server = servers["openai-chat"]
-    options = genai.types.HttpOptions(base_url=gateway.url)
-    client = genai.Client(api_key="any", http_options=options)
-    server.answer = ScriptedAnswer(text="The tide is high.", reasoning="hm")
-    config = genai.types.GenerateContentConfig(
-        system_instruction="be brief", thinking_config=genai.types.ThinkingConfig(include_thoughts=True)
-    )
-    answer = client.models.generate_content(model="short", contents="hi", config=config)
-    assert (answer.text, answer.usage_metadata.total_token_count) == ("The tide is high.", 7)
-    assert answer.candidates[0].finish_reason is genai.types.FinishReason.STOP
-    chunks = list(client.models.generate_content_stream(model="to-openai-chat/m", contents="hi"))
-    assert "".join(chunk.text or "" for chunk in chunks) == "The tide is high."
-    assert client.models.count_tokens(model="short", contents="hi").total_tokens > 0
-
-    def look_up(word: str, most: int = 1) -> str:
-        """Look up."""
-        server.answer = ScriptedAnswer(text="found")
-        return f"{word} {most}"
-
-    server.answer = ScriptedAnswer(stop="tool_calls", tool_calls=CALLS[:1])
-    chat = client.chats.create(model="short", config=genai.types.GenerateContentConfig(tools=[look_up]))
-    assert chat.send_message("look it up").text == "found"
-    assert server.requests[-1].body["messages"][-1] == {"role": "tool", "content": "tide 3", "tool_call_id": "call_1"}
-    with pytest.raises(genai.errors.ClientError) as raised:
-        list(client.models.generate_content_stream(model="nope/m", contents="hi"))
-    assert (raised.value.code, raised.value.status) == (404, "NOT_FOUND")
