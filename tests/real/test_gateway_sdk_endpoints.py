@@ -118,7 +118,7 @@ def test_anthropic_messages_streams_tools_and_documents(anthropic, server):
     document = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": PDF}}
     messages = [{"role": "user", "content": [document, {"type": "text", "text": "read it"}]}]
     thinking = {"type": "enabled", "budget_tokens": 1_024}
-    made = anthropic.messages.create(model="up/m", max_tokens=2_000, messages=messages, thinking=thinking)
+    made = anthropic.messages.create(model="up/gpt-5", max_tokens=2_000, messages=messages, thinking=thinking)
     assert [block.type for block in made.content] == ["thinking", "text"]
     assert server.requests[0].body["reasoning_effort"] == "low"
     assert server.requests[0].body["messages"][0]["content"][0]["type"] == "file"

@@ -25,6 +25,11 @@ LEVELS: Final[Mapping[str, str]] = {
 ANTHROPIC_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 WITHOUT_REASONING: Final = ("gpt-4", "gpt-3.5", "chatgpt-4o", "claude-3", "gemini-1", "gemini-2.0")
 """Starts of names of models that reject fields about reasoning."""
+WITH_REASONING: Final = (
+    "o1", "o3", "o4", "gpt-5", "gpt-oss", "claude-", "gemini-2.5", "gemini-3", "deepseek-r", "grok-", "qwen3", "magistral",
+)  # fmt: skip
+"""Starts of names of models that take an effort. Agents send a limit of thinking tokens by default, and some servers reject a
+request with an effort, so a limit is translated for these models only; an effort that a client sends, for all others as well."""
 
 Writer = Callable[[Any, Target], Mapping[str, Any]]
 """Returns a field as an API has it; empty if the API has none."""
@@ -131,18 +136,25 @@ def extra_fields(
         return native, ()
     (other,) = target.families if len(target.families) == 1 else ("",)
     writers = _WRITERS.get(other, {})
-    has_reasoning = not any(model.rpartition("/")[2].startswith(WITHOUT_REASONING) for model in target.models)
+    has_reasoning = not any(_name(model).startswith(WITHOUT_REASONING) for model in target.models)
     fields: dict[str, Any] = {}
     left_out = list(_without_common_name(native, shared))
     for name, value in shared.items():
         common = "effort" if name == "thinking_tokens" else name
         is_sent = has_reasoning or common not in ("effort", "summary")
         value = _effort_of(value) if name == "thinking_tokens" else value
+        if name == "thinking_tokens" and other in ("openai", "responses"):
+            is_sent = all(_name(model).startswith(WITH_REASONING) for model in target.models)
         written = writers[common](value, target) if common in writers and is_sent else {}
         _merge(fields, written)
         if not written:
             left_out.append(_SHOWN.get(family, {}).get(name, name))
     return fields, tuple(left_out)
+
+
+def _name(model: str) -> str:
+    """The name of a model without those of its provider and vendor."""
+    return model.rpartition("/")[2].casefold()
 
 
 def _effort_of(tokens: Any) -> str:
