@@ -141,8 +141,8 @@ def extra_fields(
     left_out = list(_without_common_name(native, shared))
     for name, value in shared.items():
         common = "effort" if name == "thinking_tokens" else name
-        is_sent = has_reasoning or common not in ("effort", "summary")
         value = _effort_of(value) if name == "thinking_tokens" else value
+        is_sent = common not in ("effort", "summary") or (has_reasoning and isinstance(value, str))
         if name == "thinking_tokens" and other in ("openai", "responses"):
             is_sent = all(_name(model).startswith(WITH_REASONING) for model in target.models)
         written = writers[common](value, target) if common in writers and is_sent else {}
