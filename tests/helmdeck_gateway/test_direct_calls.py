@@ -153,7 +153,7 @@ def test_documents_are_ranked_by_a_provider_that_has_the_endpoint(path):
 @pytest.mark.parametrize(
     ("chain", "status"), [(["claude/r"], 200), (["local/lexical"], 200), (["down/r", "local/lexical"], 200), (["down/r"], 503)]
 )  # fmt: skip
-def test_documents_are_ranked_locally_where_no_provider_does_and_the_header_says_so(chain, status):
+def test_documents_are_ranked_locally_where_no_provider_does_and_the_header_reports_it(chain, status):
     with chat_server(lambda _: UNAVAILABLE) as server:
         providers = {"down": upstream(server), "claude": upstream(server, "anthropic")}
         setup = {"providers": providers, "recovery": QUICK, "gateway": {"models": {"r": chain}}}
@@ -173,7 +173,7 @@ def test_documents_are_ranked_locally_where_no_provider_does_and_the_header_says
 @pytest.mark.parametrize(
     "wrong", [{"results": []}, {"results": [{"index": 3, "relevance_score": 1}]}, {"results": [{"index": 0}]}, {"data": 1}]
 )  # fmt: skip
-def test_ranking_of_other_documents_is_no_answer(wrong):
+def test_ranking_of_other_documents_is_a_failure(wrong):
     with (
         chat_server(lambda _: wrong) as server,
         running_gateway(config={"providers": {"up": upstream(server)}}) as gateway,

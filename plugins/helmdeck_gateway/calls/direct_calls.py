@@ -51,7 +51,7 @@ AGAIN: Final = frozenset((FailureClass.RATE_LIMITED, FailureClass.PROVIDER_UNAVA
 class DirectRequest:
     """A request.
 
-    :ivar kind: what is asked for, such as ``embeddings``; the variant of its events.
+    :ivar kind: what is requested, such as ``embeddings``; the variant of its events.
     :ivar models: the models of the chain.
     :ivar path: returns the path of the endpoint of a model's provider.
     :ivar payload: returns the body for a model.
@@ -170,7 +170,7 @@ class DirectCalls:
 
 
 def wrong_answer(model: str, problem: str, sub_cause: str = "wrong_shape") -> CallFailed:
-    """Return the failure of a model whose response is not what was asked for."""
+    """Return the failure of a model whose response does not match the request."""
     return TransientUnknown(f"{model} returned {problem}", model=model, sub_cause=sub_cause)
 
 

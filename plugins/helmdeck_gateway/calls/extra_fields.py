@@ -1,7 +1,7 @@
 """The fields of a request beyond those of a ``ChatRequest``: passed on, translated to another API, or left out and named.
 
 Reasoning has three common names: ``effort``, ``thinking_tokens`` (a limit, where a client sends one instead of an effort) and
-``summary`` (the client wants to see it).
+``summary`` (the client requests it).
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class EmbeddingsEndpoint(DirectEndpoint):
         return list(dict.fromkeys((first, *same)))
 
     def _kind(self, model: str) -> str:
-        """What the vectors of a model can be compared with: the model that they are of, whoever serves it."""
+        """What the vectors of a model can be compared with: the model, whichever provider serves it."""
         declared = self._models.get(model)
         return (declared.model if declared is not None and declared.model else model.rpartition("/")[2]).casefold()
 
