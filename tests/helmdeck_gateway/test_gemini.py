@@ -184,6 +184,22 @@ def test_unknown_method_and_model_are_errors_in_googles_form(gateway):
     assert (error["status"], error["details"][0]["reason"]) == ("NOT_FOUND", "MODEL_NOT_FOUND")
 
 
+def test_final_error_for_gemini_cli_has_a_status_that_it_does_not_repeat():
+    down = FormatServer(SERVER_FORMATS["openai-chat"])
+    down.close()
+    config = {
+        "providers": {"up": {"kind": "openai-compatible", "base_url": down.base_url}},
+        "recovery": {"max_attempts": 1},
+    }
+    body = {"contents": [{"parts": [{"text": "hi"}]}]}
+    with running_gateway(config=config) as gateway:
+        for agent, code in (("GeminiCLI/0.61.0/m (linux; x64)", 424), ("other", 503)):
+            answer = gateway.send("/v1beta/models/up/m:generateContent", body, headers={"user-agent": agent})
+            error = answer.body["error"]
+            assert (answer.status, error["code"]) == (code, code)
+            assert ("RetryInfo" in str(error["details"])) is (code == 503)
+
+
 def test_stream_that_fails_ends_with_an_error_and_stays_readable():
     problem = Problem(message="no model answered", status=503, code="provider_unavailable", retry_after_s=8)
     for form, load in (("events", lambda raw: list(events_of(raw))), ("array", json.loads)):
