@@ -40,7 +40,7 @@ class EmbeddingsEndpoint(DirectEndpoint):
         if body.get("input") in (None, "", []):
             raise invalid("this field is required", "input")
         models = self.models_of(self.door.service.targets.find(name))
-        left_out = [] if principal.models is None else [each for each in body if each in MODEL_FIELDS]
+        left_out = [] if not principal.has_model_limit else [each for each in body if each in MODEL_FIELDS]
         if left_out:
             work.headers["x-helmdeck-dropped"] = listed(left_out)
         fields = {each: value for each, value in body.items() if each not in left_out}

@@ -44,7 +44,7 @@ class GeminiEndpoint:
 
     def __init__(self, door: Door) -> None:
         self._calls = _Generate(door, gemini_dialect, "gemini")
-        self._count = _Count(door, gemini_dialect, "gemini_count_tokens")
+        self._count = _Count(door, gemini_dialect, "count_tokens")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
