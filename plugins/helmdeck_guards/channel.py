@@ -54,6 +54,11 @@ class Channel:
 
         :raises GuardBlocked: a guard blocks the answer.
         """
+        if not self._guards and not self._placeholders:
+            if text:
+                self.raw.append(text)
+                self.shown.append(text)
+            return text
         self._pending += text
         return self._advance(is_last=False)
 

@@ -91,7 +91,7 @@ def test_blocked_request_is_an_error_without_a_call(gateway, server, name, strea
 def test_block_can_be_a_refusal_of_the_dialect(gateway, server, name, stream):
     answer, _ = ask(gateway, server, name, stream, f"My key is {KEY}", ScriptedAnswer(text="no"), model="quiet")
     assert (answer.status, server.requests) == (200, [])
-    expected = {"chat": '"content_filter"', "messages": '"refusal"', "responses": "refusal"}[name]
+    expected = {"chat": '"content_filter"', "messages": '"refusal"', "responses": "content_filter"}[name]
     assert expected in answer.raw.decode()
     assert KEY not in answer.raw.decode()
 

@@ -169,8 +169,14 @@ def held_from(detect: Sequence[str], text: str) -> int:
     for kind in detect:
         end, most = _ENDS[kind]
         first = max(0, size - most)
-        # The character before decides whether a word begins.
-        if match := end.search(text, max(0, first)):
+        if kind == "email":  # a mail address is a part of the last word
+            if size == 0 or text[-1].isspace():
+                continue
+            first = max(first, size - len(text.rsplit(None, 1)[-1]))
+        elif kind != "iban" and text[-1:] not in ("+", "(") and _DIGIT.search(text, first) is None:
+            continue
+        # The character before the first one decides whether a word begins, so the text is not sliced.
+        if match := end.search(text, first):
             held = min(held, match.start())
     return held
 

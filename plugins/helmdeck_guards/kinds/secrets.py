@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import attrs
@@ -22,18 +22,21 @@ class SecretOptions:
 
 
 _FORMATS: Final = (
-    r"gh[pousr]_[A-Za-z0-9]{30,255}", r"github_pat_[A-Za-z0-9_]{22,255}", r"glpat-[\w-]{20,64}", r"A(?:KIA|SIA)[A-Z0-9]{16}",
-    r"xox[abeoprs]-[A-Za-z0-9-]{10,250}", r"xapp-[A-Za-z0-9-]{20,250}", r"AIza[\w-]{35}", r"ya29\.[\w-]{20,512}", r"GOCSPX-[\w-]{20,64}",
-    r"npm_[A-Za-z0-9]{36}", r"pypi-[\w-]{40,255}", r"SG\.[\w-]{16,64}\.[\w-]{16,64}", r"SK[0-9a-f]{32}", r"dop_v1_[0-9a-f]{64}",
-    r"eyJ[\w-]{10,2048}\.[\w-]{10,4096}\.[\w-]{10,1024}", r"whsec_[A-Za-z0-9+/=]{20,100}", r"dckr_pat_[\w-]{20,64}",
+    ("ghp_", r"[A-Za-z0-9]{30,255}"), ("gho_", r"[A-Za-z0-9]{30,255}"), ("ghu_", r"[A-Za-z0-9]{30,255}"),
+    ("ghs_", r"[A-Za-z0-9]{30,255}"), ("ghr_", r"[A-Za-z0-9]{30,255}"), ("github_pat_", r"[A-Za-z0-9_]{22,255}"),
+    ("glpat-", r"[\w-]{20,64}"), ("AKIA", r"[A-Z0-9]{16}"), ("ASIA", r"[A-Z0-9]{16}"), ("xox", r"[abeoprs]-[A-Za-z0-9-]{10,250}"),
+    ("xapp-", r"[A-Za-z0-9-]{20,250}"), ("AIza", r"[\w-]{35}"), ("ya29.", r"[\w-]{20,512}"), ("GOCSPX-", r"[\w-]{20,64}"),
+    ("npm_", r"[A-Za-z0-9]{36}"), ("pypi-", r"[\w-]{40,255}"), ("SG.", r"[\w-]{16,64}\.[\w-]{16,64}"), ("SK", r"[0-9a-f]{32}"),
+    ("dop_v1_", r"[0-9a-f]{64}"), ("eyJ", r"[\w-]{10,2048}\.[\w-]{10,4096}\.[\w-]{10,1024}"),
+    ("whsec_", r"[A-Za-z0-9+/=]{20,100}"), ("dckr_pat_", r"[\w-]{20,64}"),
 )  # fmt: skip
-"""Formats of keys and tokens, besides those that plugins contribute for redaction."""
+"""Formats of keys and tokens by prefix, besides those that plugins contribute for redaction."""
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.{0,8192}?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
 )
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>]{0,128}:([^\s/@\"'<>]{3,256})@(?=\w)")
 _NAMES: Final = (
-    r"(?i:(?<![A-Za-z])(?:[a-z0-9]{1,24}[_-])?(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?(?:token|key)|auth[ _-]?token|"
+    r"(?i:(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?(?:token|key)|auth[ _-]?token|"
     r"token|password|passwd|passwort|kennwort|pwd|mot de passe|contraseña|clave))"
 )
 _SETTING: Final = re.compile(_NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?(?<=[\s:=\"'`])([^\s\"'`,;<>{}()\[\]]{8,256})")
@@ -41,7 +44,9 @@ _SETTING_END: Final = re.compile(_NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[
 _URL_END: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}:(?:/(?:/[^\s/]{0,384})?)?$")
 _PRIVATE_END: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}(?:PRIVATE KEY.{0,8192})?$|-{1,5}(?:B|BE|BEG|BEGI|BEGIN)?$", re.DOTALL)
 _RUN: Final = re.compile(r"[A-Za-z0-9]{12,}")
-_LITERAL: Final = re.compile(r"(?:\\b)?([A-Za-z0-9]+)")
+_LITERAL: Final = re.compile(r"(?:\\b)?([A-Za-z0-9]+)(\[[_-]{2}\](?![?*{]))?")
+_CUES: Final = ("key", "token", "secret", "passw", "kennwort", "pwd", "mot de passe", "contrase", "clave")
+"""Parts of the names of settings that hold secrets; a text without any is not searched for settings."""
 _QUANTIFIED: Final = re.compile(r"[?*{]")
 _MAX_TOKEN: Final = 8_192
 
@@ -66,21 +71,19 @@ def _is_password(text: str) -> bool:
     return len(text) >= 8 and (kinds == 3 or (kinds == 2 and any(c.isdigit() for c in text)) or (marks >= 1 and kinds >= 1 and any(c.isdigit() for c in text)))
 
 
-def _literal_prefix(pattern: str) -> str:
+def _literal_prefixes(pattern: str) -> tuple[str, ...]:
     """Return what all matches of a pattern begin with; empty if that is unknown."""
     match = _LITERAL.match(pattern)
     if match is None or "|" in pattern:
-        return ""
-    return match[1][:-1] if _QUANTIFIED.match(pattern, match.end()) else match[1]
-
-
-def _prefixes() -> Iterator[str]:
-    yield from ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "xox", "xapp-", "AIza", "ya29.", "GOCSPX-")
-    yield from ("npm_", "pypi-", "SG.", "SK", "dop_v1_", "eyJ", "whsec_", "dckr_pat_")
+        return ()
+    if match[2]:
+        return (f"{match[1]}-", f"{match[1]}_")
+    literal = match[1][:-1] if _QUANTIFIED.match(pattern, match.end()) else match[1]
+    return (literal,) if literal else ()
 
 
 def _end_of(prefixes: Iterable[str]) -> re.Pattern[str]:
-    """Matches the end of a text that is a token with a prefix, or the start of a prefix."""
+    """Matches the end of a word that is a token with a prefix, or the start of a prefix."""
     every = sorted(set(prefixes), key=len, reverse=True)
     starts = sorted({each[:size] for each in every for size in range(1, len(each))}, key=len, reverse=True)
     whole = "|".join(map(re.escape, every))
@@ -89,29 +92,53 @@ def _end_of(prefixes: Iterable[str]) -> re.Pattern[str]:
 
 def finder(options: SecretOptions, services: GuardServices) -> tuple[Callable[[str], list[GuardFinding]], Callable[[str], int]]:
     """Return the functions ``find`` and ``held_from``."""
-    contributed = [each.pattern for each in services.secret_patterns]
-    known = re.compile("|".join(f"(?<![A-Za-z0-9])(?:{each})(?![A-Za-z0-9])" for each in _FORMATS))
-    others = re.compile("|".join(f"(?:{each})" for each in contributed)) if contributed else None
-    prefixes = [*_prefixes(), *map(_literal_prefix, contributed)]
-    token_end = _end_of(filter(None, prefixes)) if all(prefixes) else re.compile(rf"\S{{1,{_MAX_TOKEN}}}$")
+    known = [
+        (prefix, re.compile(f"(?<![A-Za-z0-9]){re.escape(prefix)}{rest}(?![A-Za-z0-9])")) for prefix, rest in _FORMATS
+    ]
+    contributed = [
+        (_literal_prefixes(each.pattern), re.compile(each.pattern)) for each in services.secret_patterns
+    ]
+    has_unknown = any(not prefixes for prefixes, _ in contributed)
+    every = [*(prefix for prefix, _ in _FORMATS), *(each for prefixes, _ in contributed for each in prefixes)]
+    token_end = re.compile(r".+$", re.DOTALL) if has_unknown else _end_of(every)
 
     def find(text: str) -> list[GuardFinding]:
-        spans = [("api_key", *match.span()) for match in known.finditer(text)]
-        if others is not None:
-            spans += [("api_key", *match.span()) for match in others.finditer(text) if _is_random(match[0])]
+        spans = list[tuple[str, int, int]]()
+        for prefix, pattern in known:
+            if prefix in text:
+                spans += [("api_key", *match.span()) for match in pattern.finditer(text)]
+        for prefixes, pattern in contributed:
+            if not prefixes or any(prefix in text for prefix in prefixes):
+                spans += [("api_key", *match.span()) for match in pattern.finditer(text) if _is_random(match[0])]
         if "-----BEGIN" in text:
             spans += [("private_key", *match.span()) for match in _PRIVATE_KEY.finditer(text)]
         if "://" in text:
             spans += [("password", *match.span(1)) for match in _URL.finditer(text)]
-        if options.settings:
+        if options.settings and _has_cue(text):
             spans += [("password", *match.span(1)) for match in _SETTING.finditer(text) if _is_password(match[1])]
-        return _apart(spans)
+        return _apart(spans) if spans else []
 
     def held_from(text: str) -> int:
-        ends = [token_end, _PRIVATE_END, _URL_END, *([_SETTING_END] if options.settings else [])]
-        return min([match.start() for end in ends if (match := end.search(text))], default=len(text))
+        size = len(text)
+        held = size
+        if size and not text[-1].isspace():
+            word = text.rsplit(None, 1)[-1][-_MAX_TOKEN:]
+            for end in (token_end, *([_URL_END] if ":" in word else ())):
+                if match := end.search(word):
+                    held = min(held, size - len(word) + match.start())
+        if "-----" in text or text.endswith("-"):
+            match = _PRIVATE_END.search(text)
+            held = min(held, match.start()) if match else held
+        if options.settings and _has_cue(text) and (match := _SETTING_END.search(text)):
+            held = min(held, match.start())
+        return held
 
     return find, held_from
+
+
+def _has_cue(text: str) -> bool:
+    lower = text.lower()
+    return any(cue in lower for cue in _CUES)
 
 
 def _apart(spans: list[tuple[str, int, int]]) -> list[GuardFinding]:
