@@ -26,8 +26,11 @@ def search(guard: OpenGuard, text: PlainText, *, decodes: bool = False) -> list[
     :param decodes: words in base64 are decoded and searched, too.
     """
     assert guard.guard.find is not None
+    matches = guard.guard.find(text.plain)
+    if not matches and not decodes:
+        return []
     found = list[GuardFinding]()
-    for each in guard.guard.find(text.plain):
+    for each in matches:
         if not guard.allowed or text.plain[each.start : each.stop].casefold() not in guard.allowed:
             start, stop = text.span(each.start, each.stop)
             found.append(GuardFinding(each.kind, start, stop))
@@ -105,12 +108,13 @@ def _edited_message(message: Message, edit: Edit, edit_parts: Callable[[Sequence
     if new == texts and calls == message.tool_calls:
         return message
     remaining = iter(new)
-    parts = tuple(part if isinstance(part, ImagePart) else _with_text(part, next(remaining)) for part in message.parts)
-    return attrs.evolve(message, parts=parts, tool_calls=calls)
-
-
-def _with_text(part: TextPart, text: str) -> TextPart:
-    return part if part.text == text else TextPart(text, part.ends_prefix)
+    parts = list[TextPart | ImagePart]()
+    for part in message.parts:
+        if isinstance(part, ImagePart):
+            parts.append(part)
+        elif (text := next(remaining)) or not part.text:  # providers reject a part that became empty
+            parts.append(part if part.text == text else TextPart(text, part.ends_prefix))
+    return attrs.evolve(message, parts=tuple(parts), tool_calls=calls)
 
 
 def _strings(value: Any, depth: int = 0) -> Iterator[str]:

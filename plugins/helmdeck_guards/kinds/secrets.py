@@ -95,20 +95,22 @@ def finder(options: SecretOptions, services: GuardServices) -> tuple[Callable[[s
     known = [
         (prefix, re.compile(f"(?<![A-Za-z0-9]){re.escape(prefix)}{rest}(?![A-Za-z0-9])")) for prefix, rest in _FORMATS
     ]
+    # One row for each prefix: a row whose prefix is not in the text costs 30 ns. An empty prefix is in every text.
     contributed = [
-        (_literal_prefixes(each.pattern), re.compile(each.pattern)) for each in services.secret_patterns
+        (prefix, re.compile(each.pattern))
+        for each in services.secret_patterns
+        for prefix in _literal_prefixes(each.pattern) or ("",)
     ]
-    has_unknown = any(not prefixes for prefixes, _ in contributed)
-    every = [*(prefix for prefix, _ in _FORMATS), *(each for prefixes, _ in contributed for each in prefixes)]
-    token_end = re.compile(r".+$", re.DOTALL) if has_unknown else _end_of(every)
+    prefixes = [prefix for prefix, _ in [*known, *contributed]]
+    token_end = _end_of(prefixes) if all(prefixes) else re.compile(r".+$", re.DOTALL)
 
     def find(text: str) -> list[GuardFinding]:
         spans = list[tuple[str, int, int]]()
         for prefix, pattern in known:
             if prefix in text:
                 spans += [("api_key", *match.span()) for match in pattern.finditer(text)]
-        for prefixes, pattern in contributed:
-            if not prefixes or any(prefix in text for prefix in prefixes):
+        for prefix, pattern in contributed:
+            if prefix in text:
                 spans += [("api_key", *match.span()) for match in pattern.finditer(text) if _is_random(match[0])]
         if "-----BEGIN" in text:
             spans += [("private_key", *match.span()) for match in _PRIVATE_KEY.finditer(text)]
@@ -138,7 +140,10 @@ def finder(options: SecretOptions, services: GuardServices) -> tuple[Callable[[s
 
 def _has_cue(text: str) -> bool:
     lower = text.lower()
-    return any(cue in lower for cue in _CUES)
+    for cue in _CUES:  # noqa: SIM110 - a generator takes three times as long, and this runs for each chunk
+        if cue in lower:
+            return True
+    return False
 
 
 def _apart(spans: list[tuple[str, int, int]]) -> list[GuardFinding]:
