@@ -13,6 +13,9 @@ from helmdeck_guards.settings import OpenGuard
 CONTEXT_CHARS: Final = 96
 """Characters before the held text that detectors see, such as ``Tel.`` before a number."""
 
+_MASK: Final = "#"
+"""Stands for the characters of a match for the following guards, and in the context of the following text."""
+
 Search = Callable[[OpenGuard, PlainText], Sequence[GuardFinding]]
 """Returns the findings of a guard; none where it failed and failures pass."""
 Replace = Callable[[OpenGuard, str], str]
@@ -75,6 +78,7 @@ class Channel:
         size = half_escape(window) if self._is_json and not is_last else len(window)
         text = PlainText(window[:size] if size < len(window) else window, is_json=self._is_json)
         cut = size if is_last else min(size, self._cut(text, window))
+        masked = window
         found = list[tuple[int, int, OpenGuard, str]]()
         for guard in self._guards:
             for each in self._search(guard, text):
@@ -83,6 +87,11 @@ class Channel:
                     found.append((start, each.stop, guard, each.kind))
                     if each.stop > cut or (each.stop == size and not is_last):
                         cut = min(cut, start)
+                    masked = f"{masked[:start]}{_MASK * (each.stop - start)}{masked[each.stop :]}"
+            if masked != window and guard is not self._guards[-1]:  # the next guard sees what this one leaves
+                text = PlainText(masked[:size], is_json=self._is_json)
+        if not is_last:  # a guard may hold back the number of a placeholder
+            cut = min(cut, self._placeholders.held_from(window[:cut]))
         cut = max(cut, base)
         shown, end = list[str](), base
         for start, stop, guard, kind in sorted(found, key=lambda each: each[0]):
@@ -92,7 +101,7 @@ class Channel:
         shown.append(self._restored(window[end:cut]))
         if raw := window[base:cut]:
             self.raw.append(raw)
-        self._context, self._pending = window[max(0, cut - CONTEXT_CHARS) : cut], window[cut:]
+        self._context, self._pending = masked[max(0, cut - CONTEXT_CHARS) : cut], window[cut:]
         result = "".join(shown)
         if result:
             self.shown.append(result)

@@ -20,7 +20,7 @@ _AFTER_WORD: Final = re.compile(
     r"whatsapp|signal|fax|handynummer|rufnummer|rufen sie|ruf mich|appelez|appelle|llám\w+|llam\w+|chiam\w+|cellulare|bel|nummer ist)\b"
     r"[^\d\n@#]{0,24}?((?<![\w.\-/])[(]?\d(?:[ .\-/()]{0,2}\d){5,13})(?![\w]|[.,\-/:]\d)"
 )
-PHONE_END: Final = re.compile(r"(?<![\w.+])(?:\+|\(|\+?\(?\d[\d .\-/()]{0,40})$")
+PHONE_END: Final = re.compile(r"(?<!\d)(?:\+|\(|\+?\(?\d[\d .\-/()]{0,40})$")
 """The end of a text that may be the start of a phone number."""
 
 
