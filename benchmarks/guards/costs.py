@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import ChatDelta, ChatRequest, ChatResponse, Message, Role, StopReason, TextPart
@@ -17,7 +17,9 @@ CASES: Mapping[str, Tables] = {
     "no guard": {},
     "secrets": {"s": {"kind": "secrets"}},
     "personal data": {"p": REDACT},
-    "two patterns": {"x": {"kind": "patterns", "options": {"patterns": {"a": "TICKET-[0-9]{4,8}", "b": "Project Falcon"}}}},
+    "two patterns": {
+        "x": {"kind": "patterns", "options": {"patterns": {"a": "TICKET-[0-9]{4,8}", "b": "Project Falcon"}}}
+    },
     "tools": {"t": {"kind": "tools", "options": {"deny": ["delete_*"]}}},
     "secrets, personal data": {"s": {"kind": "secrets"}, "p": REDACT},
 }
@@ -63,10 +65,10 @@ async def _measure(tables: Tables) -> tuple[float, float, int]:
     return request_s / ROUNDS * 1e3, stream_s / ROUNDS * 1e3, first
 
 
-def print_costs() -> None:
-    """Print CPU ms by set of guards."""
-    print(f"{len(TEXT):,} characters of request, {len(CHUNKS)} chunks, mean of {ROUNDS}\n")
-    print("| guards | request, CPU ms | stream, CPU ms | first text after chunk |\n|---|---|---|---|")
+def costs() -> Iterator[str]:
+    """Yield the lines of a table: CPU ms by set of guards."""
+    yield f"A request of {len(TEXT):,} characters and a stream of {len(CHUNKS)} chunks, without a finding; mean of {ROUNDS}.\n"
+    yield "| guards | request, CPU ms | stream, CPU ms | first text after chunk |\n|---|--:|--:|--:|"
     for name, tables in CASES.items():
         request_ms, stream_ms, first = asyncio.run(_measure(tables))
-        print(f"| {name} | {request_ms:.3f} | {stream_ms:.3f} | {first} |")
+        yield f"| {name} | {request_ms:.3f} | {stream_ms:.3f} | {first} |"

@@ -72,7 +72,9 @@ def measure(texts: Iterable[Labelled], guards: Sequence[tuple[Guard, Callable[[s
             assert guard.find is not None
             found |= {(kind_of(finding.kind), finding.start, finding.stop) for finding in guard.find(each.text)}
         for kind, start, stop in each.spans:
-            covering = {(k, a, b) for k, a, b in found if k == kind and a <= start and b >= stop and b - a <= stop - start + 2}
+            covering = {
+                (k, a, b) for k, a, b in found if k == kind and a <= start and b >= stop and b - a <= stop - start + 2
+            }
             counts.right[kind] += bool(covering)
             counts.missed[kind] += not covering
             if not covering:

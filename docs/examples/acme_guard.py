@@ -15,7 +15,7 @@ class ModerationOptions:
     window_chars: int = 400
 
 
-def open_moderation(options, services):
+def open_moderation(options, _services):
     """Open the guard of one table."""
     key = options.api_key.read() if options.api_key else None
     client = httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"} if key else {})

@@ -35,7 +35,13 @@ class Channel:
     """
 
     def __init__(
-        self, guards: Sequence[OpenGuard], placeholders: Placeholders, search: Search, replace: Replace, *, is_json: bool
+        self,
+        guards: Sequence[OpenGuard],
+        placeholders: Placeholders,
+        search: Search,
+        replace: Replace,
+        *,
+        is_json: bool,
     ) -> None:
         self._guards = guards
         self._placeholders = placeholders

@@ -11,9 +11,9 @@ _MAX_CHARS: Final = 60
 
 
 class Placeholders:
-    """The placeholders of one request. They are numbered in the order of the request, so equal requests have equal ones.
+    r"""The placeholders of one request. They are numbered in the order of the request, so equal requests have equal ones.
 
-    A model may change their form: ``[email_1]``, ``\\[EMAIL\\_1\\]`` and ``EMAIL_1`` are restored as well.
+    A model may change their form: ``[email_1]``, ``\[EMAIL\_1\]`` and ``EMAIL_1`` are restored as well.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,9 @@ class Placeholders:
         if not self._values or "_" not in text:
             return text
         if self._pattern is None:
-            names = "|".join(sorted({re.escape(name.rpartition("_")[0]).replace("_", r"\\{0,2}_") for name in self._values}))
+            names = "|".join(
+                sorted({re.escape(name.rpartition("_")[0]).replace("_", r"\\{0,2}_") for name in self._values})
+            )
             form = rf"((?i:{names}))\\{{0,2}}_(\d+)"
             bare = rf"(?<![\w\[])({names})\\{{0,2}}_(\d+)(?![\w\]])"
             self._pattern = re.compile(rf"\\{{0,2}}\[{form}\\{{0,2}}\]|{bare}")

@@ -100,7 +100,9 @@ class GuardSession:
             # A finding that is split over the parts of a message.
             whole, ends = "".join(new), _ends(new)
             findings = [
-                each for each in search(guard, PlainText(whole)) if any(each.start < end < each.stop for end in ends[:-1])
+                each
+                for each in search(guard, PlainText(whole))
+                if any(each.start < end < each.stop for end in ends[:-1])
             ]
             found.extend(findings)
             return _replaced_over(new, findings, self._hide(guard)) if guard.can_redact else new
@@ -122,7 +124,9 @@ class GuardSession:
         def edit(text: str, _: bool) -> str:
             nonlocal number
             number += 1
-            places = sorted((each for each in findings if each.has_place and each.text == number), key=lambda each: each.start)
+            places = sorted(
+                (each for each in findings if each.has_place and each.text == number), key=lambda each: each.start
+            )
             return replaced(text, places, self._hide(guard)) if places else text
 
         return edited(request, edit, lambda texts: [edit(text, False) for text in texts]), findings
@@ -162,7 +166,9 @@ class GuardSession:
         found += self.too_long(guard, chars)
         if guard.guard.check is not None:
             found += await self.checked(guard, self.subject("answer", texts, response, chars))
-        blocking = [each for each in found if not (guard.can_redact and each.has_place and guard.guard.find is not None)]
+        blocking = [
+            each for each in found if not (guard.can_redact and each.has_place and guard.guard.find is not None)
+        ]
         self.decide(guard, "answer", found, blocking)
         return response
 

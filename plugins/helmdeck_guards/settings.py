@@ -124,7 +124,7 @@ def open_guards(
             mistakes.append(Mistake(f"guards.{name}.kind", problem, repr(settings.kind), ", ".join(by_name)))
             continue
         try:
-            options = read_options(settings.options, spec.value.options, "guards", name, "options")
+            options: Any = read_options(settings.options, spec.value.options, "guards", name, "options")
             guard = _opened(spec, options, services)
         except ConfigError as exc:
             mistakes += _placed(exc.mistakes, f"guards.{name}.options")

@@ -54,7 +54,7 @@ class GuardedStream:
             try:
                 async for chunk in chunks:
                     if isinstance(chunk, ChatResponse):
-                        if deltas := await self._end(chunk):
+                        if deltas := await self._end():
                             yield deltas
                         yield await self._response(chunk)
                     elif not self._is_whole:
@@ -160,7 +160,7 @@ class GuardedStream:
 
     # -- the end -------------------------------------------------------------------------------------------------
 
-    async def _end(self, response: ChatResponse) -> Sequence[ChatDelta]:
+    async def _end(self) -> Sequence[ChatDelta]:
         """Return the deltas that are left before the response."""
         if self._is_whole:
             return ()

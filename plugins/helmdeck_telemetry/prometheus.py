@@ -284,6 +284,10 @@ class _Metrics:
             "invariants_restored_total", "Required fields that a trim step removed.", "plugin", "step"
         )
         self.guards = self._counter(
-            "guard_reports_total", "Requests and answers in which a guard found something, or failed.", "guard", "stage", "outcome"
+            "guard_reports_total",
+            "Requests and answers in which a guard found something, or failed.",
+            "guard",
+            "stage",
+            "outcome",
         )
         self.history = self._counter("history_failures_total", "Plans that could not be stored in the history.")

@@ -70,9 +70,7 @@ def test_provider_sees_placeholders_and_client_the_original(gateway, server, nam
 def test_original_is_restored_in_tool_arguments(gateway, server, name, stream):
     call = ToolCall("call_1", "look_up", '{"to": "[EMAIL_1]", "text": "at \\u0062ob@acme.org"}')
     scripted = ScriptedAnswer(tool_calls=(call,), stop="tool_calls")
-    answer, dialect = ask(
-        gateway, server, name, stream, f"Write to {MAIL}", scripted, tools=DIALECTS[name].tools
-    )
+    answer, dialect = ask(gateway, server, name, stream, f"Write to {MAIL}", scripted, tools=DIALECTS[name].tools)
     read = dialect.streamed(answer.events) if stream else dialect.whole(answer.body)
     assert [arguments for _, _, arguments in read.calls] == [{"to": MAIL, "text": "at [EMAIL]"}]
 

@@ -8,6 +8,7 @@ from helmdeck_guards import Guards, GuardSender
 from helmdeck_guards.plain_text import PlainText
 from helmdeck_testing import make_deck
 
+
 @pytest.fixture(scope="module")
 def detectors():
     contributions = make_deck().runtime.contributions

@@ -5,8 +5,20 @@ import asyncio
 import attrs
 import pytest
 
-from helmdeck_core import ChatDelta, ChatRequest, ChatResponse, GuardFinding, GuardSpec, Guard, Message, Role, StopReason, TextPart
-from helmdeck_core import ToolCall, ToolCallDelta
+from helmdeck_core import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    Guard,
+    GuardFinding,
+    GuardSpec,
+    Message,
+    Role,
+    StopReason,
+    TextPart,
+    ToolCall,
+    ToolCallDelta,
+)
 from helmdeck_guards import GuardBlocked, Guards, GuardSender
 from helmdeck_testing import make_deck, plugin_with
 

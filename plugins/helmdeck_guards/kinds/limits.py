@@ -51,9 +51,7 @@ def _open_tools(options: ToolOptions, _: GuardServices) -> Guard:
     return Guard(find_tool=find_tool)
 
 
-SIZE: Final = GuardSpec(
-    name="size", options=SizeOptions, open=_open_size, summary="limits of characters", order=30
-)
+SIZE: Final = GuardSpec(name="size", options=SizeOptions, open=_open_size, summary="limits of characters", order=30)
 TOOLS: Final = GuardSpec(
     name="tools", options=ToolOptions, open=_open_tools, summary="tools that may be offered and called", order=50
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import attrs
@@ -65,7 +66,7 @@ def _compiled(options: PatternOptions) -> tuple[dict[str, Any], list[Mistake]]:
     if not options.patterns:
         return {}, [Mistake("patterns", "missing", "", 'a table such as { ticket = "TICKET-[0-9]{4,8}" }')]
     try:
-        import regex
+        regex: Any = import_module("regex")  # it has no types of its own
     except ImportError:
         return {}, [Mistake("patterns", "the library regex is missing", "", "pip install 'helmdeck[guards]'")]
     compiled, mistakes = dict[str, Any](), list[Mistake]()

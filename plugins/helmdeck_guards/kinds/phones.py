@@ -11,9 +11,15 @@ _COUNTRY: Final = re.compile(
 )
 """Country codes of E.164."""
 _GAP: Final = r"[ .\-/]?"
-_INTERNATIONAL: Final = re.compile(rf"(?<![\w+.])(?:\+|00(?=[1-9])) ?\d(?:(?:{_GAP}\(?|\)?{_GAP})\d){{6,14}}(?![\w]|[.,]\d)")
-_NANP: Final = re.compile(r"(?<![\w.\-/+])(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?![\w]|[.,\-/]\d)")
-_TRUNK: Final = re.compile(r"(?<![\w.,\-/+:])(?:\(0[1-9]\d{0,4}\) ?|0[1-9]\d{0,4}[ \-/])\d{2,8}(?:[ \-]\d{2,8}){0,4}(?![\w]|[.,:\-/]\d)")
+_INTERNATIONAL: Final = re.compile(
+    rf"(?<![\w+.])(?:\+|00(?=[1-9])) ?\d(?:(?:{_GAP}\(?|\)?{_GAP})\d){{6,14}}(?![\w]|[.,]\d)"
+)
+_NANP: Final = re.compile(
+    r"(?<![\w.\-/+])(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?![\w]|[.,\-/]\d)"
+)
+_TRUNK: Final = re.compile(
+    r"(?<![\w.,\-/+:])(?:\(0[1-9]\d{0,4}\) ?|0[1-9]\d{0,4}[ \-/])\d{2,8}(?:[ \-]\d{2,8}){0,4}(?![\w]|[.,:\-/]\d)"
+)
 _DATE: Final = re.compile(r"0?\d[-/ ]\d\d?[-/ ](?:19|20)\d\d")
 _AFTER_WORD: Final = re.compile(
     r"(?i)\b(?:tel|tél|tlf|phone|fone|fon|telefon\w*|teléfono|téléphone|telephone|mobile?|móvil|portable|cell|call|ring|text me|handy\w*|"

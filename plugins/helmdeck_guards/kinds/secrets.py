@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -32,17 +33,24 @@ _FORMATS: Final = (
 )  # fmt: skip
 """Formats of keys and tokens by prefix, besides those that plugins contribute for redaction."""
 _PRIVATE_KEY: Final = re.compile(
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.{0,8192}?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.{0,8192}?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
 )
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>]{0,128}:([^\s/@\"'<>]{3,256})@(?=\w)")
 _NAMES: Final = (
     r"(?i:(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?(?:token|key)|auth[ _-]?token|"
     r"token|password|passwd|passwort|kennwort|pwd|mot de passe|contraseña|clave))"
 )
-_SETTING: Final = re.compile(_NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?(?<=[\s:=\"'`])([^\s\"'`,;<>{}()\[\]]{8,256})")
-_SETTING_END: Final = re.compile(_NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?[^\s\"'`,;<>{}()\[\]]{0,256}$")
+_SETTING: Final = re.compile(
+    _NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?(?<=[\s:=\"'`])([^\s\"'`,;<>{}()\[\]]{8,256})"
+)
+_SETTING_END: Final = re.compile(
+    _NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?[^\s\"'`,;<>{}()\[\]]{0,256}$"
+)
 _URL_END: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}:(?:/(?:/[^\s/]{0,384})?)?$")
-_PRIVATE_END: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}(?:PRIVATE KEY.{0,8192})?$|-{1,5}(?:B|BE|BEG|BEGI|BEGIN)?$", re.DOTALL)
+_PRIVATE_END: Final = re.compile(
+    r"-----BEGIN [A-Z ]{0,40}(?:PRIVATE KEY.{0,8192})?$|-{1,5}(?:B|BE|BEG|BEGI|BEGIN)?$", re.DOTALL
+)
 _RUN: Final = re.compile(r"[A-Za-z0-9]{12,}")
 _LITERAL: Final = re.compile(r"(?:\\b)?([A-Za-z0-9]+)(\[[_-]{2}\](?![?*{]))?")
 _CUES: Final = ("key", "token", "secret", "passw", "kennwort", "pwd", "mot de passe", "contrase", "clave")
@@ -54,7 +62,7 @@ _MAX_TOKEN: Final = 8_192
 def _is_random(text: str) -> bool:
     """Whether a run of letters and digits looks generated: with digits and letters, or with changing case."""
     for run in _RUN.findall(text):
-        changes = sum(left.islower() != right.islower() for left, right in zip(run, run[1:], strict=False))
+        changes = sum(left.islower() != right.islower() for left, right in itertools.pairwise(run))
         has_both = any(char.isdigit() for char in run) and any(char.isalpha() for char in run)
         if (has_both and changes >= 2) or changes >= 5:
             return True
@@ -68,7 +76,11 @@ def _is_password(text: str) -> bool:
     text = text.rstrip(".!?:")
     kinds = sum(any(test(char) for char in text) for test in (str.islower, str.isupper, str.isdigit))
     marks = sum(not char.isalnum() and char not in "._-/" for char in text)
-    return len(text) >= 8 and (kinds == 3 or (kinds == 2 and any(c.isdigit() for c in text)) or (marks >= 1 and kinds >= 1 and any(c.isdigit() for c in text)))
+    return len(text) >= 8 and (
+        kinds == 3
+        or (kinds == 2 and any(c.isdigit() for c in text))
+        or (marks >= 1 and kinds >= 1 and any(c.isdigit() for c in text))
+    )
 
 
 def _literal_prefixes(pattern: str) -> tuple[str, ...]:
@@ -87,10 +99,14 @@ def _end_of(prefixes: Iterable[str]) -> re.Pattern[str]:
     every = sorted(set(prefixes), key=len, reverse=True)
     starts = sorted({each[:size] for each in every for size in range(1, len(each))}, key=len, reverse=True)
     whole = "|".join(map(re.escape, every))
-    return re.compile(rf"(?<![A-Za-z0-9])(?:(?:{whole})[\w.*+/=-]{{0,{_MAX_TOKEN}}}|{'|'.join(map(re.escape, starts))})$")
+    return re.compile(
+        rf"(?<![A-Za-z0-9])(?:(?:{whole})[\w.*+/=-]{{0,{_MAX_TOKEN}}}|{'|'.join(map(re.escape, starts))})$"
+    )
 
 
-def finder(options: SecretOptions, services: GuardServices) -> tuple[Callable[[str], list[GuardFinding]], Callable[[str], int]]:
+def finder(
+    options: SecretOptions, services: GuardServices
+) -> tuple[Callable[[str], list[GuardFinding]], Callable[[str], int]]:
     """Return the functions ``find`` and ``held_from``."""
     known = [
         (prefix, re.compile(f"(?<![A-Za-z0-9]){re.escape(prefix)}{rest}(?![A-Za-z0-9])")) for prefix, rest in _FORMATS
