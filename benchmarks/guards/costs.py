@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import ChatDelta, ChatRequest, ChatResponse, Message, Role, StopReason, TextPart
-from helmdeck_guards import Guards, GuardSender
+from helmdeck_guards import Guards, GuardSender, guarded_stream
 from helmdeck_testing import make_deck
 
 Tables = Mapping[str, Mapping[str, Any]]
@@ -55,7 +55,7 @@ async def _measure(tables: Tables) -> tuple[float, float, int]:
                 yield each
 
         first = 0
-        async for _ in session.stream(counted()) if session is not None else counted():
+        async for _ in guarded_stream(session, counted()) if session is not None else counted():
             first = first or taken
         ended_s = time.process_time()
         assert checked is request

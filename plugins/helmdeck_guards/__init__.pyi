@@ -7,3 +7,4 @@ from helmdeck_guards.session import GuardSession as GuardSession
 from helmdeck_guards.session import refusal as refusal
 from helmdeck_guards.settings import GuardSender as GuardSender
 from helmdeck_guards.settings import GuardSettings as GuardSettings
+from helmdeck_guards.streaming import guarded_stream as guarded_stream

@@ -80,7 +80,7 @@ class Channel:
 
     def _advance(self, *, is_last: bool) -> str:
         base, window = len(self._context), self._context + self._pending
-        # An escape that is interrupted is no text yet.
+        # The rest of an interrupted escape follows in the next chunk.
         size = half_escape(window) if self._is_json and not is_last else len(window)
         text = PlainText(window[:size] if size < len(window) else window, is_json=self._is_json)
         cut = size if is_last else min(size, self._cut(text, window))

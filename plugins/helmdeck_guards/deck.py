@@ -8,6 +8,7 @@ from typing import Any
 from helmdeck_core import ChatDelta, ChatRequest, ChatResponse, Helmdeck
 from helmdeck_guards.guards import Guards
 from helmdeck_guards.settings import GuardSender
+from helmdeck_guards.streaming import guarded_stream
 
 
 class GuardedDeck:
@@ -44,7 +45,7 @@ class GuardedDeck:
         if session is not None:
             request = await session.check_request(request)
         chunks = self.deck.astream_batches(request, **options)
-        stream = session.stream(chunks) if session is not None else chunks
+        stream = guarded_stream(session, chunks) if session is not None else chunks
         try:
             async for chunk in stream:
                 yield chunk

@@ -20,7 +20,7 @@ class Placeholders:
         self._by_value: dict[tuple[str, str], str] = {}
         self._values: dict[str, str] = {}
         self._counts: dict[str, int] = {}
-        self._taken: set[str] = set()
+        self._reserved: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
         self._end: re.Pattern[str] | None = None
 
@@ -33,7 +33,7 @@ class Placeholders:
     def reserve(self, text: str) -> None:
         """Do not use the placeholders that a text of the request contains already."""
         if "[" in text:
-            self._taken.update(f"{name}_{number}" for name, number in _ANY.findall(text))
+            self._reserved.update(f"{name}_{number}" for name, number in _ANY.findall(text))
 
     def hide(self, kind: str, value: str, *, restores: bool) -> str:
         """Return the placeholder of a value.
@@ -46,7 +46,7 @@ class Placeholders:
         name = kind.upper()
         while True:
             number = self._counts[name] = self._counts.get(name, 0) + 1
-            if f"{name}_{number}" not in self._taken:
+            if f"{name}_{number}" not in self._reserved:
                 break
         placeholder = self._by_value[kind, value] = f"[{name}_{number}]"
         if restores:

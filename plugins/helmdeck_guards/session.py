@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
 from helmdeck_core import (
     EMPTY,
-    ChatDelta,
     ChatRequest,
     ChatResponse,
     GuardFinding,
@@ -25,14 +24,13 @@ from helmdeck_guards.plain_text import PlainText
 from helmdeck_guards.settings import GuardSender, OpenGuard
 from helmdeck_guards.texts import edited, replaced, search, texts_of
 
-Batch = Sequence[ChatDelta] | ChatResponse
-
 
 class GuardSession:
     """The guards that apply to one request.
 
     :param report: receives an event for each guard that found something or failed; its place in a call is empty.
     :ivar reports: these events.
+    :ivar has_json_text: the text of the answer is JSON, in which restored values are escaped.
     """
 
     def __init__(
@@ -45,6 +43,7 @@ class GuardSession:
         self._report = report
         self.answer_guards = tuple(each for each in guards if "answer" in each.settings.when)
         self.request: ChatRequest | None = None
+        self.has_json_text = False
 
     # -- the request -------------------------------------------------------------------------------------------
 
@@ -60,6 +59,7 @@ class GuardSession:
         for guard in guards:
             request = await self._check_request(guard, request)
         self.request = request
+        self.has_json_text = request.response_format is not None
         return request
 
     async def _check_request(self, guard: OpenGuard, request: ChatRequest) -> ChatRequest:
@@ -68,9 +68,9 @@ class GuardSession:
             if guard.guard.find is not None:
                 request = self._searched(guard, request, found)
             if guard.guard.find_tool is not None:
-                kept = [tool for tool in request.tools if not self._is_refused(guard, tool.name, found)]
-                if guard.can_redact and len(kept) < len(request.tools):
-                    request = _with_tools(request, kept)
+                allowed_tools = [tool for tool in request.tools if not self._is_refused(guard, tool.name, found)]
+                if guard.can_redact and len(allowed_tools) < len(request.tools):
+                    request = _with_tools(request, allowed_tools)
         except Exception as exc:
             self.failed(guard, "request", exc)
         texts = tuple(text for text, _ in texts_of(request))
@@ -201,22 +201,6 @@ class GuardSession:
             tool_calls=calls,
         )
 
-    def stream(self, chunks: AsyncGenerator[Batch, None]) -> AsyncGenerator[Batch, None]:
-        """Return a stream of ``Helmdeck.astream_batches`` as the caller may see it; the last item is the response.
-
-        :raises GuardBlocked: as for ``check_answer``.
-        """
-        if not self.answer_guards and not self.placeholders:
-            return chunks
-        from helmdeck_guards.streaming import GuardedStream  # it needs the session
-
-        return GuardedStream(self).run(chunks)
-
-    @property
-    def has_json_text(self) -> bool:
-        """Whether the text of the answer is JSON."""
-        return self.request is not None and self.request.response_format is not None
-
     # -- decisions ---------------------------------------------------------------------------------------------
 
     def subject(self, stage: str, texts: tuple[str, ...], response: ChatResponse | None, chars: int) -> GuardSubject:
@@ -311,7 +295,7 @@ class GuardSession:
 
 
 def marker(kind: str) -> str:
-    """Return what stands for a redacted part of an answer; it is not restored."""
+    """Return the marker of a redacted part of an answer; it is not restored."""
     return f"[{kind.upper()}]"
 
 
@@ -335,13 +319,13 @@ def refusal(block: GuardBlocked, response: ChatResponse | None = None, shown: st
     )
 
 
-def _with_tools(request: ChatRequest, kept: Sequence[Any]) -> ChatRequest:
+def _with_tools(request: ChatRequest, allowed_tools: Sequence[Any]) -> ChatRequest:
     """The request with fewer tools; a choice that nothing is left for is dropped."""
-    names = {tool.name for tool in kept}
+    names = {tool.name for tool in allowed_tools}
     choice = request.tool_choice
-    if not kept or (choice not in (None, "auto", "none", "required") and choice not in names):
+    if not allowed_tools or (choice not in (None, "auto", "none", "required") and choice not in names):
         choice = None
-    return attrs.evolve(request, tools=tuple(kept), tool_choice=choice)
+    return attrs.evolve(request, tools=tuple(allowed_tools), tool_choice=choice)
 
 
 def _ends(texts: Sequence[str]) -> list[int]:

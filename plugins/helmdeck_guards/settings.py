@@ -44,10 +44,10 @@ class GuardSettings:
     """The keys of ``[guards.NAME]``.
 
     :ivar kind: what the guard detects: a built-in kind or that of a plugin.
-    :ivar when: ``request`` checks what is sent to a provider, ``answer`` what comes back, streamed or not.
+    :ivar when: ``request`` checks requests to a provider, ``answer`` its answers, streamed or not.
     :ivar action: ``block`` ends the call, ``redact`` replaces each finding, ``flag`` only reports it.
     :ivar blocked: how a block is answered: ``error``, or ``refusal`` for an answer that the model refused.
-    :ivar on_failure: what a guard does that fails or exceeds its time: ``block``, or ``pass`` to go on without it.
+    :ivar on_failure: what a guard does that fails or exceeds its time: ``block``, or ``pass`` to continue without it.
     :ivar timeout_s: seconds that one check by a service may take.
     :ivar restores: placeholders of a redacted request become the original text again in the answer.
     :ivar allow: texts that are no finding, such as the mail address of your support; upper and lower case are equal.

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 
 from helmdeck_core import ChatDelta, ChatResponse, GuardFinding, ToolCallDelta
 from helmdeck_guards.channel import Channel
 from helmdeck_guards.errors import GuardBlocked
-from helmdeck_guards.session import marker, refusal
+from helmdeck_guards.session import GuardSession, marker, refusal
 from helmdeck_guards.settings import OpenGuard
 
-if TYPE_CHECKING:
-    from helmdeck_guards.session import Batch, GuardSession
+Batch = Sequence[ChatDelta] | ChatResponse
 
 _TEXT, _REASONING = -1, -2
+
+
+def guarded_stream(session: GuardSession, chunks: AsyncGenerator[Batch, None]) -> AsyncGenerator[Batch, None]:
+    """Return a stream of ``Helmdeck.astream_batches`` as the caller may see it; the last item is the response.
+
+    :raises GuardBlocked: a guard blocks the answer, and the configuration does not ask for a refusal.
+    """
+    if not session.answer_guards and not session.placeholders:
+        return chunks
+    return GuardedStream(session).run(chunks)
 
 
 class GuardedStream:

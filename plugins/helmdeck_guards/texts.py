@@ -15,7 +15,7 @@ from helmdeck_guards.plain_text import PlainText
 from helmdeck_guards.settings import OpenGuard
 
 Edit = Callable[[str, bool], str]
-"""Returns a text after the findings in it were handled; the second argument tells whether it is JSON."""
+"""Returns a text after the findings in it were handled; the second argument is whether it is JSON."""
 _ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{16,65536}={0,2}(?![A-Za-z0-9+/_=-])")
 _MAX_DEPTH: Final = 32
 

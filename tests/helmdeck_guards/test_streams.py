@@ -19,7 +19,7 @@ from helmdeck_core import (
     ToolCall,
     ToolCallDelta,
 )
-from helmdeck_guards import GuardBlocked, Guards, GuardSender
+from helmdeck_guards import GuardBlocked, Guards, GuardSender, guarded_stream
 from helmdeck_testing import make_deck, plugin_with
 
 TEXT = "Hello! I wrote to [EMAIL_1] and EMAIL\\_2, bob@acme.org, card 4111 1111 1111 1111. DE89 3704 0044 0532 0130 00 is it, call +49 30 901820."
@@ -52,7 +52,7 @@ def streamed(session, deltas, text="", arguments=""):
         yield ChatResponse(text=text, stop_reason=StopReason.END_TURN, tool_calls=calls)
 
     async def read():
-        async for chunk in session.stream(chunks()):
+        async for chunk in guarded_stream(session, chunks()):
             if isinstance(chunk, ChatResponse):
                 shown.append((taken[0], chunk))
             else:

@@ -40,7 +40,7 @@ from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
-from helmdeck_guards import GuardBlocked, Guards, GuardSender, refusal
+from helmdeck_guards import GuardBlocked, Guards, GuardSender, guarded_stream, refusal
 
 MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
 """Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
@@ -142,6 +142,7 @@ class Service:
             return
         try:
             work.request = await work.guards.check_request(work.request)
+            work.guards.has_json_text |= work.is_plan
         except GuardBlocked as exc:
             record.report_blocked()
             if not exc.is_refusal:
@@ -227,7 +228,7 @@ class Service:
         :raises CallFailed: the subclass of the cause.
         """
         chunks = self._streamed(work)
-        return chunks if work.guards is None or work.blocked is not None else work.guards.stream(chunks)
+        return chunks if work.guards is None or work.blocked is not None else guarded_stream(work.guards, chunks)
 
     async def _streamed(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Make a call: yield what the model streams."""
