@@ -133,3 +133,12 @@ def test_every_mistake_of_all_guards_is_reported():
     assert "guards.c.options.patterns: not a name, found 'X'" in text
     assert "guards.c.options.patterns.X: not a regular expression" in text
     assert "guards.c.options.patterns.slow: takes too long" in text
+
+
+def test_input_of_embeddings_is_guarded(gateway, server):
+    server.requests.clear()
+    answer = gateway.send("/v1/embeddings", {"model": "up/m", "input": [f"Write to {MAIL}", "hello"]})
+    assert answer.status == 200
+    assert server.requests[0].body["input"] == ["Write to [EMAIL_1]", "hello"]
+    refused = gateway.send("/v1/embeddings", {"model": "up/m", "input": f"My key is {KEY}"})
+    assert (refused.status, len(server.requests)) == (400, 1)
