@@ -128,6 +128,12 @@ from helmdeck_core.domain.events import SelectionFiltered as SelectionFiltered
 from helmdeck_core.domain.events import StopReasonObserved as StopReasonObserved
 from helmdeck_core.domain.events import StopReasonUnknown as StopReasonUnknown
 from helmdeck_core.domain.events import ToolPayloadRepair as ToolPayloadRepair
+from helmdeck_core.domain.guards import Guard as Guard
+from helmdeck_core.domain.guards import GuardFinding as GuardFinding
+from helmdeck_core.domain.guards import GuardReported as GuardReported
+from helmdeck_core.domain.guards import GuardServices as GuardServices
+from helmdeck_core.domain.guards import GuardSpec as GuardSpec
+from helmdeck_core.domain.guards import GuardSubject as GuardSubject
 from helmdeck_core.domain.history import History as History
 from helmdeck_core.domain.history import HistorySetup as HistorySetup
 from helmdeck_core.domain.history import HistorySpec as HistorySpec

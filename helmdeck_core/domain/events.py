@@ -12,6 +12,7 @@ from helmdeck_core.domain.chat import StopReason, Usage
 from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.event_base import CallRef as CallRef
 from helmdeck_core.domain.event_base import EventBase as EventBase
+from helmdeck_core.domain.guards import GuardReported
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import Attempt, FailureClass
 
@@ -432,4 +433,5 @@ Event = (
     | CallAborted
     | HistoryFailed
     | CatalogSourceFailed
+    | GuardReported
 )

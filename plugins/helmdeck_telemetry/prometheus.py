@@ -23,6 +23,7 @@ from helmdeck_core import (
     Event,
     EventSink,
     FilterFailed,
+    GuardReported,
     HistoryFailed,
     InvariantRestored,
     ReasoningStripped,
@@ -126,6 +127,8 @@ class PrometheusSink:
                 metrics.restored.labels(event.plugin, event.step).inc()
             case HistoryFailed():
                 metrics.history.inc()
+            case GuardReported():
+                metrics.guards.labels(event.guard, event.stage, event.outcome).inc()
             case _:
                 pass
 
@@ -279,5 +282,12 @@ class _Metrics:
         )
         self.restored = self._counter(
             "invariants_restored_total", "Required fields that a trim step removed.", "plugin", "step"
+        )
+        self.guards = self._counter(
+            "guard_reports_total",
+            "Requests and answers in which a guard found something, or failed.",
+            "guard",
+            "stage",
+            "outcome",
         )
         self.history = self._counter("history_failures_total", "Plans that could not be stored in the history.")

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import attrs
 import pytest
 
 from helmdeck_core import (
@@ -12,6 +13,8 @@ from helmdeck_core import (
     ConsoleScreen,
     EventSink,
     GatewayApp,
+    Guard,
+    GuardSpec,
     History,
     HistorySpec,
     HistoryStoreSpec,
@@ -27,6 +30,7 @@ from helmdeck_core import (
     SecretPattern,
     TextPart,
 )
+from helmdeck_guards import Guards, GuardSender
 from tests.helmdeck_core.hooks_support import FREE, GOOD, contributing
 
 
@@ -190,3 +194,24 @@ def test_helmdeck_event_sinks_get_events_only_while_they_are_active(answering, i
     deck, _ = answering(GOOD, beside=(contributing("helmdeck_event_sinks", sink),))
     deck.plan("draft a post", model=FREE)
     assert bool(events) is is_active
+
+
+def test_helmdeck_guards_open_with_the_options_of_their_table(deck_with):
+    opened = []
+
+    def open_guard(options, _):
+        opened.append(options.most)
+        return Guard(max_chars=options.most)
+
+    plugin = contributing("helmdeck_guards", GuardSpec(name="short", options=ShortOptions, open=open_guard))
+    deck = deck_with(plugin, config={"guards": {"brief": {"kind": "short", "options": {"most": 3}}}})
+    session = Guards(deck).session(GuardSender(), "any/model")
+    assert session is not None
+    assert opened == [3]
+
+
+@attrs.frozen(kw_only=True)
+class ShortOptions:
+    """The options of a contributed guard."""
+
+    most: int = 1

@@ -13,6 +13,7 @@ from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.calls.call_record import CallRecord
 from helmdeck_gateway.calls.targets import listed
 from helmdeck_gateway.dialects.parsed import Parsed
+from helmdeck_guards import GuardBlocked, GuardSession
 
 NO_LIMITS = CallLimits()
 
@@ -32,6 +33,8 @@ class Work:
     :ivar size: bytes of the client's request.
     :ivar headers: further headers of the response.
     :ivar booking: what its key holds for it; ``None`` for a sender without a key of its own.
+    :ivar guards: the guards that apply to it; ``None`` for none.
+    :ivar blocked: the block of a guard that is answered with a refusal.
     """
 
     parsed: Parsed
@@ -44,6 +47,8 @@ class Work:
     headers: dict[str, str] = attrs.field(factory=dict)
     limits: CallLimits = NO_LIMITS
     booking: Booking | None = None
+    guards: GuardSession | None = None
+    blocked: GuardBlocked | None = None
 
     async def settle(self) -> None:
         """Count the cost, once all calls of the request have ended."""
@@ -88,6 +93,8 @@ class Work:
             headers["x-helmdeck-model"] = listed([record.model])
         if record.attempts > 1:
             headers["x-helmdeck-attempts"] = str(record.attempts)
+        if self.guards is not None and self.guards.reports:
+            headers["x-helmdeck-guards"] = listed([each.summary for each in self.guards.reports])
         if self.dropped:
             headers["x-helmdeck-dropped"] = listed(self.dropped)
         if self.principal.key is not None:
