@@ -15,6 +15,7 @@ CAPABILITIES = (
     "helmdeck_telemetry",
     "helmdeck_runs",
     "helmdeck_mcp",
+    "helmdeck_cache",
     "helmdeck_gateway",
     "helmdeck_console",
     "helmdeck_testing",

@@ -388,6 +388,7 @@ class Config:
     :ivar log_level: minimum level of the log lines on standard error; left out: no log.
     :ivar budgets: by prefix of a model id; ``fallback`` for models without a row in the budget table.
     :ivar fallback: fallback models in order, by prefix of a model id; ``""`` for every model.
+    :ivar cache: settings of response caches; the guide "Cache answers" has their keys.
     :ivar gateway: settings of ``helmdeck serve``; the guide "Put a gateway in front of your clients" has their keys.
     """
 
@@ -409,4 +410,5 @@ class Config:
     chains: ChainsConfig = ChainsConfig()
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY
+    cache: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
     gateway: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)

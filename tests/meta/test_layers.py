@@ -44,7 +44,8 @@ ARROWS = {
     "helmdeck_telemetry": {"helmdeck_storage"},
     "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history", "helmdeck_storage"},
-    "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
+    "helmdeck_cache": {"helmdeck_storage"},
+    "helmdeck_gateway": {"helmdeck_cache", "helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_console": {
         "helmdeck_cli",
         "helmdeck_gateway",

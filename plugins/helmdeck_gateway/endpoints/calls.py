@@ -132,6 +132,7 @@ class CallEndpoint:
                 self.door.service.keep_deadline(work, client_deadline_s(headers))
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
+            self.door.service.use_cache(work, headers)
             await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
