@@ -190,3 +190,27 @@ def test_helmdeck_event_sinks_get_events_only_while_they_are_active(answering, i
     deck, _ = answering(GOOD, beside=(contributing("helmdeck_event_sinks", sink),))
     deck.plan("draft a post", model=FREE)
     assert bool(events) is is_active
+
+
+def test_helmdeck_response_caches_are_searched_in_the_order_of_the_settings(answering):
+    class Cache:
+        def __init__(self, setup):
+            self.answers, self.limit = {}, setup.options.limit
+
+        async def find(self, query):
+            return self.answers.get((query.tenant, query.text))
+
+        async def keep(self, query, answer):
+            self.answers[query.tenant, query.text] = answer
+
+    @attrs.frozen
+    class Options:
+        limit: int = 3
+
+    opened = []
+    spec = ResponseCacheSpec(name="acme", open=lambda setup: opened.append(Cache(setup)) or opened[-1], options_type=Options)
+    config = {"cache": {"caches": ["acme"], "options": {"acme": {"limit": 7}}}}
+    deck, script = answering("once", beside=(contributing("helmdeck_response_caches", spec),), config=config)
+    cached = CachedDeck(deck)
+    texts = [asyncio.run(cached.acomplete("q", cache="t")).text for _ in range(2)]
+    assert (texts, opened[0].limit, len(script.requests)) == (["once", "once"], 7, 1)
