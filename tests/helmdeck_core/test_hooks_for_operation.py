@@ -2,8 +2,10 @@
 
 import asyncio
 
+import attrs
 import pytest
 
+from helmdeck_cache import CachedDeck
 from helmdeck_core import (
     CallFailed,
     ChatRequest,
@@ -20,6 +22,7 @@ from helmdeck_core import (
     Message,
     PluginError,
     ProviderSpec,
+    ResponseCacheSpec,
     Role,
     RunEngineSpec,
     RunProgram,
@@ -208,9 +211,11 @@ def test_helmdeck_response_caches_are_searched_in_the_order_of_the_settings(answ
         limit: int = 3
 
     opened = []
-    spec = ResponseCacheSpec(name="acme", open=lambda setup: opened.append(Cache(setup)) or opened[-1], options_type=Options)
+    spec = ResponseCacheSpec(
+        name="acme", open=lambda setup: opened.append(Cache(setup)) or opened[-1], options_type=Options
+    )
     config = {"cache": {"caches": ["acme"], "options": {"acme": {"limit": 7}}}}
     deck, script = answering("once", beside=(contributing("helmdeck_response_caches", spec),), config=config)
     cached = CachedDeck(deck)
-    texts = [asyncio.run(cached.acomplete("q", cache="t")).text for _ in range(2)]
+    texts = [asyncio.run(cached.acomplete("q", cache="t", model=FREE)).text for _ in range(2)]
     assert (texts, opened[0].limit, len(script.requests)) == (["once", "once"], 7, 1)

@@ -47,9 +47,8 @@ def sources(folder):
 
 
 def test_it_is_named_after_what_it_is(folder, project, module):
-    kind = {"contrib_providers": "provider", "contrib_packs": "pack", "contrib_transports": "transport"}[
-        folder.parent.name
-    ]
+    kinds = {"contrib_providers": "provider", "contrib_packs": "pack", "contrib_transports": "transport"}
+    kind = {**kinds, "contrib_caches": "cache"}[folder.parent.name]
     assert project["name"] == f"helmdeck-{kind}-{folder.name}"
     assert module == f"helmdeck_{kind}_{folder.name}"
     assert list(project["entry-points"]["helmdeck"]) == [folder.name]
