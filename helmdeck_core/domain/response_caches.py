@@ -119,7 +119,7 @@ class CacheMissed(EventBase):
     """A call that may use response caches makes a request.
 
     :ivar model: the requested model.
-    :ivar reason: ``absent``, or ``refresh`` if the caller wants a new answer.
+    :ivar reason: ``absent``, or ``refresh`` if the caller requested a new answer.
     """
 
     model: str
@@ -128,7 +128,7 @@ class CacheMissed(EventBase):
 
 @attrs.frozen(kw_only=True)
 class CacheFailed(EventBase):
-    """A response cache failed; the call goes on without it.
+    """A response cache failed; the call continues without it.
 
     :ivar cache: the name of the cache.
     :ivar action: ``find`` or ``keep``.

@@ -1,4 +1,4 @@
-"""Stored answers as bytes: a version, a checksum, and JSON. What is damaged, or of a newer release, is no answer."""
+"""Stored answers as bytes: a version, a checksum, and JSON. Damaged bytes, and those of a newer release, are ignored."""
 
 from __future__ import annotations
 

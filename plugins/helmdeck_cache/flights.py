@@ -15,13 +15,13 @@ class Ending(enum.Enum):
     """How a call ended without an answer for the others."""
 
     ABANDONED = "abandoned"
-    """It was cancelled: one of those that wait takes over, and the others wait for it."""
+    """It was cancelled: one of the waiting calls makes the request, and the others wait for that one."""
     UNUSABLE = "unusable"
     """It failed, or its answer is not to be shared: those that wait make calls of their own."""
 
 
 class Flight:
-    """The call that others wait for; a context manager, so that they never wait in vain."""
+    """The call that others wait for; a context manager, so that every wait ends."""
 
     def __init__(self, flights: Flights, name: Name) -> None:
         self._flights = flights

@@ -97,7 +97,7 @@ def emit_reuse(
     caller: str,
     latency_s: float,
 ) -> None:
-    """Emit the events of a call that was answered without a request. They report no tokens, since none were used."""
+    """Emit the events for a call without a request. They report no tokens, since none were used."""
     place = CallRef(call_id=os.urandom(8).hex(), pack=pack, caller=caller).place
     response = answer.response
     emit(CallStarted(**place, model=requested))

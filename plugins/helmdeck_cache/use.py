@@ -1,4 +1,4 @@
-"""How one call uses the caches, and what came of it."""
+"""How one call uses the caches, and the outcome."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CacheUse:
     :ivar reads: a stored answer is returned.
     :ivar stores: the answer is stored.
     :ivar max_age_s: the oldest answer to return, in seconds; ``None`` for no limit but that of the cache.
-    :ivar outcome: what came of it; of a stream, as soon as its first chunk is there. ``None`` before.
+    :ivar outcome: the result; for a stream, known at its first chunk. ``None`` before.
     """
 
     tenant: str

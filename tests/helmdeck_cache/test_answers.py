@@ -76,14 +76,14 @@ def test_an_answer_is_the_same_after_it_was_stored():
 
 
 @given(st.integers(0, len(DATA) - 1), st.integers(1, 255))
-def test_damaged_bytes_are_no_answer(index, change):
+def test_damaged_bytes_are_ignored(index, change):
     damaged = bytearray(DATA)
     damaged[index] ^= change
     assert decoded(bytes(damaged), "owner") is None
     assert decoded(DATA[:index], "owner") is None
 
 
-def test_bytes_of_another_owner_or_a_newer_release_are_no_answer():
+def test_bytes_of_another_owner_or_a_newer_release_are_ignored():
     assert decoded(DATA, "other") is None
     assert decoded(b"2" + DATA[1:], "owner") is None
     assert decoded(b"", "owner") is None

@@ -39,7 +39,7 @@ def test_answers_are_counted_and_deleted_by_caller(config, capsys):
     assert run(capsys, "cache", "clear", "--config", config) == (0, {"deleted": 1})
 
 
-def test_a_cache_in_memory_is_not_that_of_the_gateway_and_the_command_says_so(tmp_path, capsys):
+def test_the_command_reports_that_a_cache_in_memory_belongs_to_another_process(tmp_path, capsys):
     file = tmp_path / "helmdeck.toml"
     file.write_text("")
     assert main(["cache", "stats", "--config", str(file)]) == 0

@@ -152,7 +152,7 @@ def test_a_stored_answer_is_streamed_in_chunks_whichever_way_it_came():
 
 
 class Gate:
-    """A cache that never has an answer and counts the calls that looked for one, so that a test knows who waits."""
+    """A cache that never has an answer and counts the lookups, so that a test knows how many calls are waiting."""
 
     def __init__(self):
         self.looked = 0
@@ -191,7 +191,7 @@ def test_equal_calls_at_the_same_time_share_one_request():
     assert len(on.cached.caches.flights) == 0
 
 
-def test_one_of_those_that_wait_takes_over_from_a_cancelled_call():
+def test_after_a_cancelled_call_one_waiting_call_makes_the_request():
     async def calls():
         gate, release, begun = Gate(), asyncio.Event(), []
         on = stage("once", cache={"caches": ["gate"]}, plugins=(gate,))

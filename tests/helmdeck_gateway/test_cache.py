@@ -185,7 +185,7 @@ def test_a_hit_costs_a_key_nothing_and_other_keys_get_no_answer_of_it(server):
     assert (usage.day.spent_nusd, usage.day.held_nusd, usage.day.requests) == (to_nusd(COST), 0, 3)
 
 
-def test_the_keys_of_a_team_share_answers_where_the_settings_say_so(server):
+def test_the_keys_of_a_team_share_answers_if_the_settings_allow_it(server):
     with keyed_gateway(server, {"teams": {"red": "on", "blue": "on"}, "tenant": "team"}) as running:
         keys = [running.key, *(running.add(name=name, team=team) for name, team in (("bob", "red"), ("eve", "blue")))]
         keys.append(running.add(name="zoe"))

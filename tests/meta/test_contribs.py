@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -110,7 +111,7 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
 
 def test_it_imports_libraries_only_that_helmdeck_or_itself_brings(folder, project, module):
     requirements = (*PROJECT["project"]["dependencies"], *project["dependencies"])
-    required = {requirement.partition(">")[0] for requirement in requirements}
+    required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
     # A module may be named differently from its distribution, such as pptx of python-pptx.
     brought = {module for module, names in packages_distributions().items() if required & set(names)}
     allowed = {

@@ -59,7 +59,15 @@ ARROWS = {
 
 BASES = [ROOT, ROOT / "plugins", *sorted(ROOT.glob("contrib_*/*/src"))]
 FILES = [(base, path) for base in BASES for path in sorted(base.glob("helmdeck_*/**/*.py"))]
-NOT_OURS_TO_SHIP = {"plugins", "tests", "benchmarks", "contrib_providers", "contrib_packs", "contrib_transports", "contrib_caches"}
+NOT_OURS_TO_SHIP = {
+    "plugins",
+    "tests",
+    "benchmarks",
+    "contrib_providers",
+    "contrib_packs",
+    "contrib_transports",
+    "contrib_caches",
+}
 
 
 def statements(node):

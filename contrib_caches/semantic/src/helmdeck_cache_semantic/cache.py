@@ -84,7 +84,7 @@ class SemanticCache:
         scores = np.stack([row.vector for row in rows]) @ vector
         now_s = time.time()
         for index in np.argsort(-scores, kind="stable"):
-            row = rows[index]
+            row: _Row = rows[int(index)]
             if scores[index] < self._options.threshold:
                 return None
             if now_s - row.answer.stored_s > oldest_s:

@@ -16,7 +16,7 @@ _NUMBERS: Final = (
     "hundred thousand million billion half double twice once first second third fourth fifth last next previous"
 )
 _NEGATIONS: Final = (
-    "no not never none nobody nothing nowhere neither nor cannot without except excluding including unless only yet lacks lacking "
+    "no not never none nothing nowhere neither nor cannot without except excluding including unless only yet lacks lacking "
     "missing instead"
 )
 _DIRECTIONS: Final = (
