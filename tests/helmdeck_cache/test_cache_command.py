@@ -53,3 +53,22 @@ def test_mistakes_of_the_settings_are_reported_by_config_check(tmp_path, capsys)
     shown = capsys.readouterr()
     assert "cache.mode" in shown.out + shown.err
     assert "cache.store" in shown.out + shown.err
+
+
+def test_explain_shows_where_an_answer_came_from(tmp_path, capsys):
+    traces = {"sinks": ["traces"], "options": {"traces": {"file": str(tmp_path / "traces.db")}}}
+    deck = make_deck(scripted_provider(["1"]), config={"events": traces}, model="scripted/m")
+
+    async def calls():
+        for _ in range(2):
+            await CachedDeck(deck, caches).acomplete("q")
+
+    caches = CachedDeck(deck).caches
+    asyncio.run(calls())
+    deck.close()
+    file = tmp_path / "helmdeck.toml"
+    file.write_text(f'[events]\nsinks = ["traces"]\n[events.options.traces]\nfile = "{tmp_path / "traces.db"}"\n')
+    assert main(["explain", "--run", "last", "--config", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "answer_reused" in shown
+    assert "exact" in shown
