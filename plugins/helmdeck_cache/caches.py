@@ -41,8 +41,8 @@ class ResponseCaches:
 
     :raises ConfigError: with every mistake of ``[cache]``.
     :raises StorageError: a store cannot be used, such as one whose driver is not installed.
-    :ivar counts: figures of this process by name: ``hits``, ``shared``, ``misses``, ``refreshed``, ``stored`` and ``failures``, and the
-        answers that were not stored and calls that were skipped, by reason.
+    :ivar counts: figures of this process by name: ``hits``, ``shared``, ``misses``, ``refreshed``, ``stored`` (usable answers that
+        were passed to the caches) and ``failures``, and the answers that were not stored and calls that were skipped, by reason.
     """
 
     def __init__(self, runtime: Runtime, settings: CacheSettings | None = None) -> None:
