@@ -205,6 +205,14 @@ from helmdeck_core.domain.recovery_actions import RecoveryRule as RecoveryRule
 from helmdeck_core.domain.recovery_actions import RequestChanges as RequestChanges
 from helmdeck_core.domain.recovery_actions import Retry as Retry
 from helmdeck_core.domain.recovery_actions import Wait as Wait
+from helmdeck_core.domain.response_caches import AnswerReused as AnswerReused
+from helmdeck_core.domain.response_caches import CachedAnswer as CachedAnswer
+from helmdeck_core.domain.response_caches import CacheFailed as CacheFailed
+from helmdeck_core.domain.response_caches import CacheMissed as CacheMissed
+from helmdeck_core.domain.response_caches import CacheQuery as CacheQuery
+from helmdeck_core.domain.response_caches import CacheSetup as CacheSetup
+from helmdeck_core.domain.response_caches import ResponseCache as ResponseCache
+from helmdeck_core.domain.response_caches import ResponseCacheSpec as ResponseCacheSpec
 from helmdeck_core.domain.routing import Router as Router
 from helmdeck_core.domain.routing import RouterSpec as RouterSpec
 from helmdeck_core.domain.runs import COSTS as COSTS

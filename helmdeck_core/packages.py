@@ -16,6 +16,7 @@ CAPABILITIES = (
     "helmdeck_runs",
     "helmdeck_mcp",
     "helmdeck_guards",
+    "helmdeck_cache",
     "helmdeck_gateway",
     "helmdeck_console",
     "helmdeck_testing",

@@ -389,6 +389,7 @@ class Config:
     :ivar budgets: by prefix of a model id; ``fallback`` for models without a row in the budget table.
     :ivar fallback: fallback models in order, by prefix of a model id; ``""`` for every model.
     :ivar guards: checks of requests and answers, by name; the guide "Guard requests and answers" has their keys.
+    :ivar cache: settings of response caches; the guide "Cache answers" has their keys.
     :ivar gateway: settings of ``helmdeck serve``; the guide "Put a gateway in front of your clients" has their keys.
     """
 
@@ -411,4 +412,5 @@ class Config:
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY
     guards: Mapping[str, Mapping[str, Any]] = attrs.field(default=EMPTY, converter=hidden)
+    cache: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
     gateway: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)

@@ -14,6 +14,7 @@ from helmdeck_core.domain.event_base import CallRef as CallRef
 from helmdeck_core.domain.event_base import EventBase as EventBase
 from helmdeck_core.domain.guards import GuardReported
 from helmdeck_core.domain.models import Tier
+from helmdeck_core.domain.response_caches import AnswerReused, CacheFailed, CacheMissed
 from helmdeck_core.errors import Attempt, FailureClass
 
 
@@ -434,4 +435,7 @@ Event = (
     | HistoryFailed
     | CatalogSourceFailed
     | GuardReported
+    | AnswerReused
+    | CacheMissed
+    | CacheFailed
 )

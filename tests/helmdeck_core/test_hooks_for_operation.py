@@ -5,6 +5,7 @@ import asyncio
 import attrs
 import pytest
 
+from helmdeck_cache import CachedDeck
 from helmdeck_core import (
     CallFailed,
     ChatRequest,
@@ -23,6 +24,7 @@ from helmdeck_core import (
     Message,
     PluginError,
     ProviderSpec,
+    ResponseCacheSpec,
     Role,
     RunEngineSpec,
     RunProgram,
@@ -215,3 +217,29 @@ class ShortOptions:
     """The options of a contributed guard."""
 
     most: int = 1
+
+
+def test_helmdeck_response_caches_are_searched_in_the_order_of_the_settings(answering):
+    class Cache:
+        def __init__(self, setup):
+            self.answers, self.limit = {}, setup.options.limit
+
+        async def find(self, query):
+            return self.answers.get((query.tenant, query.text))
+
+        async def keep(self, query, answer):
+            self.answers[query.tenant, query.text] = answer
+
+    @attrs.frozen
+    class Options:
+        limit: int = 3
+
+    opened = []
+    spec = ResponseCacheSpec(
+        name="acme", open=lambda setup: opened.append(Cache(setup)) or opened[-1], options_type=Options
+    )
+    config = {"cache": {"caches": ["acme"], "options": {"acme": {"limit": 7}}}}
+    deck, script = answering("once", beside=(contributing("helmdeck_response_caches", spec),), config=config)
+    cached = CachedDeck(deck)
+    texts = [asyncio.run(cached.acomplete("q", cache="t", model=FREE)).text for _ in range(2)]
+    assert (texts, opened[0].limit, len(script.requests)) == (["once", "once"], 7, 1)

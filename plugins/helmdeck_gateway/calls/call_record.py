@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from helmdeck_core import CallRef, CallStarted, CatalogSelected, Event, GuardReported, RequestSent, TrimRecord
+from helmdeck_core import (
+    AnswerReused,
+    CallRef,
+    CallStarted,
+    CatalogSelected,
+    Event,
+    GuardReported,
+    RequestSent,
+    TrimRecord,
+)
 
 if TYPE_CHECKING:
     from helmdeck_gateway.accounts.request_costs import Spend
@@ -103,6 +112,8 @@ class CallRecord:
                 origin: Any = {"request_id": self.request_id, "trace_parent": self.trace_parent, "key": self.key}
                 origin["team"], origin["tags"] = self.team, self.tags
                 self._emit(RequestReceived(**event.place, **origin))
+        if isinstance(event, AnswerReused):
+            self.model = event.model
         if isinstance(event, RequestSent) and event.call_id == self.call_id:
             self._place = event.place if self._place is None else self._place
             self.model = event.model

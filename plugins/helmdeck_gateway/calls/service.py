@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 import msgspec
 
+from helmdeck_cache import CachedDeck
 from helmdeck_core import (
     Answer,
     CallFailed,
@@ -29,6 +31,7 @@ from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.accounts.request_costs import input_tokens
 from helmdeck_gateway.calls.aside import aside
+from helmdeck_gateway.calls.cache_use import cache_use
 from helmdeck_gateway.calls.call_record import CallRecord
 from helmdeck_gateway.calls.client_deadlines import lowest
 from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
@@ -65,6 +68,7 @@ class Service:
         self.deck = deck
         self.settings = settings
         self.state = state
+        self.cached = CachedDeck(deck, state.response_caches(deck.runtime))
         self.targets = Targets(deck, settings.aliases)
         self.narrower = Narrower(deck, state.choices)
         self.guards = Guards(deck)
@@ -166,6 +170,13 @@ class Service:
         checked = await session.check_request(ChatRequest(model=model, messages=messages))
         return [message.text for message in checked.messages]
 
+    def use_cache(self, work: Work, headers: Mapping[bytes, bytes]) -> None:
+        """Decide whether a request uses the response caches.
+
+        :raises Problem: a header has an unknown value.
+        """
+        work.cache = cache_use(self.cached.caches.settings, work, headers)
+
     async def narrow_tools(self, work: Work) -> None:
         """Leave out what exceeds the budget of the model, unless the settings or the sender's say otherwise."""
         principal = work.principal
@@ -214,8 +225,12 @@ class Service:
         if (schema := work.enforced_schema) is not None:
             return await self._decoded(work, schema)
         try:
-            response = await self.deck.acomplete(
-                work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
+            response = await self.cached.acomplete(
+                work.request,
+                cache=work.cache,
+                caller=work.principal.caller,
+                limits=work.limits,
+                allows_truncated=False,
             )
         except CallFailed as exc:
             response = work.truncated(exc)
@@ -239,9 +254,10 @@ class Service:
         if work.is_plan or work.enforced_schema is not None or work.request.requires_call:
             yield await self._completed(work)
             return
-        chunks = self.deck.astream_batches(
-            work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
-        )
+        stream: Any = self.deck.astream_batches  # each layer costs time in every chunk
+        if work.cache is not None:
+            stream = functools.partial(self.cached.astream_batches, cache=work.cache)
+        chunks = stream(work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False)
         start, shown = LeadingWhitespace(), list[str]()
         try:
             async for chunk in chunks:
@@ -312,9 +328,10 @@ class Service:
         """Ask for structured output: the schema is enforced and decoded, whatever the model supports natively."""
         request = work.request
         answer_type: Any = UntrustedSchema(schema)
-        answer: Answer[Any] = await self.deck.aask(
+        answer: Answer[Any] = await self.cached.aask(
             request.messages,
             answer_type,
+            cache=work.cache,
             model=request.model,
             temperature=request.temperature,
             caller=work.principal.caller,

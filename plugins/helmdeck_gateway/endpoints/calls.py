@@ -136,6 +136,7 @@ class CallEndpoint:
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
             if work.blocked is None:
+                self.door.service.use_cache(work, headers)
                 await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
