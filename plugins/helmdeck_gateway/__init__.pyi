@@ -1,5 +1,8 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_gateway.accounts.bill import AccountSpend as AccountSpend
+from helmdeck_gateway.accounts.bill import read_spend as read_spend
+from helmdeck_gateway.accounts.bill import sum_of as sum_of
 from helmdeck_gateway.accounts.changes import Actor as Actor
 from helmdeck_gateway.accounts.changes import ChangeRefused as ChangeRefused
 from helmdeck_gateway.accounts.changes import KeyNameTaken as KeyNameTaken
@@ -19,12 +22,14 @@ from helmdeck_gateway.accounts.changes import visible_teams as visible_teams
 from helmdeck_gateway.accounts.keys import NewKey as NewKey
 from helmdeck_gateway.accounts.keys import digest_of as digest_of
 from helmdeck_gateway.accounts.local_only import LocalOnly as LocalOnly
+from helmdeck_gateway.accounts.node_fields import KEY_NAME as KEY_NAME
 from helmdeck_gateway.accounts.node_fields import FieldMistakes as FieldMistakes
 from helmdeck_gateway.accounts.node_fields import state_of as state_of
 from helmdeck_gateway.accounts.node_fields import with_fields as with_fields
 from helmdeck_gateway.accounts.principals import Authoriser as Authoriser
 from helmdeck_gateway.accounts.principals import Principal as Principal
 from helmdeck_gateway.app import Gateway as Gateway
+from helmdeck_gateway.commands.key_store import with_store as with_store
 from helmdeck_gateway.http_server.counters import ConfigState as ConfigState
 from helmdeck_gateway.problems import Problem as Problem
 from helmdeck_gateway.settings import GatewaySettings as GatewaySettings
@@ -35,6 +40,7 @@ from helmdeck_gateway.stores.records import KeyRecord as KeyRecord
 from helmdeck_gateway.stores.records import Limits as Limits
 from helmdeck_gateway.stores.records import Node as Node
 from helmdeck_gateway.stores.records import Open as Open
+from helmdeck_gateway.stores.records import Period as Period
 from helmdeck_gateway.stores.records import TeamRecord as TeamRecord
 from helmdeck_gateway.stores.records import to_nusd as to_nusd
 from helmdeck_gateway.stores.records import to_usd as to_usd

@@ -76,7 +76,7 @@ class ChangeRefused(Exception):
 
 
 async def create_key(store: GatewayStore, record: KeyRecord, actor: Actor = APPLICATION) -> NewKey:
-    """Store a new key; a revoked one of the same name is replaced, with an account of its own.
+    """Store a new key; a revoked one of the same name gets a longer name, under which bills have its spend.
 
     :raises KeyNameTaken: an active key has the name.
     :raises TeamUnknown: there are teams, and none of its name.
@@ -90,6 +90,10 @@ async def create_key(store: GatewayStore, record: KeyRecord, actor: Actor = APPL
             raise KeyNameTaken(record.name)
         version = stored.version + 1 if stored is not None else 1
         await _check_key(store, made.record, actor)
+        if stored is not None and stored.digest != made.record.digest:
+            # No key has such a digest, so that the former key stays unusable.
+            name, digest = f"{stored.name}~{stored.id[-8:]}", f"replaced:{stored.id}"
+            await store.save_key(attrs.evolve(stored, name=name, digest=digest, old_digest="", version=1))
         return None, attrs.evolve(made.record, version=version)
 
     return NewKey(await _save_key(store, actor, "key created", change), made.secret)
@@ -132,6 +136,8 @@ async def rotate_key(
     async def change() -> tuple[KeyRecord, KeyRecord]:
         stored = await active(store, name)
         await _check_key(store, stored, actor, is_stored=True)
+        if not stored.has_secret:
+            raise ChangeRefused(f"{name!r} signs in with tokens, and has no key")
         if not made or made[0].record.id != stored.id:
             made[:] = [new_key(stored)]
         old = {"old_digest": stored.digest, "old_until_s": now_s + grace_s} if grace_s > 0 else {"old_digest": ""}

@@ -112,6 +112,11 @@ class KeyRecord:
         """The account of the key."""
         return Node(self.id, self.limits)
 
+    @property
+    def has_secret(self) -> bool:
+        """Whether a key opens the account; otherwise, it has the tokens of an issuer, or a revoked key whose name has another key."""
+        return ":" not in self.digest
+
     def accepts(self, digest: str, now_s: float) -> bool:
         """Return whether the key with the digest is this one, or the one before the last rotation and still accepted."""
         if hmac.compare_digest(self.digest, digest):

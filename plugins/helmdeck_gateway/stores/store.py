@@ -76,7 +76,7 @@ class KeyStore(Protocol):
         ...
 
     async def find_key(self, digest: str) -> KeyRecord | None:
-        """Return the key with the digest, revoked or not; ``KeyRecord.accepts`` returns whether an old digest is still accepted.
+        """Return the key with the digest, revoked or not; ``KeyRecord.accepts`` reports whether an old digest is still accepted.
 
         :raises StorageError: the store does not answer.
         """
