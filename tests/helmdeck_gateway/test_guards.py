@@ -140,10 +140,18 @@ def test_every_mistake_of_all_guards_is_reported():
 
 def test_config_check_reports_mistakes_of_guards_with_all_others(tmp_path, capsys):
     file = tmp_path / "helmdeck.toml"
-    file.write_text('[gateway]\nprot = 1\n[cache]\nmode = "yes"\n[guards.a]\nkind = "secrts"\n[guards."b.c"]\nwhen = 3\nkind = "size"\n')
+    file.write_text(
+        '[gateway]\nprot = 1\n[cache]\nmode = "yes"\n[guards.a]\nkind = "secrts"\n[guards."b.c"]\nwhen = 3\nkind = "size"\n'
+    )
     assert main(["config", "check", "--config", str(file), "--no-plugins"]) != 0
     text = "".join(capsys.readouterr())
-    for each in ("gateway.prot", "cache.mode", "guards.a.kind: unknown kind of guard", 'guards."b.c".when', 'guards."b.c".options.max_chars: missing'):
+    for each in (
+        "gateway.prot",
+        "cache.mode",
+        "guards.a.kind: unknown kind of guard",
+        'guards."b.c".when',
+        'guards."b.c".options.max_chars: missing',
+    ):
         assert each in text
 
 

@@ -326,7 +326,9 @@ def test_killed_worker_leaves_its_spend_and_its_place_for_a_minute(tmp_path):
 
         async def later():
             used = [await store.usage(made.record.id, now_s=each) for each in (started_s, time.time())]
-            before = next((each for each in used if each.day.held_nusd), used[0])  # the day may have changed since the start
+            before = next(
+                (each for each in used if each.day.held_nusd), used[0]
+            )  # the day may have changed since the start
             lost = await store.usage(made.record.id, now_s=time.time() + 61)
             after = await store.usage(made.record.id, now_s=before.now_s)
             return before.day, before.under_way, after.day, lost.under_way

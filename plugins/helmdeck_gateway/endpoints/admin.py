@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from helmdeck_core.log import logger
 from helmdeck_gateway.accounts import changes
-from helmdeck_gateway.accounts.keys import answered, unavailable
 from helmdeck_gateway.accounts.endpoint_names import ENDPOINTS
+from helmdeck_gateway.accounts.keys import answered, unavailable
 from helmdeck_gateway.accounts.node_fields import (
     FieldMistakes,
     key_data,
@@ -127,7 +127,9 @@ class AdminEndpoints:
         fields = await _fields(request)
         actor = _actor(request)
         endpoints = self._endpoints
-        edited = await changes.edit_key(store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor)
+        edited = await changes.edit_key(
+            store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor
+        )
         _log(actor, "key edited", record.name)
         return _json(key_data(edited))
 
@@ -181,7 +183,9 @@ class AdminEndpoints:
         fields = await _fields(request)
         actor = _actor(request)
         endpoints = self._endpoints
-        edited = await changes.edit_team(store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor)
+        edited = await changes.edit_team(
+            store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor
+        )
         _log(actor, "team edited", record.name)
         return _json(team_data(edited))
 
