@@ -22,6 +22,8 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 
     :returns: Reasoning tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -34,6 +36,8 @@ def helmdeck_decoders() -> Sequence[DecoderSpec]:
 
     :returns: Decoder specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -46,6 +50,8 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
 
     :returns: Decode steps; their names are reported with the decoded value. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -58,6 +64,8 @@ def helmdeck_answer_types() -> Sequence[AnswerType]:
 
     :returns: Kinds of types. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -70,6 +78,8 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 
     :returns: Patterns; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -82,6 +92,8 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
 
     :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -94,6 +106,8 @@ def helmdeck_tool_call_readers() -> Sequence[ToolCallReaderSpec]:
 
     :returns: Reader specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -106,6 +120,8 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
 
     :returns: Announcements; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -118,5 +134,7 @@ def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
 
     :returns: Merger specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
