@@ -1,0 +1,100 @@
+"""Checks of the built files, of the types that users see, and of the GitHub workflows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from release.commands import ROOT, ReleaseError, report, run, script
+from release.distributions import built_files, distributions
+from release.environments import Environment
+
+COMPLETENESS = 99.0
+"""The least part of the types of each package that must be complete, in percent."""
+
+
+def check_files(folder: Path) -> None:
+    """Check metadata, README and contents of all distributions.
+
+    :raises ReleaseError: a tool reports something, or a file is missing.
+    """
+    found = {path.name for path in built_files(folder)}
+    expected = {name for each in distributions() for name in each.files}
+    if found != expected:
+        raise ReleaseError(f"{folder} has other files than expected: {', '.join(sorted(found ^ expected))}")
+    script("validate-pyproject", *(each.path / "pyproject.toml" for each in distributions()))
+    script("twine", "check", "--strict", *built_files(folder))
+    script("check-wheel-contents", *sorted(folder.glob("*.whl")))
+
+
+def check_types(environment: Environment, packages: list[str]) -> None:
+    """Measure how complete the types of each package are for those who install it, as pyright sees them.
+
+    :raises ReleaseError: a package is below ``COMPLETENESS``.
+    """
+    short = []
+    for package in packages:
+        score, causes = completeness(environment, package)
+        report(
+            [
+                f"{package:22} {score:6.2f} % of the public names have complete types",
+                *(f"    {line}" for line in unknown[:20]),
+            ]
+        )
+        if score < COMPLETENESS:
+            short.append(package)
+    if short:
+        raise ReleaseError(f"less than {COMPLETENESS:g} % of the types are complete: {', '.join(short)}")
+
+
+def completeness(environment: Environment, package: str) -> tuple[float, list[str]]:
+    """Return the completeness of the types of a package in percent, and the causes of what is incomplete.
+
+    A package without public names is complete.
+    """
+    # Run outside of the checkout, whose sources would be found first. pyright finds the environment by the path: its option
+    # --pythonpath has no effect here. The exit code is 1 below 100 %.
+    command = f'PATH="{environment.python.parent}:$PATH" "{environment.pyright}" --verifytypes {package} --ignoreexternal --outputjson'
+    output = json.loads(run("sh", "-c", f"{command} || true", cwd=environment.folder))
+    found = output["typeCompleteness"]
+    if not found.get("pyTypedPath", "").startswith(str(environment.folder)):
+        raise ReleaseError(f"{package} has no py.typed in {environment.folder}")
+    if not found["symbols"]:
+        return 100.0, []
+    causes = [
+        f"{each['name']}: {cause['message'].splitlines()[-1].strip()}"
+        for each in found["symbols"]
+        for cause in each["diagnostics"]
+        if each["isExported"] and "partially" not in cause["message"]
+    ]
+    return 100.0 * found["completenessScore"], causes
+
+
+def check_workflows(root: Path = ROOT) -> None:
+    """Check the GitHub workflows with zizmor, and with actionlint where it is installed.
+
+    :raises ReleaseError: a tool reports something.
+    """
+    script("zizmor", "--offline", "--no-progress", "--persona", "pedantic", root / ".github")
+    if shutil.which("actionlint"):
+        run("actionlint", *sorted((root / ".github" / "workflows").glob("*.yml")), cwd=root)
+    else:
+        report(["note: actionlint is not installed, so only zizmor has checked the workflows"])
+
+
+def release_notes(version: str, root: Path = ROOT) -> str:
+    """Return the section of a version in the changelog.
+
+    :raises ReleaseError: there is none, or it has no date.
+    """
+    text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    match = re.search(rf"^## \[?{re.escape(version)}\]? - (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if match is None:
+        raise ReleaseError(f"CHANGELOG.md has no section '## {version} - DATE'")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", match[1]):
+        raise ReleaseError(
+            f"CHANGELOG.md gives {match[1]!r} as the date of {version}; write the day of the release, such as 2026-12-01"
+        )
+    return match[2].strip() + "\n"
