@@ -64,8 +64,8 @@ class ServerConnection:
     ):
         known = known or KnownTools()
         self.name = name
-        self.catalog = known.catalog
-        self.problem = known.problem
+        self.catalog: Catalog = known.catalog
+        self.problem: str = known.problem
         self.is_settled = asyncio.Event()
         self._options = options
         self._publish = publish

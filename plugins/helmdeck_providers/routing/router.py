@@ -44,7 +44,7 @@ class RouteChooser:
         self.routes = tuple(routes)
         urls = [route.base_url for route in routes]
         self._servers = [urls.index(url) for url in urls]
-        self.in_flight = [0] * len(routes)
+        self.in_flight: list[int] = [0] * len(routes)
         self._emit = emit
         self._choose = choose
         self._cooldowns = Cooldowns()

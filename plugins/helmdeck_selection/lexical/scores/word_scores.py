@@ -110,7 +110,7 @@ class LexicalIndex:
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
         self._peaks = _Peaks(self._postings.peak)
-        self.verbs = self._postings.verbs
+        self.verbs: frozenset[str] = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
 
