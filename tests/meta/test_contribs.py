@@ -71,6 +71,8 @@ def test_it_is_whole(folder, project, module):
     assert list((folder / "tests").glob("test_*.py"))
     assert f"# {project['name']}\n" in (folder / project["readme"]).read_text()
     assert project["license"] == "Apache-2.0"
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    assert project["license-files"] == ["LICENSE"]
     assert project["requires-python"] == PROJECT["project"]["requires-python"]
 
 
