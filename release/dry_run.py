@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import sys
@@ -56,10 +57,7 @@ def dry_run(dist: Path, second: Path) -> None:
         step("build again, in another folder", lambda: _again(second, again, scratch))
         step("compare both builds", lambda: _compare(dist, again, second))
         for version in PYTHONS:
-            step(
-                f"use with Python {version}",
-                lambda version=version: report(environments.install_and_use(dist, scratch, version)),
-            )
+            step(f"use with Python {version}", functools.partial(_use, dist, scratch, version))
         step("use with the lowest versions", lambda: report(environments.lowest(dist, scratch)))
         step("types", lambda: _types(dist, scratch))
         step("public names", public_api.compare)
@@ -93,6 +91,10 @@ def _site(root: Path) -> None:
         return
     shutil.rmtree(root / SITE, ignore_errors=True)
     run(sys.executable, "-m", "nox", "-s", "site", cwd=root)
+
+
+def _use(dist: Path, scratch: Path, version: str) -> None:
+    report(environments.install_and_use(dist, scratch, version))
 
 
 def _types(dist: Path, scratch: Path) -> None:
