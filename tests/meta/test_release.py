@@ -1,5 +1,6 @@
 """What is released fits together: versions, ranges, the changelog, pinned actions. ``.ci/release`` builds and uses it."""
 
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_files_that_name_the_version_agree():
 
 def test_every_dependency_has_a_lowest_version_that_is_tested():
     for project in PROJECTS:
-        listed = project["dependencies"] + sum(project.get("optional-dependencies", {}).values(), [])
+        listed = [*project["dependencies"], *itertools.chain(*project.get("optional-dependencies", {}).values())]
         assert [each for each in listed if not re.search(r"[>=]=", each) and not each.startswith("types-")] == []
 
 

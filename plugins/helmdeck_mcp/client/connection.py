@@ -66,7 +66,7 @@ class ServerConnection:
         self.name = name
         self.catalog: Catalog = known.catalog
         self.problem: str = known.problem
-        self.is_settled = asyncio.Event()
+        self.is_settled: asyncio.Event = asyncio.Event()
         self._options = options
         self._publish = publish
         self._warn = warn
