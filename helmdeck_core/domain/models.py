@@ -235,7 +235,7 @@ class BudgetLookup:
     row: str
     sources: Mapping[str, str]
     prompt_variant: str = ""
-    asks_for_json: bool = False
+    asks_for_json: bool = attrs.field(default=False, kw_only=True)
     notice: str = ""
 
     @property
