@@ -20,12 +20,10 @@ LEAST = {
     "helmdeck_console": 97.0,
     "helmdeck_gateway": 89.0,
     "helmdeck_history": 95.0,
-    "helmdeck_mcp": 97.0,
-    "helmdeck_providers": 97.0,
-    "helmdeck_selection": 97.0,
-    "helmdeck_storage": 91.0,
+    "helmdeck_selection": 98.0,
+    "helmdeck_storage": 94.0,
     "helmdeck_telemetry": 97.0,
-    "helmdeck_testing": 95.0,
+    "helmdeck_testing": 97.0,
 }
 """Packages that are not there yet: attributes without annotations, whose types pyright and mypy infer alike. Raise these figures."""
 
@@ -118,8 +116,10 @@ def check_workflows(root: Path = ROOT) -> None:
         report(["note: neither actionlint nor npm is installed, so only zizmor has checked the workflows"])
 
 
-def release_notes(version: str, root: Path = ROOT) -> str:
+def release_notes(version: str, root: Path = ROOT, *, is_dated: bool = True) -> str:
     """Return the section of a version in the changelog.
+
+    :param is_dated: whether a title such as ``0.2.0 - unreleased`` is refused.
 
     :raises ReleaseError: there is none, or it has no date.
     """
@@ -127,7 +127,7 @@ def release_notes(version: str, root: Path = ROOT) -> str:
     match = re.search(rf"^## \[?{re.escape(version)}\]? - (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if match is None:
         raise ReleaseError(f"CHANGELOG.md has no section '## {version} - DATE'")
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", match[1]):
+    if is_dated and not re.fullmatch(r"\d{4}-\d\d-\d\d", match[1]):
         raise ReleaseError(
             f"CHANGELOG.md gives {match[1]!r} as the date of {version}; write the day of the release, such as 2026-12-01"
         )

@@ -104,7 +104,7 @@ def _types(dist: Path, scratch: Path) -> None:
 
 
 def _notes() -> str:
-    return checks.release_notes(distributions()[0].version)
+    return checks.release_notes(distributions()[0].version, is_dated=False)
 
 
 def _table(dist: Path) -> list[str]:
