@@ -113,7 +113,7 @@ def _edited_message(message: Message, edit: Edit, edit_parts: Callable[[Sequence
         if not isinstance(part, TextPart):
             parts.append(part)
         elif (text := next(remaining)) or not part.text:  # providers reject a part that became empty
-            parts.append(part if part.text == text else TextPart(text, part.ends_prefix))
+            parts.append(part if part.text == text else TextPart(text, ends_prefix=part.ends_prefix))
     return attrs.evolve(message, parts=tuple(parts), tool_calls=calls)
 
 
