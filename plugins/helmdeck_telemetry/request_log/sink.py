@@ -11,7 +11,7 @@ from typing import Final
 from helmdeck_core import CallTrace, CooldownStarted, Event, EventSink, SecretRef, hookimpl
 from helmdeck_core.log import logger
 from helmdeck_telemetry.request_log.store import RequestLog, default_log_path
-from helmdeck_telemetry.traces import TraceRecorder
+from helmdeck_telemetry.traces import RecordedCall, TraceRecorder
 
 NAME: Final = "requests"
 """The name of the sink in ``[events] sinks``; the gateway enables it for its console."""
@@ -65,7 +65,7 @@ class RequestSink:
         self._is_default = log is None and not resolved
         self._days, self._keep_traces = days, keep_traces
         self._recorder = TraceRecorder(self._add)
-        self._waiting: collections.deque[CallTrace | CooldownStarted] = collections.deque()
+        self._waiting: collections.deque[RecordedCall | CooldownStarted] = collections.deque()
         self._lock = threading.Lock()
         self._has_work, self._is_urgent, self._has_written = (threading.Condition(self._lock) for _ in range(3))
         self._thread: threading.Thread | None = None
@@ -126,7 +126,7 @@ class RequestSink:
             self._pid, self._thread, self._is_writing, self._flushes = os.getpid(), None, False, 0
             self._waiting.clear()
 
-    def _add(self, item: CallTrace | CooldownStarted) -> None:
+    def _add(self, item: RecordedCall | CooldownStarted) -> None:
         with self._lock:
             self._own()
             if len(self._waiting) >= MAX_WAITING:
@@ -155,10 +155,10 @@ class RequestSink:
                 if not is_written:
                     self._is_urgent.wait_for(lambda: self._is_closing, RETRY_AFTER_S)
 
-    def _write(self, batch: Sequence[CallTrace | CooldownStarted]) -> bool:
+    def _write(self, batch: Sequence[RecordedCall | CooldownStarted]) -> bool:
         """Write a batch. If the database cannot be used, the batch is dropped; no call is affected."""
         try:
-            if traces := [each for each in batch if isinstance(each, CallTrace)]:
+            if traces := [each.trace() for each in batch if isinstance(each, RecordedCall)]:
                 self.log.add(traces)
             for each in batch:
                 if isinstance(each, CooldownStarted):
