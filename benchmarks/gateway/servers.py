@@ -113,7 +113,7 @@ def helmdeck(upstream: str, folder: Path, *, name: str, is_complete: bool, more:
     command = ["helmdeck_core.cli", "serve", "--port", "0", *([] if is_complete else ["--no-traces"])]
     with process(*command, folder=folder, reads="stderr") as (started, line):
         start_s = time.monotonic() - start_s
-        url = line.partition("http://")[2].partition(";")[0].strip()
+        url = line.partition("http://")[2].partition(";")[0].split()[0]
         yield Served(
             name=name, pid=started.pid, url=f"http://{url}/v1", model="up/", headers=headers, start_s=start_s
         )

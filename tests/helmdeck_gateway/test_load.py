@@ -72,15 +72,15 @@ def test_place_of_a_request_that_left_goes_to_the_next_one_and_a_new_tenant_is_n
         waiting = [(noisy, "noisy0"), (noisy, "noisy1"), (noisy, "noisy2"), (quiet, "quiet0")]
         tasks = [asyncio.create_task(take(*each)) for each in waiting]
         await asyncio.sleep(0)
-        places.free()  # the place is given to the quiet tenant, which leaves before it takes it
+        places.free(noisy)  # the place is given to the quiet tenant, which leaves before it takes it
         tasks[3].cancel()
         tasks[1].cancel()
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.gather(tasks[0], tasks[1], tasks[3], return_exceptions=True)
         before = list(given)
-        places.free()
+        places.free(noisy)
         await tasks[2]
-        places.free()
+        places.free(noisy)
         return before, given, places.taken, places.waiting
 
     assert asyncio.run(run()) == (["noisy0"], ["noisy0", "noisy2"], 0, 0)
@@ -167,3 +167,15 @@ def test_shares_are_numbers_above_zero():
         GatewaySettings.read({"shares": {"a": 0, "b": 2, "c": -1.5}})
     assert sorted(each.where for each in caught.value.mistakes) == ["gateway.shares.a", "gateway.shares.c"]
     assert Load().lag_s == 0.0
+
+
+def test_an_eighth_of_the_places_is_kept_for_tenants_that_have_few():
+    places = Places()
+    places.most = 16
+    noisy, quiet = Tenant("noisy"), Tenant("quiet")
+    assert [places.try_take(noisy) for _ in range(15)] == [True] * 14 + [False]
+    assert [places.try_take(quiet) for _ in range(3)] == [True, True, False]
+    for tenant, count in ((noisy, 14), (quiet, 2)):
+        for _ in range(count):
+            places.free(tenant)
+    assert (places.taken, len(places._active)) == (0, 0)

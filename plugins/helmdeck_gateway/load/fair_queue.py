@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 MAX_RETRY_S: Final = 30.0
 """The longest ``Retry-After`` of a request that found no place."""
+KEPT_SHARE: Final = 8
+"""One of so many places is kept for tenants that have fewer than that."""
 MAX_IDLE: Final = 1_024
 """Tenants without a waiting request whose tags are kept."""
 
@@ -64,9 +66,14 @@ class FairOrder(Generic[T]):
             self._tags[tenant.name] = max(self._served_tag, self._tags.get(tenant.name, 0.0))
         self._waiting[tenant.name].setdefault(tenant.part, collections.deque()).append(item)
 
-    def pop(self) -> T:
-        """Remove the next item; of tenants with the same tag, the one that waits longest."""
-        name = min(self._waiting, key=self._tags.__getitem__)
+    def pop(self, may_go: Callable[[str], bool] = lambda _: True) -> T | None:
+        """Remove the next item; ``None`` if there is none. Of tenants with the same tag, the one that waits longest is next.
+
+        :param may_go: whether it can be the turn of a tenant.
+        """
+        name = min(filter(may_go, self._waiting), key=self._tags.__getitem__, default=None)
+        if name is None:
+            return None
         self.take_place(name)
         parts = self._waiting[name]
         part, items = next(iter(parts.items()))
@@ -112,8 +119,19 @@ class FairOrder(Generic[T]):
             del self._waiting[name]
 
 
+@attrs.frozen
+class _Waiting:
+    """A request that waits; the result of its place is false if it gets none."""
+
+    name: str
+    place: asyncio.Future[bool]
+
+
 class Places:
     """The places of the requests that are processed at a time; all configurations of one process share them.
+
+    A part of them is kept for tenants that have few: else a tenant whose first request arrives when others have taken all places
+    would wait until one of their calls ends, however long these take.
 
     :ivar taken: places in use.
     :ivar refused: requests that found no place in time.
@@ -124,7 +142,8 @@ class Places:
         self.refused = 0
         self.most = 1
         self.shares: Mapping[str, float] = EMPTY
-        self._order: FairOrder[asyncio.Future[bool]] = FairOrder(lambda name: self.shares.get(name, 1.0))
+        self._active: collections.Counter[str] = collections.Counter()
+        self._order: FairOrder[_Waiting] = FairOrder(lambda name: self.shares.get(name, 1.0))
 
     @property
     def waiting(self) -> int:
@@ -133,11 +152,20 @@ class Places:
 
     def try_take(self, tenant: Tenant) -> bool:
         """Take a place if one is free and no other request waits for it."""
-        if self.taken >= self.most or len(self._order):
+        if not self._may_go(tenant.name) or (len(self._order) and self._order.waiting(tenant.name)):
             return False
-        self.taken += 1
         self._order.take_place(tenant.name)
+        self._begin(tenant.name)
         return True
+
+    def _may_go(self, name: str) -> bool:
+        """Whether a tenant can have another place."""
+        kept = self.most // KEPT_SHARE
+        return self.taken < self.most - kept or (self.taken < self.most and self._active[name] < kept)
+
+    def _begin(self, name: str) -> None:
+        self.taken += 1
+        self._active[name] += 1
 
     async def take(self, tenant: Tenant, most_s: float, connection: Connection | None = None) -> None:
         """Wait for a place.
@@ -148,7 +176,7 @@ class Places:
         :raises asyncio.CancelledError: the task was cancelled, or the connection has ended.
         """
         place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._order.push(tenant, place)
+        self._order.push(tenant, _Waiting(tenant.name, place))
         self._give()
         if connection is not None:
             connection.on_lost = place.cancel
@@ -169,32 +197,35 @@ class Places:
         self.refused += 1
         raise too_busy(reason, max(1.0, most_s))
 
-    def free(self) -> None:
+    def free(self, tenant: Tenant) -> None:
         """Give a place back, to the next request that waits."""
         self.taken -= 1
+        self._active[tenant.name] -= 1
+        if not self._active[tenant.name]:
+            del self._active[tenant.name]
         self._give()
 
     def make_room(self, tenant: Tenant) -> bool:
         """Refuse the newest request of the tenant with the most waiting ones, in favour of another tenant; return whether there was one."""
-        place = self._order.pop_newest(tenant.name)
-        if place is None:
+        newest = self._order.pop_newest(tenant.name)
+        if newest is None:
             return False
-        place.set_result(False)
+        if not newest.place.done():
+            newest.place.set_result(False)
         return True
 
     def _give(self) -> None:
-        while self.taken < self.most and len(self._order):
-            place = self._order.pop()
-            if not place.done():
-                self.taken += 1
-                place.set_result(True)
+        while self.taken < self.most and (following := self._order.pop(self._may_go)) is not None:
+            if not following.place.done():
+                self._begin(following.name)
+                following.place.set_result(True)
 
     def _leave(self, tenant: Tenant, place: asyncio.Future[bool]) -> None:
         """Leave the order; a place that was given meanwhile goes to the next request."""
         if place.done() and not place.cancelled() and place.result():
-            self.free()
+            self.free(tenant)
         else:
-            self._order.remove(tenant, place)
+            self._order.remove(tenant, _Waiting(tenant.name, place))
 
 
 def too_busy(reason: str, retry_after_s: float = 1.0, *, ends_connection: bool = False) -> Problem:

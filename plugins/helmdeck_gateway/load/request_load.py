@@ -64,4 +64,4 @@ class RequestLoad:
         self._size = 0
         if self._has_place:
             self._has_place = False
-            self._places.free()
+            self._places.free(self.tenant)
