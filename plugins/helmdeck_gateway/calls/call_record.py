@@ -29,12 +29,14 @@ class RequestReceived(CallRef):
     :ivar trace_parent: its header ``traceparent``.
     :ivar key: the name of the client's key, never the key; empty for none.
     :ivar team: the team of the key; empty for none.
+    :ivar tags: the tags of the request.
     """
 
     request_id: str
     trace_parent: str
     key: str
     team: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -58,6 +60,7 @@ class CallRecord:
     :ivar trace_parent: the ``traceparent`` of the client.
     :ivar key: the name of the client's key.
     :ivar team: the team of the key.
+    :ivar tags: the tags of the request.
     :ivar spend: counts the cost of the request, where its sender has a key.
     :ivar tools: how the tools of the request were trimmed; an event reports it, so that it is part of the call trace.
     """
@@ -69,6 +72,7 @@ class CallRecord:
     trace_parent: str = ""
     key: str = ""
     team: str = ""
+    tags: tuple[str, ...] = ()
     tools: TrimRecord | None = None
     emit: Callable[[Event], None] | None = None
     spend: Spend | None = None
@@ -88,7 +92,7 @@ class CallRecord:
             self._reported.add(event.call_id)
             if self.emit is not None and (self.request_id or self.trace_parent or self.key):
                 origin: Any = {"request_id": self.request_id, "trace_parent": self.trace_parent, "key": self.key}
-                origin["team"] = self.team
+                origin["team"], origin["tags"] = self.team, self.tags
                 self._emit(RequestReceived(**event.place, **origin))
         if isinstance(event, RequestSent) and event.call_id == self.call_id:
             self._place = event.place if self._place is None else self._place

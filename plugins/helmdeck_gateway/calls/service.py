@@ -84,7 +84,7 @@ class Service:
             )  # fmt: skip
         target = self.targets.find(name, lambda: _start_of(parsed.request, principal), principal.may_use)
         native = parsed.native
-        if principal.models is not None:  # routers such as OpenRouter would call other models
+        if principal.has_model_limit:  # routers such as OpenRouter would call other models
             native = {field: value for field, value in native.items() if field not in MODEL_FIELDS}
         extra, left_out = extra_fields(family, target, native, parsed.shared)
         left_out = (*left_out, *(field for field in parsed.native if field not in native))
@@ -153,7 +153,7 @@ class Service:
         if work.is_plan:
             model, most = self.deck.runtime.config.model, None
             tokens += ledger.pricing.plan_tokens(model)
-        work.booking = await ledger.admit(key, model, tokens, most, work.limits.fallbacks)
+        work.booking = await ledger.admit(key, model, tokens, most, work.limits.fallbacks, teams=work.principal.teams)
         work.record.spend = work.booking.spend
 
     async def complete(self, work: Work) -> ChatResponse:

@@ -90,4 +90,18 @@ class Work:
             headers["x-helmdeck-attempts"] = str(record.attempts)
         if self.dropped:
             headers["x-helmdeck-dropped"] = listed(self.dropped)
+        if self.principal.key is not None:
+            headers |= account_headers(self.principal, self.booking)
         return headers
+
+
+def account_headers(principal: Principal, booking: Booking | None) -> dict[str, str]:
+    """Return the headers that report the key of a request, the teams above it, and what their spend limits leave."""
+    if (key := principal.key) is None:
+        return {}
+    headers = {"x-helmdeck-key": listed([key.name])}
+    if key.team:
+        headers["x-helmdeck-team"] = listed([key.team])
+    if booking is not None and (left_usd := booking.left_usd) is not None:
+        headers["x-helmdeck-budget-left"] = f"{left_usd:.6f}"
+    return headers

@@ -47,6 +47,7 @@ class Counters:
     :ivar keys: the counters of single keys.
     :ivar places: the places of requests, and those that wait for one.
     :ivar load: what the requests under way take of the process.
+    :ivar sign_ins: tokens by issuer and outcome: ``accepted``, or why they were refused.
     """
 
     def __init__(self) -> None:
@@ -57,6 +58,7 @@ class Counters:
         self.store_errors = 0
         self.config = ConfigState()
         self.keys = KeyCounters()
+        self.sign_ins: collections.Counter[tuple[str, str]] = collections.Counter()
         self.shared: SharedMetrics | None = None
         self.places = Places()
         self.load = Load()
@@ -86,6 +88,10 @@ class Counters:
         for reason in ("lag", "memory", "queue", "sockets"):
             count = self.places.refused if reason == "queue" else self.load.refused[reason]
             yield f'helmdeck_gateway_shed_total{{reason="{reason}"}} {count}'
+        if self.sign_ins:
+            yield from _head("sign_ins_total", "counter", "Tokens that were checked, by issuer and outcome.")
+            for (issuer, outcome), count in sorted(self.sign_ins.items()):
+                yield f'helmdeck_gateway_sign_ins_total{{issuer="{issuer}",outcome="{outcome}"}} {count}'
         config = self.config
         yield from _head("config_reloads_total", "counter", "Reloads of the configuration by outcome.")
         for outcome in ("failed", "successful"):
