@@ -163,7 +163,8 @@ async def table(running: Sequence[Served], model: str, count: int) -> str:
     for concurrency in CONCURRENCY:
         found = await cells(running, model, count, concurrency)
         direct, least = found[running[0].name], found[running[1].name]
-        assert isinstance(direct, Measured) and isinstance(least, Measured)
+        assert isinstance(direct, Measured)
+        assert isinstance(least, Measured)
         for served in running[1:]:
             cell = found[served.name]
             if isinstance(cell, str):
@@ -200,17 +201,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with servers(folder, has_peers=not arguments.no_peers) as (running, missing):
-            starts = [f"| {each.name} | {each.start_s:.1f} | {each.memory_mb():.0f} |" for each in running if each.start_s]
+            starts = [
+                f"| {each.name} | {each.start_s:.1f} | {each.memory_mb():.0f} |" for each in running if each.start_s
+            ]
             load = os.getloadavg()[0]
             calls = asyncio.run(table(running, "m", CALLS))
             streams = asyncio.run(table(running, STREAM, STREAMS))
             kept = asyncio.run(memory(running[2], arguments.calls)) if arguments.calls else ""
         shares = fairness(folder)
+    when = datetime.datetime.now(tz=datetime.UTC)
+    conditions = f"with a load average of {load:.1f} on {os.cpu_count()} cores, of which other processes used a part."
     facts = [
         HEAD, "## Calls\n", calls, "\n## Streams of 21 chunks\n", streams, "\n## Start and memory\n",
         "| server | seconds until it accepts requests | MB then |\n|---|--:|--:|", *starts, f"\n{kept}\n", shares,
-        f"Measured on {datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d} with a load average of {load:.1f} on "
-        f"{os.cpu_count()} cores, of which other processes used a part.",
+        f"Measured on {when:%Y-%m-%d} {conditions}",
         *(f"Not measured: {each}" for each in missing),
     ]  # fmt: skip
     text = "\n".join(facts) + "\n"

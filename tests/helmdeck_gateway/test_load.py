@@ -47,7 +47,9 @@ def test_tenant_with_one_request_at_a_time_gets_its_share_and_no_more():
         found.append(order.pop())
         if found[-1] == "steady":
             order.push(Tenant("steady"), "steady")
-    assert found.count("steady") == 4 and {len(list(run)) for _, run in itertools.groupby(found, "steady".__eq__)} == {1}
+    assert found.count("steady") == 4 and {len(list(run)) for _, run in itertools.groupby(found, "steady".__eq__)} == {
+        1
+    }
 
 
 def test_request_of_an_idle_tenant_is_next_however_many_others_wait():

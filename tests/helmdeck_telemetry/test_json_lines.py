@@ -15,14 +15,21 @@ def deck_in(folder, make=eventful_deck, **options):
 
 
 def lines_of(folder):
-    return [json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()]
+    return [
+        json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()
+    ]
 
 
 def test_line_has_the_facts_of_a_call_and_its_attempts_but_no_text_of_it(tmp_path):
     with deck_in(tmp_path) as deck:
         plan = eventful_plan(deck)
     (line,) = lines_of(tmp_path)
-    assert (line["call_id"], line["outcome"], line["model"], line["requested"]) == (plan.call_id, "answered", "b/two", "a/one")
+    assert (line["call_id"], line["outcome"], line["model"], line["requested"]) == (
+        plan.call_id,
+        "answered",
+        "b/two",
+        "a/one",
+    )
     assert [each["cause"] for each in line["attempts"]] == [
         "provider_unavailable", "constrained_deadlock", "constrained_deadlock", "",
     ]  # fmt: skip

@@ -104,7 +104,9 @@ class RequestLog:
 
         :raises StorageError: the database cannot be used.
         """
-        finished = {facts.call_id: (trace, facts, attempts) for trace in traces for facts, attempts in [facts_of(trace)]}
+        finished = {
+            facts.call_id: (trace, facts, attempts) for trace in traces for facts, attempts in [facts_of(trace)]
+        }
         texts = {call_id: trace_text(trace) for call_id, (trace, _, _) in finished.items()}
         with self.database.session() as session:
             for (known,) in _known(session, tuple(finished)):
@@ -112,7 +114,10 @@ class RequestLog:
             new = tuple(finished.values())
             session.many(
                 _ADD_TRACE,
-                [(facts.call_id, facts.ended_us, clean(trace.parent, 100), texts[facts.call_id]) for trace, facts, _ in new],
+                [
+                    (facts.call_id, facts.ended_us, clean(trace.parent, 100), texts[facts.call_id])
+                    for trace, facts, _ in new
+                ],
             )
             calls = [each for each in new if not each[0].parent]
             session.many(_ADD, [_row(facts) for _, facts, _ in calls])
