@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Protocol
 
 import attrs
@@ -22,9 +22,11 @@ def event_data(event: Event) -> dict[str, Any]:
 
 
 @functools.lru_cache(1_024)
-def _names(kind: type) -> tuple[str, ...] | None:
+def _names(kind: Hashable) -> tuple[str, ...] | None:
     """The fields of a class; ``None`` if it has none."""
-    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else None
+    if not isinstance(kind, type) or not attrs.has(kind):
+        return None
+    return tuple(field.name for field in attrs.fields(kind))
 
 
 def _content(value: object, names: tuple[str, ...]) -> dict[str, Any]:

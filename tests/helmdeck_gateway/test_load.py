@@ -154,8 +154,9 @@ def test_new_tenant_displaces_the_newest_request_of_the_one_with_most():
         tasks = [asyncio.create_task(places.take(Tenant("noisy"), 60.0)) for _ in range(3)]
         await asyncio.sleep(0)
         assert not places.make_room(Tenant("noisy")) and places.make_room(Tenant("quiet"))
-        await asyncio.wait([tasks[2]])
-        assert (tasks[2].exception().status, places.waiting) == (429, 2)
+        with pytest.raises(Problem) as caught:
+            await tasks[2]
+        assert (caught.value.status, places.waiting) == (429, 2)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

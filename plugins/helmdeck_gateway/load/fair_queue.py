@@ -93,8 +93,8 @@ class FairOrder(Generic[T]):
 
     def remove(self, tenant: Tenant, item: T) -> None:
         """Remove an item that waits no longer; without effect if it does not wait."""
-        items = self._waiting.get(tenant.name, EMPTY).get(tenant.part, ())
-        if item in items:
+        items = self._waiting.get(tenant.name, EMPTY).get(tenant.part)
+        if items is not None and item in items:
             items.remove(item)
             self._tidy(tenant.name, tenant.part)
 
@@ -179,7 +179,7 @@ class Places:
         self._order.push(tenant, _Waiting(tenant.name, place))
         self._give()
         if connection is not None:
-            connection.on_lost = place.cancel
+            connection.on_lost = lambda: _cancel(place)
         try:
             async with asyncio.timeout(most_s):
                 if await place:
@@ -226,6 +226,10 @@ class Places:
             self.free(tenant)
         else:
             self._order.remove(tenant, _Waiting(tenant.name, place))
+
+
+def _cancel(place: asyncio.Future[bool]) -> None:
+    place.cancel()
 
 
 def too_busy(reason: str, retry_after_s: float = 1.0, *, ends_connection: bool = False) -> Problem:
