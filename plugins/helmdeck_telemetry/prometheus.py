@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_core import (
+    AnswerReused,
     AttemptEnded,
+    CacheFailed,
+    CacheMissed,
     CallAborted,
     CallExhausted,
     CallFinished,
@@ -22,6 +25,7 @@ from helmdeck_core import (
     Event,
     EventSink,
     FilterFailed,
+    GuardReported,
     HistoryFailed,
     InvariantRestored,
     ReasoningStripped,
@@ -98,6 +102,10 @@ class PrometheusSink:
             CooldownStarted: self._count_cooldown,
             InvariantRestored: self._count_restored,
             HistoryFailed: self._count_history,
+            GuardReported: self._count_guard,
+            AnswerReused: self._count_reused,
+            CacheMissed: self._count_missed,
+            CacheFailed: self._count_cache_failure,
         }
 
     def render(self) -> bytes:
@@ -156,6 +164,20 @@ class PrometheusSink:
 
     def _count_history(self, _: HistoryFailed) -> None:
         self._metrics.history.inc()
+
+    def _count_guard(self, event: GuardReported) -> None:
+        self._child("guards", event.guard, event.stage, event.outcome).inc()
+
+    def _count_reused(self, event: AnswerReused) -> None:
+        labels = self._labels(event.model)
+        self._child("cache_lookups", *labels, event.cache).inc()
+        self._child("cache_saved", *labels).inc(event.saved_usd or 0.0)
+
+    def _count_missed(self, event: CacheMissed) -> None:
+        self._child("cache_lookups", *self._known_labels(event.model), event.reason).inc()
+
+    def _count_cache_failure(self, event: CacheFailed) -> None:
+        self._child("cache_failures", event.cache, event.action).inc()
 
     def _count_attempt(self, event: AttemptEnded) -> None:
         attempt, child = event.outcome, self._child
@@ -270,6 +292,16 @@ class _Metrics:
             "cache_savings_usd_total", "US dollars that cached input would have cost more.", *_MODEL
         )
 
+        self.cache_lookups = self._counter(
+            "cache_lookups_total",
+            "Calls that use response caches, by the cache with the answer, shared, absent or refresh.",
+            *_MODEL, "result",
+        )  # fmt: skip
+        self.cache_saved = self._counter(
+            "cached_answers_saved_usd_total", "US dollars that calls with a cached answer would have cost.", *_MODEL
+        )
+        self.cache_failures = self._counter("cache_failures_total", "Failures of response caches.", "cache", "action")
+
     def _add_catalogs(self) -> None:
         self.catalog_before = self._histogram(
             "catalog_full_bytes", "Size of catalogs before selection and trimming.", BYTES, "tier"
@@ -314,5 +346,12 @@ class _Metrics:
         )
         self.restored = self._counter(
             "invariants_restored_total", "Required fields that a trim step removed.", "plugin", "step"
+        )
+        self.guards = self._counter(
+            "guard_reports_total",
+            "Requests and answers in which a guard found something, or failed.",
+            "guard",
+            "stage",
+            "outcome",
         )
         self.history = self._counter("history_failures_total", "Plans that could not be stored in the history.")

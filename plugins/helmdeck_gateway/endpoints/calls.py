@@ -154,9 +154,13 @@ class CallEndpoint:
             await self.door.service.check_schema(work)
             if not parsed.is_stream:
                 self.door.service.keep_deadline(work, client_deadline_s(headers))
+            if self.door.service.guards:
+                await self.door.service.check_request(work, self.name)
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
-            await self.door.service.admit(work, self.door.ledger)
+            if work.blocked is None:
+                self.door.service.use_cache(work, headers)
+                await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
         except asyncio.CancelledError:

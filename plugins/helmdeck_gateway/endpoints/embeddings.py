@@ -58,6 +58,8 @@ class EmbeddingsEndpoint(CallEndpoint):
             headers = {"authorization": f"Bearer {key}"} if key else {}
             left_out = [] if not principal.has_model_limit else [field for field in body if field in MODEL_FIELDS]
             fields = {field: value for field, value in body.items() if field not in left_out}
+            if self.door.service.guards:
+                fields["input"] = await self._guarded(fields.get("input"), principal, name, model)
             payload = encode_payload({**fields, "model": upstream_model}, {})
             TRACE_CONTEXT.set(trace_context_of(sent_headers))
             async with self._booked(principal, model, body.get("input")) as booked:
@@ -77,6 +79,14 @@ class EmbeddingsEndpoint(CallEndpoint):
             response_headers["x-helmdeck-dropped"] = listed(left_out)
         await send_whole(send, 200, response.body, response_headers)
         return 200
+
+    async def _guarded(self, value: Any, principal: Principal, name: str, model: str) -> Any:
+        """Return the input as the guards leave it; tokens instead of texts are not checked."""
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            return value
+        checked = await self.door.service.check_texts(texts, principal, name, model, self.name)
+        return checked[0] if isinstance(value, str) else checked
 
     @contextlib.asynccontextmanager
     async def _booked(self, principal: Principal, model: str, value: Any) -> AsyncIterator[list[Any]]:
