@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import attrs
@@ -21,12 +20,14 @@ def event_data(event: Event) -> dict[str, Any]:
     return {"event": event.name, **_content(event, _names(type(event)) or ())}
 
 
-@functools.lru_cache(1_024)
-def _names(kind: Hashable) -> tuple[str, ...] | None:
-    """The fields of a class; ``None`` if it has none."""
-    if not isinstance(kind, type) or not attrs.has(kind):
-        return None
-    return tuple(field.name for field in attrs.fields(kind))
+_known: dict[type, tuple[str, ...] | None] = {}
+"""The fields of classes that events contain; ``None`` for a class that has none."""
+
+
+def _names(kind: type) -> tuple[str, ...] | None:
+    if kind not in _known:
+        _known[kind] = tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else None
+    return _known[kind]
 
 
 def _content(value: object, names: tuple[str, ...]) -> dict[str, Any]:
