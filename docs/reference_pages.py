@@ -262,7 +262,7 @@ def failures() -> str:
         "## Recovery rules",
         "The built-in rules. Actions are tried in order. An action is skipped if a limit does not allow it, if there is no further "
         "model, or if it would repeat a request that is known to fail. A plugin replaces a rule by its name, through "
-        "`helmdeck_recovery_rules`; see [Write a recovery rule](../how-to/write-a-recovery-rule.md).",
+        "`helmdeck_recovery_rules`; see [Write a recovery rule](../how-to/write-budgets-and-failure-rules.md#recovery-rules).",
         table(("cause", "actions"), recovery_rules()),
         "## Other errors",
         f"A failing pack raises `PackError` with one of the codes {codes}. `ConfigError` and `CatalogError` contain all mistakes. "
@@ -355,7 +355,7 @@ def ladder() -> str:
         "Pack names, pipeline ids and names, and `supersedes` are restored if a step removes them, and the record contains "
         "`invariant_restored(STEP:FIELD)`. A catalog that is still too large after the last step is labelled "
         "`still_over_budget(AFTER>CAP)`, and entries are then selected by rank.",
-        f"Default limits by tier: {caps}. [Override the trim order](../how-to/override-the-trim-order.md).",
+        f"Default limits by tier: {caps}. [Override the trim order](../how-to/fit-the-catalog-to-a-model.md#trim-order).",
     )
 
 
@@ -438,7 +438,7 @@ def commands() -> str:
         table(("command", "description", "plugin"), rows),
         (
             "Every command is contributed by a plugin. Plugins add commands and replace these by name; see [how to write a "
-            "command](../how-to/write-a-command.md). `--disable-plugin` removes a command."
+            "command](../how-to/write-commands-screens-and-stores.md#commands). `--disable-plugin` removes a command."
         ),
     ]
     for name, owned in found.items():
