@@ -18,9 +18,11 @@ def parts(table: Table) -> list[str]:
     gateway = f"{Counters().render()}\n{KeyCounters().render()}"
     rows = [(f"`{match['name']}`", match["kind"], match["text"]) for match in _HEAD.finditer(gateway)]
     return [
-        "`GET /metrics` of the gateway returns both tables in the text format of Prometheus; see "
-        "[Observability](../how-to/observability.md#prometheus). Every name of a counter ends in `_total`. Names of keys are shown only "
-        "if `gateway.metrics_key` protects them.",
+        (
+            "`GET /metrics` of the gateway returns both tables in the text format of Prometheus; see "
+            "[Observability](../how-to/observability.md#prometheus). Every name of a counter ends in `_total`. Names of keys are shown only "
+            "if `gateway.metrics_key` protects them."
+        ),
         "## Calls",
         'The event sink `prometheus` counts [events](events.md); `[events] sinks = ["prometheus"]` enables it.',
         table(("metric", "type", "labels", "description"), _calls()),

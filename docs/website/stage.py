@@ -20,6 +20,7 @@ _FENCED = re.compile(r"^(?P<fence>`{3,}).*?^(?P=fence)$", re.MULTILINE | re.DOTA
 _COMMENT = re.compile(r"^<!-- .*? -->\n+", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^(?P<level>#{2,3}) (?P<title>.+)$", re.MULTILINE)
+_TABLE = re.compile(r"^\|-", re.MULTILINE)
 _ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<target>[^)#\s]+)\) \| (?P<topic>.*) \|$", re.MULTILINE)
 
 SHELVES = {"contrib": "Separate plugins", "project": "Project"}
@@ -60,7 +61,7 @@ def names(root: Path = ROOT) -> Mapping[str, str]:
         found[path.relative_to(root).as_posix()] = f"contrib/{path.parent.name}"
     found["benchmarks/README.md"] = "benchmarks/running"
     for title, _, rows in _sections((root / "docs" / "README.md").read_text(encoding="utf-8")):
-        if rows:
+        if rows is not None:
             found[f"docs/README.md#{_slug(title)}"] = _slug(title)
     return {**found, "hookspecs.md": "reference/hooks", "README.md": "index"}
 
@@ -140,7 +141,9 @@ def _moved(target: str, parent: str, name: str, places: Mapping[str, str], root:
         return target
     source = os.path.normpath(f"{parent}/{path}")
     if source == "docs/README.md" and anchor:
-        return _relative(f"{anchor}.md", name) if anchor in places.values() else _relative("index.md", name) + f"#{anchor}"
+        return (
+            _relative(f"{anchor}.md", name) if anchor in places.values() else _relative("index.md", name) + f"#{anchor}"
+        )
     if source in places:
         return _relative(places[source] + ".md", name) + (f"#{anchor}" if anchor else "")
     if (root / source).is_file():
@@ -163,13 +166,14 @@ def _relative(target: str, name: str) -> str:
 # -- the index and the navigation ------------------------------------------------------------------------------
 
 
-def _sections(text: str) -> Iterator[tuple[str, str, list[re.Match[str]]]]:
-    """Yield title, text and the rows of pages of each section of the index."""
+def _sections(text: str) -> Iterator[tuple[str, str, list[re.Match[str]] | None]]:
+    """Yield title, text and the rows of pages of each section of the index; no list for a section without a table."""
     headings = [*_HEADING.finditer(text)]
     ends = [*(match.start() for match in headings[1:]), len(text)]
     for match, end in zip(headings, ends, strict=True):
         body = text[match.end() : end]
-        yield match["title"], body, [row for row in _ROW.finditer(body) if row["target"].endswith(".md")]
+        rows = [row for row in _ROW.finditer(body) if row["target"].endswith(".md")]
+        yield match["title"], body, rows if _TABLE.search(body) else None
 
 
 def _split(text: str, moved: Callable[[str, str], str], places: Mapping[str, str]) -> list[Page]:
@@ -179,7 +183,7 @@ def _split(text: str, moved: Callable[[str, str], str], places: Mapping[str, str
     found: list[Page] = []
     for title, body, matches in _sections(text):
         name = _slug(title)
-        if not matches:
+        if matches is None:
             front += f"## {title}{body}"
             continue
         rows = tuple((row["title"], places[os.path.normpath(f"docs/{row['target']}")], row["topic"]) for row in matches)
@@ -233,7 +237,6 @@ def _may_follow(page: Page, name: str) -> bool:
 def _toctree(page: Page) -> str:
     if not page.children:
         return ""
-    # Without the headings of the pages below, the navigation of each page is small, and the site is built in a third of the time.
     lines = ["", "```{toctree}", ":hidden:", ":titlesonly:", "", *(f"/{name}" for name in page.children), "```", ""]
     return "\n".join(lines)
 
