@@ -59,7 +59,7 @@ def public_api() -> str:
         "Import these names from the package, such as `from helmdeck_core import Helmdeck`. Everything else is private, modules "
         "included. Times are in seconds (`_s`), sizes in bytes, prices in US dollars per million tokens (`_usd_per_mtok`), unless a "
         "name says otherwise. Each entry lists the errors that it raises; every call to a model can raise those of "
-        "[Failures](failures.md) as well. [How-to guides](../README.md#how-to-guides) have the examples, and every one of them is "
+        "[Failures](failures.md) as well. [How-to guides](../README.md#use-it) have the examples, and every one of them is "
         "executed by the tests.",
         table(("package", "contents"), rows),
     )

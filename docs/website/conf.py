@@ -23,6 +23,9 @@ html_show_sphinx = False
 html_use_index = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+# A summary is fetched, which browsers refuse for files.
+html_show_search_summary = False
 templates_path = ["templates"]
 html_sidebars = {
     "**": [
