@@ -132,8 +132,9 @@ def entry(name: str, value: Any, descriptions: Mapping[str, str]) -> str:
     fields = {name: doc for name, doc in documented(value)[1].items() if name}
     listed = [f"- {'raises ' * name[0].isupper()}`{name}`: {doc}" for name, doc in fields.items()]
     methods = list(_methods(value))
-    for lists in filter(None, (listed, methods)):
-        lines += ["", *lists]
+    lines += ["", *listed] if listed else []
+    # Without a line between them, the lists would be one.
+    lines += ["", "Methods and properties:", "", *methods] if methods else []
     return "\n".join(lines)
 
 

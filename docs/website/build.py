@@ -18,6 +18,7 @@ import tarfile
 import tempfile
 import tomllib
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -58,11 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build(out: Path, versions: str = "", root: Path = ROOT) -> list[str]:
     """Build the site of one checkout, and return what is wrong with it."""
-    try:
-        import furo  # noqa: F401
-        import sphinx  # noqa: F401
-    except ImportError as exc:
-        raise SystemExit(f"the site needs {exc.name}: {EXTRA}") from exc
+    missing = [name for name in ("sphinx", "furo", "myst_parser", "sphinx_copybutton") if find_spec(name) is None]
+    if missing:
+        raise SystemExit(f"the site needs {', '.join(missing)}: {EXTRA}")
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "source"
