@@ -29,6 +29,9 @@ import stage  # noqa: E402
 
 ROOT = stage.ROOT
 
+MARK = ".nojekyll"
+"""A file of every site, which also tells GitHub Pages to serve folders that begin with an underscore."""
+
 ACCESSIBLE = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
@@ -59,10 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build(out: Path, versions: str = "", root: Path = ROOT) -> list[str]:
     """Build the site of one checkout, and return what is wrong with it."""
+    if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
+        raise SystemExit(
+            f"{out} has files that are no site of an earlier build; remove them, or name another folder with --out"
+        )
     missing = [name for name in ("sphinx", "furo", "myst_parser", "sphinx_copybutton") if find_spec(name) is None]
     if missing:
         raise SystemExit(f"the site needs {', '.join(missing)}: {EXTRA}")
     shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    (out / MARK).touch()
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "source"
         pages = stage.write(source, root)
@@ -70,6 +79,8 @@ def build(out: Path, versions: str = "", root: Path = ROOT) -> list[str]:
         command += ["-c", str(HERE), "-d", f"{folder}/doctrees", str(source), str(out)]
         environment = {"HELMDECK_SITE_VERSION": _version(root), "HELMDECK_SITE_VERSIONS": versions}
         failed = subprocess.run(command, env={**os.environ, **environment}, check=False).returncode  # noqa: S603
+        # The Markdown versions show and link these files where the pages of the repository do.
+        shutil.copytree(source, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.md"))
     for path in out.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         for old, new in ACCESSIBLE.items():
@@ -81,7 +92,6 @@ def build(out: Path, versions: str = "", root: Path = ROOT) -> list[str]:
     for rest in (".buildinfo", "objects.inv"):
         (out / rest).unlink(missing_ok=True)
     shutil.rmtree(out / "_sources", ignore_errors=True)
-    (out / ".nojekyll").touch()
     others = tuple(pair.partition("=")[2] for pair in versions.split())
     return [*(["Sphinx reported warnings"] if failed else []), *check.problems(out, others)]
 

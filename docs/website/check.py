@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+_CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_MARKDOWN_LINK = re.compile(r"\]\(([^)\s]+)\)")
 _LOADED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 """The attributes whose resource a browser loads with the page."""
 
@@ -35,7 +38,13 @@ def problems(site: Path, elsewhere: tuple[str, ...] = ()) -> list[str]:
     :param elsewhere: folders of other versions, relative to the site, which are built separately.
     """
     pages = {path: _read(path) for path in sorted(site.rglob("*.html"))}
-    return [
+    broken = [
+        f"{path.relative_to(site)}: no such file: {target}"
+        for path in sorted(site.rglob("*.md"))
+        for target in _markdown_links(path)
+        if not (path.parent / target).is_file()
+    ]
+    return broken + [
         f"{path.relative_to(site)}: {problem}"
         for path, page in pages.items()
         for problem in _problems(site, path, page, pages, [(site / each).resolve() for each in elsewhere])
@@ -46,6 +55,12 @@ def _read(path: Path) -> _Reader:
     reader = _Reader()
     reader.feed(path.read_text(encoding="utf-8"))
     return reader
+
+
+def _markdown_links(path: Path) -> list[str]:
+    text = _CODE.sub("", path.read_text(encoding="utf-8"))
+    targets = [unquote(match[1].partition("#")[0]) for match in _MARKDOWN_LINK.finditer(text)]
+    return [each for each in targets if each and not urlsplit(each).scheme]
 
 
 def _problems(site: Path, path: Path, page: _Reader, pages: dict[Path, _Reader], others: list[Path]) -> Iterator[str]:

@@ -72,6 +72,13 @@ def test_links_of_the_repository_become_links_of_the_site():
         stage._moved("c.md", "docs/how-to", "how-to/b", places, ROOT)
 
 
+def test_a_build_does_not_replace_a_folder_that_is_no_site(tmp_path):
+    (tmp_path / "thesis.txt").write_text("x")
+    with pytest.raises(SystemExit, match="no site of an earlier build"):
+        build.build(tmp_path)
+    assert (tmp_path / "thesis.txt").exists()
+
+
 def test_the_check_of_the_site_reports_broken_links_and_resources_of_other_hosts(tmp_path):
     (tmp_path / "a.html").write_text(
         '<a href="b.html#x"></a><a href="b.html#y"></a><a href="c.html"></a><a href="https://a.b"></a>'
@@ -79,7 +86,9 @@ def test_the_check_of_the_site_reports_broken_links_and_resources_of_other_hosts
     (tmp_path / "b.html").write_text(
         '<h1 id="x"></h1><script src="https://cdn.example/x.js"></script><img src="//x.y/z">'
     )
+    (tmp_path / "a.md").write_text("[b](b.html#x) [d](d.md) `[e](e.md)` [f](https://a.b)")
     assert check.problems(tmp_path) == [
+        "a.md: no such file: d.md",
         "a.html: no such anchor: b.html#y",
         "a.html: no such file: c.html",
         "b.html: loads https://cdn.example/x.js from another host",
