@@ -26,7 +26,7 @@ settings.register_profile("explore", any_duration, max_examples=1_000)
 settings.load_profile("repeatable")
 # Examples from the constants of the source would change with each edit, and reading them takes a second of each worker.
 if hasattr(providers, "_get_local_constants"):
-    providers._get_local_constants = lambda: providers._local_constants
+    providers._get_local_constants = lambda: providers._local_constants  # noqa: SLF001
 
 
 @pytest.hookimpl(trylast=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import attrs
 
-
 _FITTING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """Contributed values without a mistake, by id: a plugin that contributes constants gives the same ones to every deck."""
 

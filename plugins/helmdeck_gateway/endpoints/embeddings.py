@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from helmdeck_core import TRACE_CONTEXT, CallFailed, Helmdeck, InvalidRequest, ProviderPool, Usage
-from helmdeck_gateway.accounts.principals import Principal
+from helmdeck_gateway.accounts.principals import Principal, tags_of
 from helmdeck_gateway.accounts.request_costs import FREE_CAUSES, embedding_tokens, embedding_usage
 from helmdeck_gateway.calls.request_ids import trace_context_of
 from helmdeck_gateway.calls.service import MODEL_FIELDS
 from helmdeck_gateway.calls.targets import listed
+from helmdeck_gateway.calls.work import account_headers
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects.parsed import required
 from helmdeck_gateway.endpoints.bodies import Disconnected, headers_of, read_json, send_whole
@@ -40,6 +41,7 @@ class EmbeddingsEndpoint(CallEndpoint):
         model, sent_headers = "", headers_of(scope)
         try:
             principal = await self.door.open(scope)
+            principal.check_endpoint(self.name, tags_of(sent_headers))
             sent = await read_json(scope, receive, self.door.service.settings)
             body = sent.fields
             name = required(body, "model", str)
@@ -54,8 +56,10 @@ class EmbeddingsEndpoint(CallEndpoint):
             key = connection.key()
             secrets = connection.secrets(key)
             headers = {"authorization": f"Bearer {key}"} if key else {}
-            left_out = [] if principal.models is None else [field for field in body if field in MODEL_FIELDS]
+            left_out = [] if not principal.has_model_limit else [field for field in body if field in MODEL_FIELDS]
             fields = {field: value for field, value in body.items() if field not in left_out}
+            if self.door.service.guards:
+                fields["input"] = await self._guarded(fields.get("input"), principal, name, model)
             payload = encode_payload({**fields, "model": upstream_model}, {})
             TRACE_CONTEXT.set(trace_context_of(sent_headers))
             async with self._booked(principal, model, body.get("input")) as booked:
@@ -70,11 +74,19 @@ class EmbeddingsEndpoint(CallEndpoint):
             return await self._refuse(send, sent_headers, attrs.evolve(exc, model=exc.model or model), None)
         except Exception as exc:
             return await self._refuse(send, sent_headers, exc, None)
-        response_headers = {"x-helmdeck-model": listed([model])}
+        response_headers = {"x-helmdeck-model": listed([model]), **account_headers(principal, None)}
         if left_out:
             response_headers["x-helmdeck-dropped"] = listed(left_out)
         await send_whole(send, 200, response.body, response_headers)
         return 200
+
+    async def _guarded(self, value: Any, principal: Principal, name: str, model: str) -> Any:
+        """Return the input as the guards leave it; tokens instead of texts are not checked."""
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            return value
+        checked = await self.door.service.check_texts(texts, principal, name, model, self.name)
+        return checked[0] if isinstance(value, str) else checked
 
     @contextlib.asynccontextmanager
     async def _booked(self, principal: Principal, model: str, value: Any) -> AsyncIterator[list[Any]]:
@@ -84,19 +96,20 @@ class EmbeddingsEndpoint(CallEndpoint):
             yield found
             return
         ledger, tokens = self.door.ledger, embedding_tokens(value)
-        booking = await ledger.admit(principal.key, model, tokens, 0, fallbacks=())
+        booking = await ledger.admit(principal.key, model, tokens, 0, fallbacks=(), teams=principal.teams)
         most_usd = ledger.pricing.cost_usd(model, Usage(input_tokens=max(1, tokens)))
         booking.spend.is_unpriced = most_usd is None
         cost_usd = most_usd or 0.0  # what an aborted request may cost
         try:
             yield found
-            cost_usd = ledger.pricing.cost_usd(model, embedding_usage(found[0], max(1, tokens))) or 0.0
+            usage = embedding_usage(found[0], max(1, tokens))
+            cost_usd, tokens = ledger.pricing.cost_usd(model, usage) or 0.0, usage.input_tokens
         except CallFailed as exc:
             is_refused = exc.sub_cause in FREE_CAUSES or (exc.status or 0) >= 400
-            cost_usd = 0.0 if is_refused else cost_usd
+            cost_usd, tokens = (0.0, 0) if is_refused else (cost_usd, tokens)
             raise
         finally:
-            await booking.settle(cost_usd=cost_usd)
+            await booking.settle(cost_usd=cost_usd, tokens=tokens)
 
     def _connection(self, provider: str) -> HttpConnection:
         if provider not in self._connections:
