@@ -30,7 +30,7 @@ import stage  # noqa: E402
 ROOT = stage.ROOT
 
 MARK = ".nojekyll"
-"""A file of every site, which also tells GitHub Pages to serve folders that begin with an underscore."""
+"""A file of every site; with it, GitHub Pages also serves folders that begin with an underscore."""
 
 ACCESSIBLE = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
