@@ -55,9 +55,11 @@ from helmdeck_core.domain.chat import ChatDelta as ChatDelta
 from helmdeck_core.domain.chat import ChatRequest as ChatRequest
 from helmdeck_core.domain.chat import ChatResponse as ChatResponse
 from helmdeck_core.domain.chat import Disposition as Disposition
+from helmdeck_core.domain.chat import FilePart as FilePart
 from helmdeck_core.domain.chat import ImagePart as ImagePart
 from helmdeck_core.domain.chat import Likelihood as Likelihood
 from helmdeck_core.domain.chat import Message as Message
+from helmdeck_core.domain.chat import Part as Part
 from helmdeck_core.domain.chat import Role as Role
 from helmdeck_core.domain.chat import StopReason as StopReason
 from helmdeck_core.domain.chat import StopReasonTable as StopReasonTable

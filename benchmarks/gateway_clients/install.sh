@@ -33,3 +33,4 @@ npm_prefix ai-js openai @anthropic-ai/sdk ai @ai-sdk/openai-compatible zod
 npm_prefix codex @openai/codex
 npm_prefix claude-code @anthropic-ai/claude-code
 npm_prefix opencode-ai opencode-ai
+npm_prefix gemini-cli @google/gemini-cli

@@ -317,6 +317,18 @@ def _llm(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
     return ["-m", MODEL, "--functions", code, setting.prompt], variables
 
 
+def _gemini(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
+    folder = setting.home / ".gemini"
+    folder.mkdir()
+    quiet = {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}
+    auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (folder / "settings.json").write_text(json.dumps({**auth, **quiet}))
+    variables = {
+        "GOOGLE_GEMINI_BASE_URL": setting.url, "GEMINI_API_KEY": "any", "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    }  # fmt: skip
+    return ["-p", setting.prompt, "--model", MODEL, "--yolo"], variables
+
+
 PROGRAMS: Final[Mapping[str, Program]] = {
     each.name: each
     for each in (
@@ -328,6 +340,9 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         Program(name="llm", program="llm", api="chat", prepare=_llm),
     )
 }
+
+GEMINI_CLI: Final = Program(name="gemini-cli", program="gemini", api="gemini", prepare=_gemini)
+"""Not one of ``PROGRAMS``: the models of the benchmark do not speak its API, so it has no run without a gateway."""
 
 
 # -- running --------------------------------------------------------------------------------------------------------

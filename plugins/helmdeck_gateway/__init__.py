@@ -1,6 +1,6 @@
-"""The gateway: serves a deck with the APIs of OpenAI and Anthropic, so that existing clients only change a URL.
+"""The gateway: serves a deck with the APIs of OpenAI, Anthropic and Gemini, so that existing clients only change a URL.
 
-- **In**: HTTP requests of chat, Responses, Messages, embeddings; keys with limits.
+- **In**: HTTP requests of chat, Responses, Messages, generateContent, embeddings, rankings; keys with limits.
 - **Out**: responses and streams in the client's dialect, metrics, spend per key.
 - **Hooks**: ``helmdeck_commands`` (``helmdeck serve``, ``helmdeck keys``, ``helmdeck teams``, ``helmdeck import litellm``),
   ``helmdeck_event_sinks``, ``helmdeck_secret_patterns``.

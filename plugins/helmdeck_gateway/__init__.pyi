@@ -30,6 +30,12 @@ from helmdeck_gateway.accounts.principals import Authoriser as Authoriser
 from helmdeck_gateway.accounts.principals import Principal as Principal
 from helmdeck_gateway.app import Gateway as Gateway
 from helmdeck_gateway.commands.key_store import with_store as with_store
+from helmdeck_gateway.dialects.parsed import Parsed as Parsed
+from helmdeck_gateway.dialects.reply import Dialect as Dialect
+from helmdeck_gateway.dialects.reply import Opening as Opening
+from helmdeck_gateway.dialects.reply import Reply as Reply
+from helmdeck_gateway.dialects.reply import StreamWriter as StreamWriter
+from helmdeck_gateway.endpoints.calls import CallEndpoint as CallEndpoint
 from helmdeck_gateway.http_server.counters import ConfigState as ConfigState
 from helmdeck_gateway.problems import Problem as Problem
 from helmdeck_gateway.settings import GatewaySettings as GatewaySettings

@@ -19,6 +19,18 @@ REFERENCES = ("env", "file")
 
 
 @attrs.frozen(kw_only=True)
+class VectorModel:
+    """A row of ``[gateway.embeddings]``.
+
+    :ivar model: the model that a deployment serves, where its name is another one.
+    :ivar dimensions: the length of its vectors; 0 is that of the first ones.
+    """
+
+    model: str = ""
+    dimensions: int = 0
+
+
+@attrs.frozen(kw_only=True)
 class GatewaySettings:
     """The keys of ``[gateway]``.
 
@@ -29,6 +41,7 @@ class GatewaySettings:
     :ivar workers: processes that serve requests.
     :ivar models: by the name that clients send: a model id, a list of them (the first one and its fallbacks), or a table of
         weights; ``*`` for every name without a provider.
+    :ivar embeddings: by model id: which model serves its vectors, and their length; a fallback of the same model may replace it.
     :ivar key: reference to the key that clients send: ``env:NAME`` or ``file:PATH``; left out: none is required.
     :ivar metrics_key: reference to the key that ``/metrics`` needs; left out: none, and names of keys are not shown.
     :ivar store: where keys, limits, spend and conversations are kept: ``sqlite:PATH``, ``postgresql://…``, ``redis://…``, or a reference to such a
@@ -58,6 +71,7 @@ class GatewaySettings:
     hosts: tuple[str, ...] = ()
     workers: int = attrs.field(default=1, validator=above_zero)
     models: Mapping[str, Any] = EMPTY
+    embeddings: Mapping[str, VectorModel] = EMPTY
     key: SecretRef | None = None
     metrics_key: SecretRef | None = None
     store: str | None = attrs.field(default=None, repr=False)  # it may have a password

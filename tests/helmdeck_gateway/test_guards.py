@@ -137,8 +137,15 @@ def test_every_mistake_of_all_guards_is_reported():
 
 def test_input_of_embeddings_is_guarded(gateway, server):
     server.requests.clear()
-    answer = gateway.send("/v1/embeddings", {"model": "up/m", "input": [f"Write to {MAIL}", "hello"]})
-    assert answer.status == 200
+    gateway.send(
+        "/v1/embeddings", {"model": "up/m", "input": [f"Write to {MAIL}", "hello"]}
+    )  # the server has no vectors
     assert server.requests[0].body["input"] == ["Write to [EMAIL_1]", "hello"]
     refused = gateway.send("/v1/embeddings", {"model": "up/m", "input": f"My key is {KEY}"})
     assert (refused.status, len(server.requests)) == (400, 1)
+
+
+def test_documents_of_a_ranking_are_guarded(gateway, server):
+    server.requests.clear()
+    gateway.send("/v1/rerank", {"model": "up/m", "query": "hello", "documents": [f"Write to {MAIL}", "hello"]})
+    assert server.requests[0].body["documents"] == ["Write to [EMAIL_1]", "hello"]

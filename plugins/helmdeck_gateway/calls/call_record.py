@@ -71,6 +71,8 @@ class CallRecord:
     :ivar team: the team of the key.
     :ivar tags: the tags of the request.
     :ivar spend: counts the cost of the request, where its sender has a key.
+    :ivar direct_cost_usd: US dollars of a request for vectors or a ranking, which has no ``spend``.
+    :ivar direct_tokens: its tokens.
     :ivar tools: how the tools of the request were trimmed; an event reports it, so that it is part of the call trace.
     """
 
@@ -85,6 +87,8 @@ class CallRecord:
     tools: TrimRecord | None = None
     emit: Callable[[Event], None] | None = None
     spend: Spend | None = None
+    direct_cost_usd: float = 0.0
+    direct_tokens: int = 0
     _reported: set[str] = attrs.field(factory=set, init=False)
     _started_s: float = attrs.field(default=0.0, init=False)
     _place: dict[str, Any] | None = attrs.field(default=None, init=False)

@@ -35,8 +35,9 @@ from helmdeck_gateway.calls.cache_use import cache_use
 from helmdeck_gateway.calls.call_record import CallRecord
 from helmdeck_gateway.calls.client_deadlines import lowest
 from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
+from helmdeck_gateway.calls.extra_fields import extra_fields
 from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
-from helmdeck_gateway.calls.targets import Targets, extra_fields, listed
+from helmdeck_gateway.calls.targets import Targets, listed
 from helmdeck_gateway.calls.tool_budget import Narrower
 from helmdeck_gateway.calls.work import NO_LIMITS, PLAN_MODEL, Work
 from helmdeck_gateway.conversations.gateway_state import GatewayState

@@ -112,7 +112,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--dialects",
         metavar="NAMES",
         type=_optional(_plain_names),
-        help="endpoints that may be used: chat, responses, messages, embeddings",
+        help="endpoints that may be used: chat, completions, responses, messages, gemini, embeddings, rerank",
     )
     parser.add_argument(
         "--tags", metavar="NAMES", type=_optional(_plain_names), help="tags that requests may have in x-helmdeck-tags"

@@ -23,7 +23,7 @@ from helmdeck_gateway.calls.work import Work
 from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.parsed import Parsed
-from helmdeck_gateway.dialects.reply import DamagedCallError, Dialect, Opening, Reply, StreamWriter
+from helmdeck_gateway.dialects.reply import CountingDialect, DamagedCallError, Dialect, Opening, Reply, StreamWriter
 from helmdeck_gateway.endpoints.bodies import Disconnected, JsonBody, headers_of, read_json, send_whole
 from helmdeck_gateway.failure_log import FailureLog
 from helmdeck_gateway.http_server.counters import Counters
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SINGLE: Final = (b"authorization", b"x-api-key", b"content-length", b"content-type", b"host")
 """Headers that a request has once."""
-SIGNING: Final = frozenset(("anthropic", "responses"))
+SIGNING: Final = frozenset(("anthropic", "responses", "gemini"))
 """Families of dialects whose clients send the signatures of reasoning back."""
 Headers = Mapping[bytes, bytes]
 """The headers of a client's request by lower-case name."""
@@ -120,7 +120,7 @@ class CallEndpoint:
         try:
             principal = await self.door.open(scope)
             principal.check_endpoint(self.name, tags := tags_of(headers))
-            body = await read_json(scope, receive, self.door.service.settings)
+            body = await self.read(scope, receive)
             if principal.key is not None and body.size > INLINE_BYTES:
                 self.door.ledger.check(principal.key, principal.teams)
             parsed = await self.parse(body, principal)
@@ -168,6 +168,13 @@ class CallEndpoint:
         finally:
             if work.booking is not None:
                 work.booking.close()
+
+    async def read(self, scope: Scope, receive: Receive) -> JsonBody:
+        """Read the body of a request.
+
+        :raises Problem: it is too large or too slow, or not a JSON object.
+        """
+        return await read_json(scope, receive, self.door.service.settings)
 
     async def parse(self, body: JsonBody, principal: Principal) -> Parsed:
         """Read a request of the dialect.
@@ -299,20 +306,26 @@ class CallEndpoint:
 
 
 class CountTokens(CallEndpoint):
-    """Estimates the input tokens of a request without a call."""
+    """Estimates the input tokens of a request without a call.
+
+    :ivar field: of the response, with the number of tokens.
+    """
+
+    dialect: CountingDialect
+    field = "input_tokens"
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         headers = headers_of(scope)
         try:
             principal = await self.door.open(scope)
-            body = await read_json(scope, receive, self.door.service.settings)
+            body = await self.read(scope, receive)
             parsed = await self.parse(body, principal)
-            tokens = await aside(body.size, messages_dialect.estimate_tokens, parsed)
+            tokens = await aside(body.size, self.dialect.estimate_tokens, parsed)
         except Disconnected:
             raise
         except asyncio.CancelledError:
             return await self._refuse(send, headers, self.stopped(), None)
         except Exception as exc:
             return await self._refuse(send, headers, exc, None)
-        await send_whole(send, 200, _encode({"input_tokens": tokens}), {"x-helmdeck-estimate": "true"})
+        await send_whole(send, 200, _encode({self.field: tokens}), {"x-helmdeck-estimate": "true"})
         return 200

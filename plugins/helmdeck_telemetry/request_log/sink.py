@@ -61,7 +61,7 @@ class RequestSink:
     ) -> None:
         kind, _, target = url.partition(":")
         resolved = (SecretRef(kind, target).read() or "") if kind in ("env", "file") else url
-        self.log = log or RequestLog.open(resolved)
+        self.log: RequestLog = log or RequestLog.open(resolved)
         self._is_default = log is None and not resolved
         self._days, self._keep_traces = days, keep_traces
         self._recorder = TraceRecorder(self._add)
@@ -74,7 +74,7 @@ class RequestSink:
         self._is_writing = False
         self._flushes = 0
         self._until_purge = 0
-        self.dropped = 0
+        self.dropped: int = 0
 
     def handle(self, event: Event) -> None:
         """Add an event to the trace of its call; record the trace when the call ends."""
