@@ -11,7 +11,7 @@ import msgspec
 
 from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
 from helmdeck_gateway.accounts.ledger import Ledger
-from helmdeck_gateway.accounts.principals import Authoriser, Principal, tags_of
+from helmdeck_gateway.accounts.principals import PRINCIPAL, Authoriser, Principal, tags_of
 from helmdeck_gateway.calls import call_record
 from helmdeck_gateway.calls.aside import INLINE_BYTES, aside
 from helmdeck_gateway.calls.client_deadlines import client_deadline_s
@@ -64,6 +64,9 @@ class Door:
                 message=f"the gateway is processing {settings.max_requests:,} requests, its limit",
                 status=429, kind="rate_limit_error", code="too_many_requests", retry_after_s=1, is_worth_retrying=True,
             )  # fmt: skip
+        if PRINCIPAL in scope:
+            own: Principal = scope[PRINCIPAL]
+            return own
         headers = headers_of(scope)
         if len(headers) < len(scope["headers"]) and (name := _repeated(scope)):
             raise invalid(f"the header {name} is sent more than once")

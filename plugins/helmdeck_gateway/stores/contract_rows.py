@@ -17,7 +17,7 @@ class RowsContract:
 
     def test_rows_are_listed_in_both_orders_and_by_pages(self, use: Callable[..., Any]) -> None:
         async def pages(store: Any) -> list[list[str]]:
-            await store.put_rows(GROUP, {name: b"" for name in ("b", "a", "c", "B")}, DAY_S)
+            await store.put_rows(GROUP, dict.fromkeys(("b", "a", "c", "B"), b""), DAY_S)
             await store.put_rows("lines:2", {"d": b""}, DAY_S)
             lists = [
                 await store.list_rows(GROUP, limit=3),
@@ -32,7 +32,10 @@ class RowsContract:
     def test_leased_row_is_claimed_by_one_worker_until_the_lease_ends(self, use: Callable[..., Any]) -> None:
         async def claims(store: Any) -> list[list[str]]:
             await store.put_rows(GROUP, {f"{n}": b"" for n in range(4)}, DAY_S)
-            found = [await store.claim_rows(GROUP, "first", 3, DAY_S), await store.claim_rows(GROUP, "second", 3, DAY_S)]
+            found = [
+                await store.claim_rows(GROUP, "first", 3, DAY_S),
+                await store.claim_rows(GROUP, "second", 3, DAY_S),
+            ]
             await store.lease_rows(GROUP, ["0", "3"], "first", 0)  # 3 is not its own
             return [[row.name for row in rows] for rows in (*found, await store.claim_rows(GROUP, "second", 9, DAY_S))]
 
@@ -50,7 +53,10 @@ class RowsContract:
     def test_row_is_finished_once_and_not_claimed_again(self, use: Callable[..., Any]) -> None:
         async def outcome(store: Any) -> tuple[Any, ...]:
             await store.put_rows(GROUP, {"a": b"request", "b": b"request"}, DAY_S)
-            finished = [await store.finish_row(GROUP, "a", 2, b"\0\xff"), await store.finish_row(GROUP, "a", 1, b"late")]
+            finished = [
+                await store.finish_row(GROUP, "a", 2, b"\0\xff"),
+                await store.finish_row(GROUP, "a", 1, b"late"),
+            ]
             claimed = [row.name for row in await store.claim_rows(GROUP, "worker", 9, DAY_S)]
             return finished, claimed, await store.get_row(GROUP, "a"), dict(await store.count_rows(GROUP))
 
@@ -59,7 +65,10 @@ class RowsContract:
     def test_row_is_replaced_only_over_the_data_that_its_author_read(self, use: Callable[..., Any]) -> None:
         async def outcome(store: Any) -> tuple[Any, ...]:
             await store.put_rows(GROUP, {"a": b"1"}, DAY_S)
-            replaced = [await store.replace_row(GROUP, "a", b"1", b"2"), await store.replace_row(GROUP, "a", b"1", b"3")]
+            replaced = [
+                await store.replace_row(GROUP, "a", b"1", b"2"),
+                await store.replace_row(GROUP, "a", b"1", b"3"),
+            ]
             return replaced, await store.get_row(GROUP, "a"), await store.replace_row(GROUP, "none", b"", b"")
 
         assert use(outcome) == ([True, False], Row("a", b"2"), False)

@@ -17,31 +17,36 @@ TABLES: Final = (
     "CREATE INDEX gateway_rows_by_expiry ON gateway_rows (expires)",
 )
 
-_NOW: Final = "extract(epoch FROM clock_timestamp())"
-_PURGE: Final = f"DELETE FROM gateway_rows WHERE expires <= {_NOW}"  # noqa: S608 - a constant
-_PUT: Final = f"""
+_PURGE: Final = "DELETE FROM gateway_rows WHERE expires <= extract(epoch FROM clock_timestamp())"
+_PUT: Final = """
 INSERT INTO gateway_rows (grp, name, expires, data)
-SELECT ?, name, {_NOW} + ?, data FROM unnest(?::text[], ?::bytea[]) AS row (name, data)
+SELECT ?, name, extract(epoch FROM clock_timestamp()) + ?, data FROM unnest(?::text[], ?::bytea[]) AS row (name, data)
 ON CONFLICT (grp, name) DO UPDATE SET state = 0, leased = 0, holder = '', expires = excluded.expires, data = excluded.data"""
-_REPLACE: Final = f"""
-UPDATE gateway_rows SET data = ? WHERE grp = ? AND name = ? AND data = ? AND expires > {_NOW} RETURNING 1"""
-_GET: Final = f"SELECT name, data, state FROM gateway_rows WHERE grp = ? AND name = ? AND expires > {_NOW}"
-_LIST: Final = f"""
-SELECT name, data, state FROM gateway_rows WHERE grp = ? AND (?::text = '' OR name > ?) AND expires > {_NOW}
+_REPLACE: Final = """
+UPDATE gateway_rows SET data = ? WHERE grp = ? AND name = ? AND data = ? AND expires > extract(epoch FROM clock_timestamp()) RETURNING 1"""
+_GET: Final = """
+SELECT name, data, state FROM gateway_rows WHERE grp = ? AND name = ? AND expires > extract(epoch FROM clock_timestamp())"""
+_LIST: Final = """
+SELECT name, data, state FROM gateway_rows
+WHERE grp = ? AND (?::text = '' OR name > ?) AND expires > extract(epoch FROM clock_timestamp())
 ORDER BY name LIMIT ?"""
-_LIST_NEWEST: Final = f"""
-SELECT name, data, state FROM gateway_rows WHERE grp = ? AND (?::text = '' OR name < ?) AND expires > {_NOW}
+_LIST_NEWEST: Final = """
+SELECT name, data, state FROM gateway_rows
+WHERE grp = ? AND (?::text = '' OR name < ?) AND expires > extract(epoch FROM clock_timestamp())
 ORDER BY name DESC LIMIT ?"""
 _DELETE: Final = "DELETE FROM gateway_rows WHERE grp = ? AND name = coalesce(?::text, name) RETURNING 1"
-_CLAIM: Final = f"""
-UPDATE gateway_rows SET leased = {_NOW} + ?, holder = ? WHERE grp = ? AND name IN (
-SELECT name FROM gateway_rows WHERE grp = ? AND state = 0 AND leased <= {_NOW} AND expires > {_NOW}
+_CLAIM: Final = """
+UPDATE gateway_rows SET leased = extract(epoch FROM clock_timestamp()) + ?, holder = ? WHERE grp = ? AND name IN (
+SELECT name FROM gateway_rows WHERE grp = ? AND state = 0 AND leased <= extract(epoch FROM clock_timestamp())
+AND expires > extract(epoch FROM clock_timestamp())
 ORDER BY name LIMIT ? FOR UPDATE SKIP LOCKED)
 RETURNING name, data"""
-_LEASE: Final = f"""
-UPDATE gateway_rows SET leased = {_NOW} + ? WHERE grp = ? AND name = ANY(?::text[]) AND holder = ? AND state = 0"""
+_LEASE: Final = """
+UPDATE gateway_rows SET leased = extract(epoch FROM clock_timestamp()) + ?
+WHERE grp = ? AND name = ANY(?::text[]) AND holder = ? AND state = 0"""
 _FINISH: Final = "UPDATE gateway_rows SET state = ?, data = ? WHERE grp = ? AND name = ? AND state = 0 RETURNING 1"
-_COUNT: Final = f"SELECT state, count(*) FROM gateway_rows WHERE grp = ? AND expires > {_NOW} GROUP BY state"
+_COUNT: Final = """
+SELECT state, count(*) FROM gateway_rows WHERE grp = ? AND expires > extract(epoch FROM clock_timestamp()) GROUP BY state"""
 
 
 def upgrade(session: Session) -> None:
@@ -93,4 +98,4 @@ class PostgresRows:
 
     async def count_rows(self, group: str) -> Mapping[int, int]:
         """Implement ``RowStore.count_rows``."""
-        return dict((int(state), int(count)) for state, count in await self._database.rows(_COUNT, (group,)))
+        return {int(state): int(count) for state, count in await self._database.rows(_COUNT, (group,))}

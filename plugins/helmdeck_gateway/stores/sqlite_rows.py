@@ -91,4 +91,4 @@ def finish_row(session: Session, group: str, name: str, state: int, data: bytes)
 def count_rows(session: Session, group: str) -> Mapping[int, int]:
     """Implement ``RowStore.count_rows``."""
     statement = "SELECT state, count(*) FROM gateway_rows WHERE grp = ? AND expires > ? GROUP BY state"
-    return dict((int(state), int(count)) for state, count in session.rows(statement, (group, time.time())))
+    return {int(state): int(count) for state, count in session.rows(statement, (group, time.time()))}
