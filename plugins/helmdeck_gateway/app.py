@@ -189,6 +189,7 @@ class Gateway:
     async def aclose(self) -> None:
         """Close what the gateway opened, and settle the calls that were aborted; its deck stays open."""
         await self._direct_calls.aclose()
+        await self.service.guards.aclose()
         await self.ledger.aclose()
 
     # -- what is not a call ----------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from helmdeck_cache import CacheSettings, ResponseCaches
+from helmdeck_core import Runtime
 from helmdeck_gateway.conversations.conversation_store import ConversationStore
 from helmdeck_gateway.conversations.opaque_store import OpaqueStore
 from helmdeck_gateway.conversations.tool_choices import ToolChoices
@@ -46,6 +48,17 @@ class GatewayState:
         # Within one process, the rest is kept as it is, without an encoded copy.
         self.opaque = OpaqueStore(self.documents if shared is not None else None)
         self.choices = ToolChoices(self.documents if shared is not None else None)
+        self._caches: list[ResponseCaches] = []
+
+    def response_caches(self, runtime: Runtime) -> ResponseCaches:
+        """Return the response caches of a configuration: those of the previous one, if their settings are the same.
+
+        :raises ConfigError: with every mistake of ``[cache]``.
+        """
+        settings = CacheSettings.read(runtime)
+        if not self._caches or self._caches[-1].settings != settings:
+            self._caches.append(ResponseCaches(runtime, settings))  # calls under way may use the previous ones
+        return self._caches[-1]
 
     def find_store(self) -> GatewayStore | None:
         """Return the store of keys and accounts; ``None`` while there is none."""
@@ -62,6 +75,8 @@ class GatewayState:
 
     async def aclose(self) -> None:
         """Close what was opened."""
+        for caches in self._caches:
+            await caches.aclose()
         for keys in self.key_sets.values():
             await keys.aclose()
         if self._opened is not None:

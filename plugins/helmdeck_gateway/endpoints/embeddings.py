@@ -44,6 +44,8 @@ class EmbeddingsEndpoint(DirectEndpoint):
         if left_out:
             work.headers["x-helmdeck-dropped"] = listed(left_out)
         fields = {each: value for each, value in body.items() if each not in left_out}
+        if self.door.service.guards:
+            fields["input"] = await self._guarded(fields["input"], work, name, models[0])
         dimensions, tokens = field(body, "dimensions", int), embedding_tokens(body["input"])
         kind, count = self._kind(models[0]), _count(body["input"])
 
@@ -61,6 +63,14 @@ class EmbeddingsEndpoint(DirectEndpoint):
             deadline_s=work.deadline_s or 0.0,
         )
         return (await self.call(work, request)).body
+
+    async def _guarded(self, value: Any, work: Direct, name: str, model: str) -> Any:
+        """Return the input as the guards leave it; tokens instead of texts are not checked."""
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            return value
+        checked = await self.door.service.check_texts(texts, work.principal, name, model, self.name)
+        return checked[0] if isinstance(value, str) else checked
 
     def models_of(self, target: Target) -> list[str]:
         """Return the models of a chain whose vectors can replace those of the first one.

@@ -50,6 +50,9 @@ class RerankEndpoint(DirectEndpoint):
         most = min(most or len(documents), len(documents))
         targets = self.door.service.targets
         chain = targets.find(name).models
+        if self.door.service.guards:
+            texts = [query, *documents]
+            query, *documents = await self.door.service.check_texts(texts, work.principal, name, chain[0], self.name)
         scores, tokens = None, 0
         if models := self._models(chain):
             try:
