@@ -141,7 +141,7 @@ def test_invalid_message_batch_is_refused_in_the_callers_dialect(own, requests):
 
 
 def test_file_is_stored_listed_and_deleted(own):
-    content = bytes(range(256)) * 9_000  # several parts
+    content = bytes(range(128)) * 18_000  # several parts
     file = own.batches.upload(content, purpose="user_data", name="ü.bin")
     assert (file["bytes"], file["purpose"], file["filename"]) == (len(content), "user_data", "ü.bin")
     assert own.batches.get(f"/v1/files/{file['id']}/content").raw == content

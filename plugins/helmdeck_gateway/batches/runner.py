@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -123,7 +124,7 @@ class BatchRunner:
                     if row.name not in self._drivers:
                         task = asyncio.create_task(self._drive(store, row))
                         self._drivers[row.name] = task
-                        task.add_done_callback(lambda _, name=row.name: self._drivers.pop(name, None))
+                        task.add_done_callback(functools.partial(self._driven, row.name))
                 after = rows[-1].name
             self._lost = ""
         except StorageError as exc:
@@ -178,6 +179,11 @@ class BatchRunner:
             self._lines.add(task)
             task.add_done_callback(lambda task: self._ended(task, caller))
         return len(rows)
+
+    def _driven(self, batch_id: str, task: asyncio.Task[None]) -> None:
+        self._drivers.pop(batch_id, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger().opt(exception=error).error("a batch failed")
 
     def _ended(self, task: asyncio.Task[None], caller: str) -> None:
         self._lines.discard(task)
@@ -236,8 +242,8 @@ class BatchRunner:
             principal = await self._principal(store, batch.sender)
         except Problem as exc:
             dialect = messages_dialect if batch.kind == "anthropic" else chat_dialect
-            headers = {name.encode(): value.encode() for name, value in exc.headers.items()}
-            return _Answer(exc.status, headers, _encode(dialect.error(exc)))
+            sent = {name.encode(): value.encode() for name, value in exc.headers.items()}
+            return _Answer(exc.status, sent, _encode(dialect.error(exc)))
         headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
         if batch.sender.tags:
             headers.append((b"x-helmdeck-tags", batch.sender.tags.encode("latin-1")))

@@ -65,13 +65,11 @@ class Door:
         is_full, places = under_way > settings.max_requests, self.counters.places
         if is_full and not places.waiting:
             raise self.full()
-        if PRINCIPAL in scope:
-            own: Principal = scope[PRINCIPAL]
-            return own
         headers = headers_of(scope)
         if len(headers) < len(scope["headers"]) and (name := _repeated(scope)):
             raise invalid(f"the header {name} is sent more than once")
-        principal = await self.authoriser.authorise(headers)
+        own: Principal | None = scope.get(PRINCIPAL)
+        principal = await self.authoriser.authorise(headers) if own is None else own
         tenant = tenant_of(principal)
         if is_full and not places.make_room(tenant):
             raise self.full()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from starlette.datastructures import UploadFile
     from starlette.requests import Request
     from starlette.types import Message, Receive
+
+T = TypeVar("T")
 
 MAX_PAGE: Final = 1_000
 FORM_BYTES: Final = 65_536
@@ -158,7 +160,7 @@ def page_data(rows: Sequence[dict[str, Any]], limit: int) -> dict[str, Any]:
     return {"object": "list", "data": shown, **ends, "has_more": len(rows) > limit}
 
 
-async def stored(work: Any) -> Any:
+async def stored(work: Awaitable[T]) -> T:
     """Return the result of work in the store.
 
     :raises Problem: the store does not answer.
