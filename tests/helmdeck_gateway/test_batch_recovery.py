@@ -14,7 +14,6 @@ from helmdeck_gateway.stores import open_store
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.batch_support import BatchClient, chat_lines
 from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, record
-from tests.helmdeck_gateway.gateway_store_support import store_url  # noqa: F401
 from tests.helmdeck_gateway.gateway_support import FormatServer, Running
 from tests.helmdeck_gateway.test_workers import Serving
 
@@ -53,7 +52,8 @@ def server():
     server.close()
 
 
-def test_killed_gateway_loses_no_line_and_runs_no_finished_line_again(server, store_url, tmp_path):  # noqa: F811
+def test_killed_gateway_loses_no_line_and_runs_no_finished_line_again(server, tmp_path):
+    store_url = f"sqlite:{tmp_path / 'gateway.db'}"
     made = asyncio.run(with_key(store_url))
     file = tmp_path / "helmdeck.toml"
     file.write_text(
