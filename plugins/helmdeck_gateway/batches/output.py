@@ -28,10 +28,10 @@ async def end(batches: Batches, batch: Batch) -> None:
     def ended(found: Batch) -> Batch:
         if found.has_ended:
             return found
-        is_cut = bool(counts.get(CANCELLED)) or found.status == "cancelling"
+        is_cancelled = bool(counts.get(CANCELLED)) or found.status == "cancelling"
         return msgspec.structs.replace(
             found,
-            status="cancelled" if is_cut else "expired" if counts.get(EXPIRED) else "completed",
+            status="cancelled" if is_cancelled else "expired" if counts.get(EXPIRED) else "completed",
             counts=counts,
             output_file=output,
             error_file=error,
