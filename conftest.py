@@ -18,18 +18,21 @@ writes_bytecode, sys.dont_write_bytecode = not sys.dont_write_bytecode, False
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis.internal.conjecture import providers  # noqa: E402
 
 any_duration = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=20)
 settings.register_profile("explore", any_duration, max_examples=1_000)
 settings.load_profile("repeatable")
+# Examples from the constants of the source would change with each edit, and reading them takes a second of each worker.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants  # noqa: SLF001
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Let garbage collections look at what tests make, and not at the modules and thousands of tests: these stay."""
     sys.dont_write_bytecode = not writes_bytecode
-    gc.collect()
     gc.freeze()
     # With the default of 700, a tenth of the suite's time was garbage collection.
     gc.set_threshold(5_000, 10, 10)

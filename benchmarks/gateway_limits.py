@@ -1,4 +1,4 @@
-"""Limits and spend of the gateway's keys: many processes over one store, some of which are killed.
+"""Limits and spend of the gateway's keys and a team above them: many processes over one store, some of which are killed.
 
 ::
 
@@ -33,7 +33,7 @@ from helmdeck_gateway.accounts.key_counters import KeyCounters
 from helmdeck_gateway.accounts.ledger import LEASE_S, Ledger
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores import open_store
-from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, Open
+from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, Open, TeamRecord
 from helmdeck_testing import make_deck
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,6 +58,9 @@ REPEATED = 0.05
 SHARES = (None, 0.3, 0.45, 0.6)
 """The spend limit of each key, as a share of what its calls would cost without a limit."""
 
+TEAM_SHARE = 0.5
+"""The spend limit of the team above the first two keys, as a share of what their calls would cost without a limit."""
+
 TIMED = 500
 
 
@@ -76,6 +79,12 @@ def keys(calls: int) -> list[KeyRecord]:
     ]
 
 
+def team(calls: int) -> TeamRecord:
+    """Return the team above the first two keys, with a limit for a total number of calls."""
+    expected = calls * 2 / len(SHARES) * HELD_NUSD * 0.55
+    return TeamRecord(name="team", id="team", limits=Limits(day_nusd=round(TEAM_SHARE * expected)))
+
+
 # -- one process -------------------------------------------------------------------------------------------------
 
 
@@ -85,6 +94,7 @@ class Worker:
     def __init__(self, url: str, total: int, file: Path, seed: int) -> None:
         self.store = open_store(url)
         self.keys = keys(total)
+        self.teams = [(team(total),)] * 2 + [()] * (len(self.keys) - 2)
         self.random = random.Random(seed)
         self.file = os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         deck = make_deck(config={"budgets": {"up/": PRICES}})
@@ -107,7 +117,7 @@ class Worker:
         number = self.random.randrange(len(self.keys))
         key = self.keys[number]
         try:
-            booking = await self.ledger.admit(key, "up/m", TOKENS, TOKENS)
+            booking = await self.ledger.admit(key, "up/m", TOKENS, TOKENS, teams=self.teams[number])
         except Problem as problem:
             if problem.code != "spend_limit":
                 raise
@@ -116,7 +126,7 @@ class Worker:
         cost = round(HELD_NUSD * self.random.uniform(0.1, 1.0))
         if self.random.random() < REPEATED:
             cost += HELD_NUSD
-            await self.store.renew(key.id, [Open(booking.call_id, 2 * HELD_NUSD)], LEASE_S)
+            await self.store.renew(booking.accounts, [Open(booking.call_id, 2 * HELD_NUSD)], LEASE_S)
         os.write(self.file, b"%d charged %d\n" % (number, cost))
         await asyncio.sleep(0)
         await booking.settle(cost_usd=cost / NANO)
@@ -129,9 +139,9 @@ class Worker:
 class Outcome:
     """The result for one store.
 
-    :ivar lost_nusd: what the provider charged beyond what counts as spent, at most over all keys; 0 is right.
+    :ivar lost_nusd: what the provider charged beyond what counts as spent, at most over all keys and the team; 0 is right.
     :ivar over_nusd: what counts as spent beyond what was charged, for calls of killed processes.
-    :ivar overshoot_calls: charges beyond a limit, in calls of the highest cost; at most over all keys.
+    :ivar overshoot_calls: charges beyond a limit, in calls of the highest cost; at most over all keys and the team.
     :ivar call_ms: wall time of one admission and settlement, median and 95th percentile of one process alone.
     :ivar cpu_ms: processor time of it in the gateway's process.
     """
@@ -200,8 +210,9 @@ def measure(name: str, url: str, processes: int, calls: int, folder: Path, seed:
                 running[index] = _start(url, total, files[index], left, seed + 100 * kills + index)
     seconds = time.perf_counter() - start_s
     charged, refused = _charges(files)
+    charged.append(charged[0] + charged[1])  # those of the team
     spent = asyncio.run(_spent(url, total))
-    limits = [key.limits.day_nusd for key in keys(total)]
+    limits = [node.limits.day_nusd for node in (*keys(total), team(total))]
     overs = [
         0.0,
         *(max(0, c - most) / (2 * HELD_NUSD) for c, most in zip(charged, limits, strict=True) if most is not None),
@@ -213,9 +224,9 @@ def measure(name: str, url: str, processes: int, calls: int, folder: Path, seed:
         kills=kills,
         admitted=sum(_lines(file) for file in files) - refused,
         refused=refused,
-        charged_nusd=sum(charged),
+        charged_nusd=sum(charged[:-1]),
         lost_nusd=max(0, *(c - s for c, s in zip(charged, spent, strict=True))),
-        over_nusd=sum(s - c for c, s in zip(charged, spent, strict=True)),
+        over_nusd=sum(s - c for c, s in list(zip(charged, spent, strict=True))[:-1]),
         overshoot_calls=max(overs),
         under_way=processes * AT_ONCE,
         per_second=total / seconds,
@@ -248,9 +259,9 @@ async def _spent(url: str, total: int) -> list[int]:
     """What counts as spent when the leases of the killed processes have ended."""
     store = open_store(url)
     later_s = time.time() + LEASE_S + 1
-    found = [await store.usage(key.id, now_s=later_s) for key in keys(total)]
+    found = [await store.usage(node.id, now_s=later_s) for node in (*keys(total), team(total))]
     await store.aclose()
-    assert [(usage.under_way, usage.month.held_nusd) for usage in found] == [(0, 0)] * len(SHARES)
+    assert [(usage.under_way, usage.month.held_nusd) for usage in found] == [(0, 0)] * len(found)
     return [usage.month.spent_nusd for usage in found]
 
 
@@ -258,6 +269,7 @@ async def _timed(url: str) -> tuple[tuple[float, float], float]:
     """Times of one admission and settlement in milliseconds: median, 95th percentile; processor time."""
     with tempfile.TemporaryDirectory() as folder:
         worker = Worker(url, 10**9, Path(folder) / "timed", 0)
+    worker.teams = [()]
     worker.keys = [
         attrs.evolve(worker.keys[1], id="timed", limits=Limits(rate=100_000, concurrency=9, day_nusd=10**15))
     ]

@@ -128,6 +128,12 @@ from helmdeck_core.domain.events import SelectionFiltered as SelectionFiltered
 from helmdeck_core.domain.events import StopReasonObserved as StopReasonObserved
 from helmdeck_core.domain.events import StopReasonUnknown as StopReasonUnknown
 from helmdeck_core.domain.events import ToolPayloadRepair as ToolPayloadRepair
+from helmdeck_core.domain.guards import Guard as Guard
+from helmdeck_core.domain.guards import GuardFinding as GuardFinding
+from helmdeck_core.domain.guards import GuardReported as GuardReported
+from helmdeck_core.domain.guards import GuardServices as GuardServices
+from helmdeck_core.domain.guards import GuardSpec as GuardSpec
+from helmdeck_core.domain.guards import GuardSubject as GuardSubject
 from helmdeck_core.domain.history import History as History
 from helmdeck_core.domain.history import HistorySetup as HistorySetup
 from helmdeck_core.domain.history import HistorySpec as HistorySpec
@@ -199,6 +205,14 @@ from helmdeck_core.domain.recovery_actions import RecoveryRule as RecoveryRule
 from helmdeck_core.domain.recovery_actions import RequestChanges as RequestChanges
 from helmdeck_core.domain.recovery_actions import Retry as Retry
 from helmdeck_core.domain.recovery_actions import Wait as Wait
+from helmdeck_core.domain.response_caches import AnswerReused as AnswerReused
+from helmdeck_core.domain.response_caches import CachedAnswer as CachedAnswer
+from helmdeck_core.domain.response_caches import CacheFailed as CacheFailed
+from helmdeck_core.domain.response_caches import CacheMissed as CacheMissed
+from helmdeck_core.domain.response_caches import CacheQuery as CacheQuery
+from helmdeck_core.domain.response_caches import CacheSetup as CacheSetup
+from helmdeck_core.domain.response_caches import ResponseCache as ResponseCache
+from helmdeck_core.domain.response_caches import ResponseCacheSpec as ResponseCacheSpec
 from helmdeck_core.domain.routing import Router as Router
 from helmdeck_core.domain.routing import RouterSpec as RouterSpec
 from helmdeck_core.domain.runs import COSTS as COSTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -69,6 +70,13 @@ def answering(deck_with: Callable[..., Helmdeck]) -> Callable[..., tuple[Helmdec
         return deck_with(provider, *beside, config=config, **options), provider
 
     return make
+
+
+@pytest.fixture(scope="module")
+def only_new_objects() -> None:
+    """Let the garbage collections of a module look at what its tests make: what the tests before them left is a lot."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

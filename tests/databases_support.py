@@ -30,9 +30,17 @@ def postgres_schema():
 def emptied(postgres, version_table):
     """Return the URL of a schema after all its tables but the one of the version are emptied."""
     url, connection, schema = postgres
-    tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
-    if names := [f"{schema}.{name}" for (name,) in tables if name != version_table]:
-        connection.execute(f"TRUNCATE {', '.join(names)}")
+    tables = connection.execute(
+        "SELECT tablename, hastriggers FROM pg_tables WHERE schemaname = %s AND tablename <> %s",
+        (schema, version_table),
+    ).fetchall()
+    guarded = [f"{schema}.{name}" for name, has_triggers in tables if has_triggers]  # such as the audit log
+    for name in guarded:
+        connection.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
+    if tables:
+        connection.execute(f"TRUNCATE {', '.join(f'{schema}.{name}' for name, _ in tables)}")
+    for name in guarded:
+        connection.execute(f"ALTER TABLE {name} ENABLE TRIGGER USER")
     return url
 
 

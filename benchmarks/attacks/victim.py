@@ -24,7 +24,7 @@ from typing import Any
 import attrs
 
 from benchmarks.attacks.runner import ROOT, clean_environment
-from helmdeck_gateway.accounts import keys
+from helmdeck_gateway.accounts import changes
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.records import KeyRecord, Limits, Usage
 
@@ -261,7 +261,7 @@ def create_key(
         record = KeyRecord(
             name=name, id="", digest="", caller=name, limits=Limits(**limits), models=allowed, expires_s=expires_s
         )
-        made = await keys.create_key(store, record)
+        made = await changes.create_key(store, record)
         await store.aclose()
         return made.secret
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ import attrs
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
 from helmdeck_core.hooks.foreign_code import describe_error, run_foreign
 from helmdeck_core.hooks.manager import Plugins
-from helmdeck_core.hooks.type_check import misfit
+from helmdeck_core.hooks.type_check import misfit_of_constant
 from helmdeck_core.redaction import Secrets, without
 
 T = TypeVar("T")
@@ -114,9 +113,11 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
     except BaseException as exc:
         raise _failed(plugins, owner, hook, describe_error(exc)) from exc
     checked = _checked(plugins, owner, hook, values, value_type)
-    counts = collections.Counter(str(getattr(value, "name")) for value in checked)
-    for name in (name for name, count in counts.items() if count > 1):
-        raise _failed(plugins, owner, hook, f"contributes {name!r} twice")
+    names: set[str] = set()
+    for value in checked:
+        if (name := str(getattr(value, "name"))) in names:
+            raise _failed(plugins, owner, hook, f"contributes {name!r} twice")
+        names.add(name)
     return checked
 
 
@@ -128,7 +129,7 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     for value in values:
         if not isinstance(value, value_type):
             raise _failed(plugins, owner, hook, f"returned a {type(value).__name__} among the {value_type.__name__}s")
-        if (problem := misfit(value)) is not None:
+        if (problem := misfit_of_constant(value)) is not None:
             raise _failed(plugins, owner, hook, f"{value_type.__name__} {getattr(value, 'name', '?')!r}: {problem}")
     return values
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import warnings
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
@@ -36,6 +37,9 @@ _MARK = f"{GROUP}_impl"
 _PLAIN = (FunctionType, MethodType)
 _STUCK: set[str] = set()
 """Targets whose import hangs in this process: it holds the lock of the module, on which a second import would wait as well."""
+
+_MARKED: weakref.WeakKeyDictionary[ModuleType, Mapping[str, Any]] = weakref.WeakKeyDictionary()
+"""The hook implementations of modules that were registered before: every deck registers all built-in ones."""
 
 HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
 
@@ -133,6 +137,7 @@ class _PluginManager(pluggy.PluginManager):
     def register(self, plugin: object, name: str | None = None) -> str | None:
         """Register a plugin; a module is known by its marked functions."""
         if type(plugin) is not ModuleType:
+            _refuse_unmarked(plugin, dir(plugin))
             return super().register(plugin, name)
         if (before := self._modules.setdefault(plugin, name)) is not name:
             raise ValueError(f"{plugin.__name__} is already registered as {before!r}")
@@ -155,12 +160,24 @@ class _ModuleHooks:
     """The marked functions of a module: all that pluggy looks at. Its safe look-up of each attribute takes half of the start-up time."""
 
     def __init__(self, module: ModuleType) -> None:
-        self.__dict__ = {
-            name: each for name, each in vars(module).items() if type(each) in _PLAIN and hasattr(each, _MARK)
-        }
+        self.__dict__ = dict(_marked_functions(module))
 
     def __dir__(self) -> Iterable[str]:
         return self.__dict__
+
+
+def _marked_functions(module: ModuleType) -> Mapping[str, Any]:
+    """The hook implementations of a module by name; they are looked up once.
+
+    :raises TypeError: a function looks like a hook, but is not marked.
+    """
+    known = _MARKED.get(module)
+    if known is None:
+        _refuse_unmarked(module, vars(module))
+        known = _MARKED[module] = {
+            name: each for name, each in vars(module).items() if type(each) in _PLAIN and hasattr(each, _MARK)
+        }
+    return known
 
 
 @attrs.frozen(eq=False)
@@ -301,7 +318,6 @@ def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
     try:
         plugin = _imported(c, limit_s) if c.source in OPTIONAL else c.load()
         pm.parsed = set()
-        _refuse_unmarked(plugin)
         pm.register(plugin, c.name)
         _refuse_unknown_hooks(sorted(pm.parsed))
     except KeyboardInterrupt as exc:
@@ -326,8 +342,8 @@ def _imported(c: _Candidate, limit_s: float) -> Any:
         raise
 
 
-def _refuse_unmarked(plugin: object) -> None:
-    for name in vars(plugin) if type(plugin) is ModuleType else dir(plugin):
+def _refuse_unmarked(plugin: object, names: Iterable[str]) -> None:
+    for name in names:
         if not name.startswith(PREFIX):
             continue
         function = getattr(plugin, name)

@@ -1,4 +1,4 @@
-"""Hooks for responses: decoding, tool calls and continuation."""
+"""Hooks for responses: decoding, tool calls, continuation and guards."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.answer_types import AnswerType
     from helmdeck_core.domain.continuation import ContinuationAnnouncement, ContinuationMergerSpec
     from helmdeck_core.domain.decode import DecoderSpec, DecodeStep, ReasoningTag, RefusalPattern
+    from helmdeck_core.domain.guards import GuardSpec
+    from helmdeck_core.domain.response_caches import ResponseCacheSpec
     from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallReaderSpec
 
 
@@ -117,6 +119,31 @@ def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
     Called once when a deck is made; the merger with the lowest ``order`` is opened. Without any, texts are concatenated.
 
     :returns: Merger specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_guards() -> Sequence[GuardSpec]:
+    """Contribute kinds of guards, which check requests and answers.
+
+    Called once when a deck is made. ``[guards.NAME]`` opens a guard of a kind with its options.
+
+    :returns: Kinds of guards. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_response_caches() -> Sequence[ResponseCacheSpec]:
+    """Contribute kinds of response caches, which return the answers of earlier calls again.
+
+    Called once when a deck is made; ``CachedDeck`` and the gateway open those that ``[cache] caches`` names. A cache gets the
+    tenant with every request, and never returns the answer of another tenant.
+
+    :returns: Specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

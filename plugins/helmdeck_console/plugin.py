@@ -5,4 +5,5 @@ PLUGINS = {
 }
 COMMANDS = {
     "command_console": "helmdeck_console.commands.console",
+    "command_usage": "helmdeck_console.commands.usage",
 }

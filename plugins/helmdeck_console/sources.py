@@ -71,8 +71,9 @@ def sources_of_gateway(gateway: Gateway) -> tuple[Sources, Access]:
         config=gateway.counters.config,
         place="this gateway",
     )
-    is_closed = settings.requires_keys or settings.key is not None
-    return sources, Access(gateway.state.find_store, hosts=settings.hosts, open_role="" if is_closed else "viewer")
+    is_closed = settings.is_closed
+    open_role = "" if is_closed else "viewer"
+    return sources, Access(gateway.state.find_store, hosts=settings.hosts, open_role=open_role, tokens=gateway.sign_in)
 
 
 def recorded_sources(deck: Helmdeck, loaded: LoadedConfig) -> Sources:

@@ -26,6 +26,7 @@ from helmdeck_gateway.dialects import completions as completions_dialect
 from helmdeck_gateway.dialects import gemini as gemini_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.reply import Dialect
+from helmdeck_gateway.endpoints.admin import AdminEndpoints
 from helmdeck_gateway.endpoints.bodies import headers_of
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
@@ -38,6 +39,7 @@ from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
 from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.sign_in.authoriser import SignedTokens
 from helmdeck_gateway.stores import GatewayStore
 
 if TYPE_CHECKING:
@@ -74,8 +76,13 @@ class Gateway:
         self._authoriser = authoriser
         self.counters = counters or Counters()
         self.state = state or GatewayState(store, self.settings, self.counters)
-        shared = SharedKey(self.settings.key) if self.settings.key is not None else None
+        shared: Authoriser | None = SharedKey(self.settings.key) if self.settings.key is not None else None
         find_store, requires_keys = self.state.find_store, self.settings.requires_keys
+        self.sign_in: SignedTokens | None = None
+        if issuers := self.settings.issuers:
+            sets, outcomes = self.state.key_sets, self.counters.sign_ins
+            self.sign_in = SignedTokens(issuers, find_store, shared, key_sets=sets, outcomes=outcomes)
+            shared = self.sign_in
         local = LocalOnly(self.settings.hosts)
         self.authoriser = authoriser or StoredKeys(find_store, shared, local=local, is_required=requires_keys)
         is_tracked = any(sink.value.name == SINK for sink in deck.runtime.sinks)
@@ -107,6 +114,7 @@ class Gateway:
             Route("/v2/rerank", rerank, methods=post),  # of Cohere's clients
             Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
             Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
+            *AdminEndpoints(self.state.find_store).routes(self._checked),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
             *(Route(path, self._checked(self._models), methods=["GET"]) for path in GEMINI_PATHS),
@@ -146,6 +154,7 @@ class Gateway:
     async def aclose(self) -> None:
         """Close what the gateway opened, and settle the calls that were aborted; its deck stays open."""
         await self._direct_calls.aclose()
+        await self.service.guards.aclose()
         await self.ledger.aclose()
 
     # -- what is not a call ----------------------------------------------------------------------------------
@@ -197,6 +206,8 @@ class Gateway:
             config["last_error"] = counters.config.error
         status = "draining" if counters.is_draining else "ready"
         body = {"status": status, "requests_under_way": counters.under_way, "config": config}
+        if self.sign_in is not None:
+            body["sign_in"] = self.sign_in.state()
         response = _json(body, 503 if counters.is_draining else 200)
         if counters.is_draining:
             response.headers.update({"retry-after": "1", "connection": "close"})

@@ -3,4 +3,6 @@
 COMMANDS = {
     "command_serve": "helmdeck_gateway.commands.serve",
     "command_keys": "helmdeck_gateway.commands.keys",
+    "command_teams": "helmdeck_gateway.commands.teams",
+    "command_import": "helmdeck_gateway.commands.import_litellm",
 }

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, PackError
+from helmdeck_guards import GuardBlocked
 
 CLIENT_CLOSED = 499
 """Status of a request whose client disconnected; only metrics show it."""
@@ -98,6 +99,8 @@ def problem_of(error: Exception) -> Problem:
         if isinstance(cause, CallFailed):
             return _failure(cause)
         return Problem(message=str(error), code=error.code.value, details={"cause": error.code.value})
+    if isinstance(error, GuardBlocked):
+        return _blocked(error)
     if isinstance(error, ConfigError | HelmdeckError):
         return Problem(message=str(error), status=500, kind="api_error", code="configuration")
     message = "the gateway failed to process the request; its log has the details under the request id"
@@ -114,6 +117,17 @@ def without_addresses(failure: CallFailed) -> CallFailed:
     else:
         detail = "" if 300 <= failure.status < 400 else failure.detail
     return failure if detail == failure.detail else attrs.evolve(failure, detail=detail)
+
+
+def _blocked(block: GuardBlocked) -> Problem:
+    """The error of a guard; after a failure of the guard itself, the same request may succeed."""
+    details: dict[str, Any] = {"guard": block.guard, "stage": block.stage}
+    if block.failure:
+        return Problem(
+            message=str(block), status=503, kind="overloaded_error", code="guard_failed", retry_after_s=1,
+            is_worth_retrying=True, details=details,
+        )  # fmt: skip
+    return Problem(message=str(block), code="content_filter", details={**details, "findings": dict(block.kinds)})
 
 
 def _failure(failure: CallFailed) -> Problem:

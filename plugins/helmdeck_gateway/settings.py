@@ -9,6 +9,7 @@ import attrs
 
 from helmdeck_core import EMPTY, ConfigError, Mistake, SecretRef, above_zero, read_options
 from helmdeck_gateway.calls.aliases import Alias, read_aliases
+from helmdeck_gateway.sign_in.settings import SignInSettings, read_sign_in
 from helmdeck_gateway.stores import SCHEMES
 
 AT_MOST: Mapping[str, int] = {"port": 65_535, "workers": 256}
@@ -47,6 +48,7 @@ class GatewaySettings:
         URL: ``env:NAME`` or ``file:PATH``; left out: ``gateway.db`` in the data directory, and memory for the conversations of a
         single process.
     :ivar requires_keys: requests need a key even before the first one is created.
+    :ivar sign_in: issuers of tokens (OpenID Connect) by name, which clients may send in place of a key.
     :ivar deadline_s: seconds until a request ends; 0 is the deadline of ``[recovery]``.
     :ivar ping_s: seconds without output after which a stream gets a keep-alive, and its headers, if they are not sent yet.
     :ivar max_request_bytes: size of a request body.
@@ -74,6 +76,7 @@ class GatewaySettings:
     metrics_key: SecretRef | None = None
     store: str | None = attrs.field(default=None, repr=False)  # it may have a password
     requires_keys: bool = False
+    sign_in: Mapping[str, Any] = EMPTY
     deadline_s: float = 0.0
     ping_s: float = attrs.field(default=10.0, validator=above_zero)
     max_request_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
@@ -96,12 +99,12 @@ class GatewaySettings:
         :raises ConfigError: with every mistake.
         """
         mistakes: list[Mistake] = []
-        models = options.get("models", {})
+        models, sign_in = options.get("models", {}), options.get("sign_in", {})
+        mistakes += read_sign_in(sign_in)[1]
         settings = cls()
         try:
-            settings = read_options(
-                {**options, "models": {}} if isinstance(models, Mapping) else options, cls, "gateway"
-            )
+            own = {**options, "models": {}} if isinstance(models, Mapping) else {**options}
+            settings = read_options({**own, "sign_in": {}} if "sign_in" in own else own, cls, "gateway")
         except ConfigError as exc:
             mistakes += exc.mistakes
         if isinstance(models, Mapping):
@@ -116,12 +119,22 @@ class GatewaySettings:
             mistakes.append(Mistake("gateway.store", "not a store", repr(scheme[:20]), allowed))
         if mistakes:
             raise ConfigError(tuple(mistakes))
-        return attrs.evolve(settings, models=models)
+        return attrs.evolve(settings, models=models, sign_in=sign_in)
 
     @property
     def aliases(self) -> Mapping[str, Alias]:
         """The aliases by the name that clients send."""
         return read_aliases(self.models)[0]
+
+    @property
+    def issuers(self) -> Mapping[str, SignInSettings]:
+        """The issuers of tokens by name."""
+        return read_sign_in(self.sign_in)[0]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a request needs a key or a token, even before the first key is created."""
+        return self.requires_keys or self.key is not None or bool(self.sign_in)
 
     def store_url(self) -> str | None:
         """Return the URL of the store; ``None`` if none is configured.

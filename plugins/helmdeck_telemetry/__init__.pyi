@@ -7,6 +7,7 @@ from helmdeck_telemetry.request_log.pages import RequestPage as RequestPage
 from helmdeck_telemetry.request_log.rollups import Figures as Figures
 from helmdeck_telemetry.request_log.rollups import ModelFigures as ModelFigures
 from helmdeck_telemetry.request_log.sink import RequestSink as RequestSink
+from helmdeck_telemetry.request_log.spending import ModelSpend as ModelSpend
 from helmdeck_telemetry.request_log.store import Cooldown as Cooldown
 from helmdeck_telemetry.request_log.store import OperatorAction as OperatorAction
 from helmdeck_telemetry.request_log.store import RequestLog as RequestLog

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from helmdeck_core import (
+    AnswerReused,
     Attempt,
     AttemptEnded,
+    CacheFailed,
+    CacheMissed,
     CallAborted,
     CallExhausted,
     CallFinished,
@@ -23,6 +26,7 @@ from helmdeck_core import (
     Event,
     EventSink,
     FilterFailed,
+    GuardReported,
     HistoryFailed,
     InvariantRestored,
     ReasoningStripped,
@@ -126,6 +130,15 @@ class PrometheusSink:
                 metrics.restored.labels(event.plugin, event.step).inc()
             case HistoryFailed():
                 metrics.history.inc()
+            case GuardReported():
+                metrics.guards.labels(event.guard, event.stage, event.outcome).inc()
+            case AnswerReused():
+                metrics.cache_lookups.labels(*self._labels(event.model), event.cache).inc()
+                metrics.cache_saved.labels(*self._labels(event.model)).inc(event.saved_usd or 0.0)
+            case CacheMissed():
+                metrics.cache_lookups.labels(*self._known_labels(event.model), event.reason).inc()
+            case CacheFailed():
+                metrics.cache_failures.labels(event.cache, event.action).inc()
             case _:
                 pass
 
@@ -235,6 +248,16 @@ class _Metrics:
             "cache_savings_usd_total", "US dollars that cached input would have cost more.", *_MODEL
         )
 
+        self.cache_lookups = self._counter(
+            "cache_lookups_total",
+            "Calls that use response caches, by the cache with the answer, shared, absent or refresh.",
+            *_MODEL, "result",
+        )  # fmt: skip
+        self.cache_saved = self._counter(
+            "cached_answers_saved_usd_total", "US dollars that calls with a cached answer would have cost.", *_MODEL
+        )
+        self.cache_failures = self._counter("cache_failures_total", "Failures of response caches.", "cache", "action")
+
     def _add_catalogs(self) -> None:
         self.catalog_before = self._histogram(
             "catalog_full_bytes", "Size of catalogs before selection and trimming.", BYTES, "tier"
@@ -279,5 +302,12 @@ class _Metrics:
         )
         self.restored = self._counter(
             "invariants_restored_total", "Required fields that a trim step removed.", "plugin", "step"
+        )
+        self.guards = self._counter(
+            "guard_reports_total",
+            "Requests and answers in which a guard found something, or failed.",
+            "guard",
+            "stage",
+            "outcome",
         )
         self.history = self._counter("history_failures_total", "Plans that could not be stored in the history.")

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from helmdeck_console.web.access import IDLE_S, LIFE_S, ROTATE_S
+from helmdeck_gateway import digest_of
 from tests.helmdeck_console.console_support import NOW_S, ConsoleUnderTest, example
 
 FIELDS = {"name": "new", "rate": "60/min", "month": "25", "days": "30", "models": "openai/*, local/lexical"}
@@ -96,6 +97,8 @@ def test_a_viewer_reads_and_changes_nothing(console):
     token = client.token()
     for path, fields in {
         "/keys/create": FIELDS, "/keys/revoke": {"name": "vera"}, "/models/calibrate": {"model": "local/lexical"},
+        "/keys/edit": {"name": "vera", "role": "admin"}, "/keys/rotate": {"name": "vera"},
+        "/keys/teams/create": {"name": "t"}, "/keys/teams/edit": {"name": "t"}, "/keys/teams/revoke": {"name": "t"},
         "/plugins/reload": {}, "/try/new": {"request": "draft a post", "run": "on"},
     }.items():  # fmt: skip
         assert client.post(path, token=token, **fields).status_code == 403, path
@@ -117,8 +120,9 @@ def test_an_admin_of_a_team_sees_and_changes_that_team_alone(console):
     assert "mine" in keys and "theirs" not in keys
     assert client.post("/keys/revoke", name="theirs").status_code == 404
     assert client.get("/plugins").status_code == 403
-    client.post("/keys/create", **{**FIELDS, "team": "search", "role": "admin"})
-    assert "<td>support</td><td>admin</td>" in client.get("/keys").text
+    assert client.post("/keys/create", **{**FIELDS, "team": "search", "role": "admin"}).status_code == 422
+    assert client.post("/keys/create", **FIELDS).status_code == 200
+    assert asyncio.run(console.store.list_keys())[1].team == "support"
 
 
 def test_a_new_key_is_shown_once_and_changes_are_in_the_audit_log(console):
@@ -137,8 +141,43 @@ def test_a_new_key_is_shown_once_and_changes_are_in_the_audit_log(console):
     ):
         assert client.post("/keys/create", **{**FIELDS, "name": "other", **wrong}).status_code == 422, wrong
     client.post("/keys/revoke", name="new")
-    actions = [(each.actor, each.action, each.subject) for each in console.log.actions()]
-    assert actions == [("ada", "key revoked", "new"), ("ada", "key created", "new")]
+    entries = asyncio.run(console.store.list_audit(2))
+    assert [(each.actor, each.source, each.action, each.subject) for each in entries] == [
+        ("ada", "console", "key revoked", "new"),
+        ("ada", "console", "key created", "new"),
+    ]
+    assert "<td>console</td><td>key revoked</td><td>new</td>" in client.get("/keys").text
+
+
+def test_limits_of_keys_and_teams_are_edited_and_keys_are_rotated(console):
+    client = console.client(console.key("ada", "admin"))
+    secret = console.key("bob", expires_s=1.0)
+    assert client.post("/keys/teams/create", name="acme", month="100", tokens="5000").status_code == 303
+    assert client.post("/keys/teams/create", name="search", parent="acme").status_code == 303
+    form = client.get("/keys?edit=bob").text
+    assert 'value="1970-01-01"' in form and "Edit the key bob" in form
+    left = {"name": "bob", "is_edit": "on", "kind": "key", "expires": "1970-01-01", "role": ""}
+    shown = client.post("/keys/edit", **left, rate="5/s", tokens="x", day="-1")
+    assert shown.status_code == 422
+    assert "Tokens_per_minute: expected an integer" in shown.text and "spend_per_day_usd: expected" in shown.text
+    assert 'value="5/s"' in shown.text, "the form has what was typed"
+    assert client.post("/keys/edit", **left, rate="5/s", team="search", tokens="700").status_code == 303
+    assert client.post("/keys/teams/edit", name="search", parent="", models="fast", day="2.5").status_code == 303
+    assert client.post("/keys/teams/edit", name="acme", parent="acme").status_code == 422
+    rotated = client.post("/keys/rotate", name="bob", hours="24").text.partition('class="secret">')[2].partition("<")[0]
+    keys, teams = asyncio.run(console.store.list_keys()), asyncio.run(console.store.list_teams())
+    bob = next(each for each in keys if each.name == "bob")
+    assert (bob.limits.rate, bob.limits.window_s, bob.limits.tokens, bob.team, bob.expires_s) == (
+        5,
+        1.0,
+        700,
+        "search",
+        1.0,
+    )
+    assert bob.accepts(digest_of(secret.encode()), 0.0) and bob.accepts(digest_of(rotated.encode()), 1e12)
+    assert [(each.name, each.parent, each.models) for each in teams] == [("acme", "", None), ("search", "", ("fast",))]
+    assert client.post("/keys/teams/revoke", name="acme").status_code == 303
+    assert client.post("/keys/rotate", name="bob", hours="9999").status_code == 422
 
 
 def test_a_link_signs_in_once_the_command_shows_it():

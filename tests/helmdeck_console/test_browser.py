@@ -99,10 +99,15 @@ def test_an_operator_filters_pages_and_opens_requests(page, console):
 
 def test_an_operator_creates_and_revokes_a_key_and_tries_a_request(page):
     page.get_by_role("link", name="Keys").click()
-    page.get_by_label("Name", exact=True).fill("browser")
-    page.get_by_label("Rate", exact=True).fill("60/min")
-    page.get_by_role("button", name="Create").click()
+    form = page.get_by_role("region", name="Create a key")
+    form.get_by_label("Name", exact=True).fill("browser")
+    form.get_by_label("Rate", exact=True).fill("60/min")
+    form.get_by_role("button", name="Create").click()
     assert page.locator("#secret").inner_text().startswith("hd-")
+    page.get_by_role("link", name="Edit browser").click()
+    page.get_by_role("region", name="Edit the key browser").get_by_label("Tokens per minute").fill("9000")
+    page.get_by_role("button", name="Save").click()
+    assert "9,000" in page.get_by_role("row").filter(has_text="browser").first.inner_text()
     page.get_by_role("button", name="Revoke browser").click()
     assert "is revoked" in page.get_by_role("status").inner_text()
     page.get_by_role("link", name="Try").click()

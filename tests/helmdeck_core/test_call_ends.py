@@ -21,15 +21,10 @@ from helmdeck_testing.byte_server import ServedConnection
 from tests.adapters_support import ADAPTERS, KEYS, PLUGINS, ask, request
 from tests.helmdeck_providers.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
+pytestmark = pytest.mark.usefixtures("only_new_objects")
+
 DEADLINE_S = 0.1
 TEXT = "a text that is long enough to be truncated anywhere " * 5
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _only_new_objects():
-    """Let collections look at what these tests make, and not at everything that other tests left: they are many."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

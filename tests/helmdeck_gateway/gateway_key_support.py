@@ -6,7 +6,7 @@ import threading
 
 import attrs
 
-from helmdeck_gateway.accounts.keys import create_key
+from helmdeck_gateway.accounts.changes import create_key
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import KeyRecord, Limits
 from tests.helmdeck_gateway.gateway_support import running_gateway, upstream

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from helmdeck_gateway import Gateway, GatewaySettings
-from helmdeck_gateway.accounts.keys import create_key
+from helmdeck_gateway.accounts.changes import create_key
 from helmdeck_gateway.accounts.ledger import refusal_problem
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.memory import MemoryStore
@@ -199,11 +199,11 @@ class Flaky(MemoryStore):
 
     failures = 2
 
-    async def settle(self, account, call_id, cost_nusd, *, unpriced=False):
+    async def settle(self, accounts, call_id, cost_nusd, tokens=0, *, unpriced=False):
         if self.failures:
             self.failures -= 1
             raise StorageError("down")
-        return await super().settle(account, call_id, cost_nusd, unpriced=unpriced)
+        return await super().settle(accounts, call_id, cost_nusd, tokens, unpriced=unpriced)
 
 
 def test_settlement_that_fails_is_repeated(server):
@@ -344,9 +344,9 @@ async def _closing(store, action):
 class Slow(MemoryStore):
     """A store that takes a while to settle."""
 
-    async def settle(self, account, call_id, cost_nusd, *, unpriced=False):
+    async def settle(self, accounts, call_id, cost_nusd, tokens=0, *, unpriced=False):
         await asyncio.sleep(1.5)
-        return await super().settle(account, call_id, cost_nusd, unpriced=unpriced)
+        return await super().settle(accounts, call_id, cost_nusd, tokens, unpriced=unpriced)
 
 
 def test_keep_alive_opens_no_stream_while_a_failed_call_is_settled(virtual_time):

@@ -11,11 +11,12 @@ import pytest
 from helmdeck_core.cli import main
 from helmdeck_core.log import logger
 from helmdeck_gateway import GatewaySettings
-from helmdeck_gateway.accounts.keys import CACHE_S, StoredKeys, create_key, new_key, revoke_key, rotate_key
+from helmdeck_gateway.accounts.changes import create_key, revoke_key, rotate_key
+from helmdeck_gateway.accounts.keys import CACHE_S, StoredKeys, new_key
 from helmdeck_gateway.accounts.principals import headers_by_name
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore
-from helmdeck_gateway.stores.records import Limits
+from helmdeck_gateway.stores.records import Open
 from helmdeck_storage import StorageError
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, chat_server
 from tests.case_support import each_case
@@ -105,7 +106,7 @@ def test_revoked_name_can_be_used_again_with_an_account_of_its_own():
     async def run():
         store = MemoryStore()
         first = await create_key(store, record())
-        await store.admit(first.record.id, "c", Limits(), 5, 60)
+        await store.admit([first.record.node], Open("c", 5), 60)
         await revoke_key(store, "ann", 0.0)
         second = await create_key(store, record())
         assert await store.find_key(first.record.digest) is None

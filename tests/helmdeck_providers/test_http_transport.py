@@ -14,7 +14,7 @@ from helmdeck_testing import Chunks, Ending, provider_settings
 from tests.helmdeck_providers.http_support import CHUNKED, OK, Server, busy
 from tests.virtual_time_support import advance_running_loop
 
-pytestmark = pytest.mark.usefixtures("transport")
+pytestmark = pytest.mark.usefixtures("only_new_objects", "transport")
 
 KEY = "sk-test-0123456789abcdef"
 

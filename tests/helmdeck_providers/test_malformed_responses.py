@@ -19,7 +19,7 @@ from helmdeck_testing import GEMINI, OPENAI_CHAT, ScriptedAnswer, make_deck
 from tests.adapters_support import ADAPTERS, KEYS, PLUGINS, ask
 from tests.helmdeck_providers.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
-pytestmark = pytest.mark.usefixtures("transport", "loop_lag")
+pytestmark = pytest.mark.usefixtures("only_new_objects", "transport", "loop_lag")
 
 DEADLINE_S = 1.0
 CONCURRENCY = 8
@@ -167,13 +167,6 @@ def outcome_of(outcome):
     if isinstance(outcome, BaseException):
         return outcome
     return GOOD if outcome.text == TEXT and outcome.stop_reason == "EndTurn" else outcome.stop_reason.value
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _only_new_objects():
-    """Exclude objects of other tests from garbage collection, which runs often here."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from helmdeck_testing import make_deck
 from tests.adapters_support import request
 from tests.helmdeck_providers.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
-pytestmark = pytest.mark.usefixtures("transport", "loop_lag")
+pytestmark = pytest.mark.usefixtures("only_new_objects", "transport", "loop_lag")
 
 STREAMS = int(os.environ.get("MANY_STREAMS", "24"))
 """``MANY_STREAMS=200`` runs the same at full size."""
@@ -45,13 +45,6 @@ BEHAVIOURS = (
     saying(http(b"", 503)),
     saying(Step.RESET),
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _only_new_objects():
-    """Exclude objects of other tests from garbage collection and from the counts."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -47,9 +48,8 @@ def sources(folder):
 
 
 def test_it_is_named_after_what_it_is(folder, project, module):
-    kind = {"contrib_providers": "provider", "contrib_packs": "pack", "contrib_transports": "transport"}[
-        folder.parent.name
-    ]
+    kinds = {"contrib_providers": "provider", "contrib_packs": "pack", "contrib_transports": "transport"}
+    kind = {**kinds, "contrib_caches": "cache"}[folder.parent.name]
     assert project["name"] == f"helmdeck-{kind}-{folder.name}"
     assert module == f"helmdeck_{kind}_{folder.name}"
     assert list(project["entry-points"]["helmdeck"]) == [folder.name]
@@ -111,7 +111,7 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
 
 def test_it_imports_libraries_only_that_helmdeck_or_itself_brings(folder, project, module):
     requirements = (*PROJECT["project"]["dependencies"], *project["dependencies"])
-    required = {requirement.partition(">")[0] for requirement in requirements}
+    required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
     # A module may be named differently from its distribution, such as pptx of python-pptx.
     brought = {module for module, names in packages_distributions().items() if required & set(names)}
     allowed = {

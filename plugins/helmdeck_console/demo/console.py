@@ -11,7 +11,7 @@ from helmdeck_console.demo.example_day import MODELS, TEAMS, example_traces
 from helmdeck_console.sources import Sources
 from helmdeck_console.web.access import Access
 from helmdeck_core import BudgetConfig, Config, CooldownStarted, FailureClass, Helmdeck, LoadedConfig, Tier
-from helmdeck_gateway import GatewayStore, KeyRecord, Limits, create_key, open_store, to_nusd
+from helmdeck_gateway import GatewayStore, KeyRecord, Limits, Node, Open, create_key, open_store, to_nusd
 from helmdeck_history import Outcome, SizeCounts
 from helmdeck_telemetry import OperatorAction, RequestLog
 
@@ -110,7 +110,7 @@ async def _add_keys(store: GatewayStore, now_s: float) -> None:
                 created_s=now_s - 40 * 86_400, expires_s=now_s + 20 * 86_400 if name == "eval-runner" else None, team=team,
             )  # fmt: skip
             made = await create_key(store, record)
-            await store.admit(made.record.id, f"example-{name}", Limits(), 0, 60.0, now_s=now_s)
-            await store.settle(made.record.id, f"example-{name}", to_nusd(SPENT_USD[name]))
+            await store.admit([Node(made.record.id)], Open(f"example-{name}"), 60.0, now_s=now_s)
+            await store.settle([made.record.id], f"example-{name}", to_nusd(SPENT_USD[name]))
     operator = KeyRecord(name="ada", id="", digest="", caller="ada", created_s=now_s - 90 * 86_400, role="admin")
     await create_key(store, operator)

@@ -1,49 +1,60 @@
-"""The screen *Keys*: create, revoke, spend against limits, and the audit log."""
+"""The screen *Keys*: keys and teams with their spend against limits; create, edit, rotate, revoke; and the audit log."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
 from starlette.responses import Response
 
+from helmdeck_console.screens import limit_forms
 from helmdeck_console.web.access import Refused
 from helmdeck_console.web.page_request import PageRequest
 from helmdeck_core.log import logger
 from helmdeck_gateway import (
-    KEY_NAME,
+    Actor,
+    ChangeRefused,
+    FieldMistakes,
     GatewayStore,
     KeyNameTaken,
     KeyRecord,
     KeyUnknown,
-    Limits,
+    TeamNameTaken,
+    TeamRecord,
+    TeamUnknown,
+    audit_entries,
     create_key,
+    create_team,
+    edit_key,
+    edit_team,
     revoke_key,
-    to_nusd,
+    revoke_team,
+    rotate_key,
+    state_of,
     to_usd,
+    visible_keys,
+    visible_teams,
+    with_fields,
 )
-from helmdeck_telemetry import OperatorAction
 
 MAX_LISTED: Final = 500
 """Keys of a page."""
-
-WINDOWS_S: Final[Mapping[str, float]] = {"s": 1.0, "min": 60.0, "h": 3_600.0, "day": 86_400.0}
-_RATE: Final = re.compile(r"(\d{1,6})\s*/\s*(s|min|h|day)")
-_DAYS: Final = re.compile(r"\d{1,5}")
+MAX_ENTRIES: Final = 50
+GRACE_HOURS: Final = (0, 1, 24, 168)
+"""Hours for which the key before a rotation may be accepted."""
 
 
 @attrs.frozen(kw_only=True)
-class KeyRow:
-    """A key with its use.
+class Row:
+    """A key or team with its use.
 
     :ivar share: spend of the month, or of the day, as a share of the limit; ``None`` without a limit.
     """
 
-    record: KeyRecord
+    record: Any
     state: str
     day_usd: float
     month_usd: float
@@ -52,55 +63,67 @@ class KeyRow:
     share: float | None
 
 
+@attrs.frozen(kw_only=True)
+class Entry:
+    """A row of the audit log."""
+
+    time_us: int
+    actor: str
+    source: str
+    action: str
+    subject: str
+    detail: str
+
+
 async def show(page: PageRequest, *, made: Any = None, error: str = "", status: int = 200) -> Response:
     """Show the screen.
 
     :param made: a new key, whose secret is shown this once.
     """
     store = page.sources.find_store()
-    log = page.sources.log
-    actions = await page.read(log.actions, page.team) if log is not None else ()
-    rows = await _rows(store, page.team) if store is not None else []
-    teams: dict[str, float] = {}
-    for row in rows:
-        teams[row.record.team] = teams.get(row.record.team, 0.0) + row.month_usd
+    keys = await _rows(store, await visible_keys(store, page.team)) if store is not None else []
+    teams = await _rows(store, await visible_teams(store, page.team)) if store is not None else []
+    edited = _edited(page, [*keys, *teams])
+    spend: dict[str, float] = {}
+    for row in keys:
+        spend[row.record.team] = spend.get(row.record.team, 0.0) + row.month_usd
     return await page.show(
         "keys.html",
         status,
-        rows=rows,
-        teams=sorted(teams.items(), key=lambda each: -each[1]) if len(teams) > 1 or "" not in teams else [],
-        actions=actions,
+        rows=keys,
+        teams=teams,
+        spend=sorted(spend.items(), key=lambda each: -each[1]) if len(spend) > 1 or "" not in spend else [],
+        actions=await _entries(page, store),
         has_store=store is not None,
         made=made,
         error=error,
-        values=page.form,
+        edited=edited,
+        values=page.form if error else {} if edited is None else limit_forms.values_of(edited),
+        graces=GRACE_HOURS,
         done=page.query("done"),
         subject=page.query("subject"),
         usd_of=to_usd,
-        rate_of=_rate_text,
+        rate_of=limit_forms.rate_text,
     )
 
 
-async def _rows(store: GatewayStore, team: str) -> list[KeyRow]:
-    records = [each for each in await store.list_keys() if not team or each.team == team]
-    records.sort(key=lambda each: (each.revoked_s is not None, each.team, each.name))
-    shown = records[:MAX_LISTED]
+async def _rows(store: GatewayStore, records: Sequence[KeyRecord | TeamRecord]) -> list[Row]:
+    shown = sorted(records, key=lambda each: (each.revoked_s is not None, getattr(each, "team", ""), each.name))
+    shown = shown[:MAX_LISTED]
     usages = await asyncio.gather(*(store.usage(each.id) for each in shown))
     return [_row(record, usage) for record, usage in zip(shown, usages, strict=True)]
 
 
-def _row(record: KeyRecord, usage: Any) -> KeyRow:
+def _row(record: KeyRecord | TeamRecord, usage: Any) -> Row:
     limits = record.limits
     shares = [
         period.spent_nusd / limit
         for period, limit in ((usage.day, limits.day_nusd), (usage.month, limits.month_nusd))
         if limit
     ]
-    is_expired = record.expires_s is not None and record.expires_s <= time.time()
-    state = "revoked" if record.revoked_s is not None else "expired" if is_expired else "active"
-    return KeyRow(
+    return Row(
         record=record,
-        state=state,
+        state=state_of(record),
         day_usd=to_usd(usage.day.spent_nusd),
         month_usd=to_usd(usage.month.spent_nusd),
         requests=usage.month.requests,
@@ -109,43 +132,135 @@ def _row(record: KeyRecord, usage: Any) -> KeyRow:
     )
 
 
-def _rate_text(limits: Limits) -> str:
-    if limits.rate is None:
-        return ""
-    unit = next((name for name, seconds in WINDOWS_S.items() if seconds == limits.window_s), f"{limits.window_s:g} s")
-    return f"{limits.rate:,}/{unit}"
+def _edited(page: PageRequest, rows: Sequence[Row]) -> KeyRecord | TeamRecord | None:
+    """The key or team whose form is open: that of the URL, or of a form with a mistake."""
+    kind = page.form.get("kind", "") if page.form.get("is_edit") else ""
+    name, cls = page.form.get("name", ""), TeamRecord if kind == "team" else KeyRecord
+    if not kind:
+        name, cls = (page.query("edit"), KeyRecord) if page.query("edit") else (page.query("team"), TeamRecord)
+    found = (row.record for row in rows if row.record.name == name and isinstance(row.record, cls))
+    return next((each for each in found if each.revoked_s is None), None) if page.visitor.is_admin else None
+
+
+async def _entries(page: PageRequest, store: GatewayStore | None) -> Sequence[Entry]:
+    """The last entries: changes of keys and teams, and what the request log has of other actions."""
+    log = page.sources.log
+    actions = await page.read(log.actions, page.team) if log is not None else ()
+    found = [
+        Entry(
+            time_us=each.time_us, actor=each.actor, source="console", action=each.action, subject=each.subject, detail=each.detail
+        )
+        for each in actions
+    ]  # fmt: skip
+    for each in await audit_entries(store, MAX_ENTRIES, team=page.team) if store is not None else ():
+        found.append(
+            Entry(
+                time_us=round(each.time_s * 1e6), actor=each.actor, source=each.source, action=each.action,
+                subject=each.subject, detail=each.detail,
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda each: -each.time_us)[:MAX_ENTRIES]
+
+
+# -- keys --------------------------------------------------------------------------------------------------------
 
 
 async def create(page: PageRequest) -> Response:
     """Create a key, and show its secret once."""
-    store = _store(page)
+    store, actor = _store(page), _actor(page)
+    name = page.form.get("name", "").strip()
     try:
-        record = record_of(page.form, page.team, time.time())
-        made = await create_key(store, record)
-    except KeyNameTaken:
-        text = f"There is an active key named {page.form.get('name', '')!r}. Revoke it, or choose another name."
-        return await show(page, error=text, status=422)
-    except ValueError as exc:
-        return await show(page, error=str(exc), status=422)
-    detail = ", ".join(
-        filter(None, (f"role {record.role}" if record.role else "", f"team {record.team}" if record.team else ""))
-    )
-    await _log(page, "key created", record.name, detail, record.team)
+        fields = limit_forms.fields_of(page.form)
+        if page.team and not fields.get("team"):
+            fields["team"] = page.team
+        blank = KeyRecord(name="", id="", digest="", caller=name, created_s=time.time())
+        made = await create_key(store, with_fields(blank, {"name": name, **fields}), actor)
+    except _MISTAKES as exc:
+        return await show(page, error=_sentence(exc), status=422)
+    _log(page, "key created", made.record.name)
+    return await show(page, made=made)
+
+
+async def edit(page: PageRequest) -> Response:
+    """Change the limits of a key."""
+    store, record = await _key(page)
+    try:
+        fields = limit_forms.fields_of(page.form, record)
+        await edit_key(store, record.name, lambda stored: with_fields(stored, fields), _actor(page))
+    except _MISTAKES as exc:
+        return await show(page, error=_sentence(exc), status=422)
+    _log(page, "key edited", record.name)
+    return page.redirect(f"/keys?done=edited&subject={record.name}")
+
+
+async def rotate(page: PageRequest) -> Response:
+    """Give a key a new secret, and show it once."""
+    store, record = await _key(page)
+    hours = page.form.get("hours", "0")
+    if hours not in map(str, GRACE_HOURS):
+        raise Refused("The earlier key is accepted for one of the times in the list.", 422)
+    try:
+        made = await rotate_key(store, record.name, _actor(page), grace_s=int(hours) * 3_600)
+    except _MISTAKES as exc:
+        raise Refused(_sentence(exc), 409) from None
+    _log(page, "key rotated", record.name)
     return await show(page, made=made)
 
 
 async def revoke(page: PageRequest) -> Response:
     """Revoke a key."""
-    store, name = _store(page), page.form.get("name", "")
-    record = next((each for each in await store.list_keys() if each.name == name), None)
-    if record is None or (page.team and record.team != page.team):
-        raise Refused("There is no such key.", 404)
+    store, record = await _key(page)
     try:
-        await revoke_key(store, name, time.time())
-    except KeyUnknown:
-        raise Refused("The key is revoked already.", 409) from None
-    await _log(page, "key revoked", name, "", record.team)
+        await revoke_key(store, record.name, actor=_actor(page))
+    except _MISTAKES as exc:
+        raise Refused(_sentence(exc), 409) from None
+    _log(page, "key revoked", record.name)
     return page.redirect(f"/keys?done=revoked&subject={record.name}")
+
+
+# -- teams -------------------------------------------------------------------------------------------------------
+
+
+async def create_a_team(page: PageRequest) -> Response:
+    """Create a team."""
+    store, actor = _store(page), _actor(page)
+    try:
+        fields = limit_forms.fields_of(page.form, is_team=True)
+        if page.team and not fields.get("parent"):
+            fields["parent"] = page.team
+        blank = TeamRecord(name="", id="", created_s=time.time())
+        record = with_fields(blank, {"name": page.form.get("name", "").strip(), **fields})
+        await create_team(store, record, actor)
+    except _MISTAKES as exc:
+        return await show(page, error=_sentence(exc), status=422)
+    _log(page, "team created", record.name)
+    return page.redirect(f"/keys?done=created&subject={record.name}")
+
+
+async def edit_a_team(page: PageRequest) -> Response:
+    """Change the limits of a team."""
+    store, record = await _team(page)
+    try:
+        fields = limit_forms.fields_of(page.form, record, is_team=True)
+        await edit_team(store, record.name, lambda stored: with_fields(stored, fields), _actor(page))
+    except _MISTAKES as exc:
+        return await show(page, error=_sentence(exc), status=422)
+    _log(page, "team edited", record.name)
+    return page.redirect(f"/keys?done=edited&subject={record.name}")
+
+
+async def revoke_a_team(page: PageRequest) -> Response:
+    """Revoke a team, and with it the keys in it and below it."""
+    store, record = await _team(page)
+    try:
+        await revoke_team(store, record.name, actor=_actor(page))
+    except _MISTAKES as exc:
+        raise Refused(_sentence(exc), 409) from None
+    _log(page, "team revoked", record.name)
+    return page.redirect(f"/keys?done=revoked&subject={record.name}")
+
+
+# -- what the forms need -----------------------------------------------------------------------------------------
 
 
 def _store(page: PageRequest) -> GatewayStore:
@@ -157,85 +272,44 @@ def _store(page: PageRequest) -> GatewayStore:
     return store
 
 
-async def _log(page: PageRequest, action: str, subject: str, detail: str, team: str) -> None:
-    entry = OperatorAction(
-        time_us=int(time.time() * 1e6),
-        actor=page.visitor.name,
-        action=action,
-        subject=subject,
-        detail=detail,
-        team=team,
-    )
-    logger().bind(actor=entry.actor, subject=subject, detail=detail).info("console: {}", action)
-    if (log := page.sources.log) is not None:
-        await page.read(log.add_action, entry)
+def _actor(page: PageRequest) -> Actor:
+    return Actor(name=page.visitor.name, source="console", team=page.team)
 
 
-def record_of(form: Mapping[str, str], team: str, now_s: float) -> KeyRecord:
-    """Return the key that a form describes.
-
-    :param team: the team of the operator, which its keys belong to; empty for any.
-    :raises ValueError: with what is wrong.
-    """
-    name, own_team = form.get("name", "").strip(), team or form.get("team", "").strip()
-    for text, what in ((name, "The name"), (own_team, "The team")):
-        if (text or what == "The name") and KEY_NAME.fullmatch(text) is None:
-            raise ValueError(f"{what} has 1 to 64 letters, digits, '.', '_' and '-'; found {text[:80]!r}.")
-    role = form.get("role", "")
-    if role not in ("", "viewer", "admin"):
-        raise ValueError("The role is none, viewer or admin.")
-    rate, window_s = _rate(form.get("rate", "").strip())
-    days = form.get("days", "").strip()
-    if days and (_DAYS.fullmatch(days) is None or int(days) == 0):
-        raise ValueError(f"A key expires after a number of days from 1 to 99999; found {days[:40]!r}.")
-    concurrency = form.get("concurrency", "").strip()
-    if concurrency and not (concurrency.isdecimal() and 0 < int(concurrency) <= 100_000):
-        raise ValueError(f"Requests at a time are a number from 1 to 100000; found {concurrency[:40]!r}.")
-    models = tuple(dict.fromkeys(filter(None, (each.strip() for each in form.get("models", "").split(",")))))
-    if wrong := [each for each in models if "*" in each[:-1]]:
-        raise ValueError(f"{wrong[0][:80]!r}: * is allowed at the end of a model alone.")
-    day, month = (_usd(form.get(each, "").strip(), each) for each in ("day", "month"))
-    return KeyRecord(
-        name=name,
-        id="",
-        digest="",
-        caller=name,
-        limits=Limits(
-            rate=rate,
-            window_s=window_s,
-            concurrency=int(concurrency) if concurrency else None,
-            day_nusd=day,
-            month_nusd=month,
-        ),
-        models=models or None,
-        created_s=now_s,
-        expires_s=now_s + int(days) * 86_400 if days else None,
-        role=role,
-        team=own_team,
-        requires_price=form.get("priced") == "on",
-    )
+async def _key(page: PageRequest) -> tuple[GatewayStore, KeyRecord]:
+    store, name = _store(page), page.form.get("name", "")
+    for record in await visible_keys(store, page.team):
+        if record.name == name:
+            return store, record
+    raise Refused("There is no such key.", 404)
 
 
-def _rate(text: str) -> tuple[int | None, float]:
-    if not text:
-        return None, 60.0
-    match = _RATE.fullmatch(text)
-    if match is None or not 0 < int(match[1]) <= 100_000:
-        raise ValueError(
-            f"A rate is such as 60/min, with s, min, h or day and up to 100000 requests; found {text[:40]!r}."
-        )
-    return int(match[1]), WINDOWS_S[match[2]]
+async def _team(page: PageRequest) -> tuple[GatewayStore, TeamRecord]:
+    store, name = _store(page), page.form.get("name", "")
+    for record in await visible_teams(store, page.team):
+        if record.name == name:
+            return store, record
+    raise Refused("There is no such team.", 404)
 
 
-def _usd(text: str, period: str) -> int | None:
-    if not text:
-        return None
-    try:
-        amount = float(text.removeprefix("$"))
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount <= 1_000_000:
-        raise ValueError(
-            f"Spend per {period} is an amount of US dollars above 0 and up to 1000000; found {text[:40]!r}."
-        )
-    return to_nusd(amount)
+_MISTAKES: Final = (FieldMistakes, KeyNameTaken, KeyUnknown, TeamNameTaken, TeamUnknown, ChangeRefused)
+
+
+def _sentence(error: Exception) -> str:
+    """An error as a sentence for the reader of a page."""
+    match error:
+        case KeyNameTaken():
+            return f"There is an active key named {str(error)!r}. Edit or revoke it, or choose another name."
+        case TeamNameTaken():
+            return f"There is an active team named {str(error)!r}. Edit or revoke it, or choose another name."
+        case KeyUnknown():
+            return "The key is revoked already."
+        case TeamUnknown():
+            return f"There is no active team named {error.args[0]!r}."
+        case _:
+            text = str(error)
+            return f"{text[:1].upper()}{text[1:]}."
+
+
+def _log(page: PageRequest, action: str, subject: str) -> None:
+    logger().bind(actor=page.visitor.name, subject=subject).info("console: {}", action)

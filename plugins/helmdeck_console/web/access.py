@@ -7,6 +7,7 @@ session ends when its key is revoked, expires, or loses its role.
 from __future__ import annotations
 
 import collections
+import contextlib
 import hashlib
 import hmac
 import secrets
@@ -17,7 +18,7 @@ from typing import Any, Final, Protocol
 import attrs
 import msgspec
 
-from helmdeck_gateway import GatewayStore, KeyRecord, LocalOnly, Problem, digest_of, open_store
+from helmdeck_gateway import Authoriser, GatewayStore, KeyRecord, LocalOnly, Problem, digest_of, open_store
 
 COOKIE: Final = "helmdeck_console"
 KIND: Final = "console"
@@ -111,6 +112,7 @@ class Access:
     :param hosts: names that the header ``Host`` may have of visitors without a session; see ``[gateway] hosts``.
     :param open_role: the role of visitors without a session while the store has no key; empty: all sign in.
     :param is_always_open: ``open_role`` also applies when there are keys, as in the demo.
+    :param tokens: checks tokens of issuers, which sign in as keys do.
     :param link_token: signs in as an operator with a link, as for a console on the operator's own machine.
     """
 
@@ -121,6 +123,7 @@ class Access:
         hosts: Collection[str] = (),
         open_role: str = "",
         is_always_open: bool = False,
+        tokens: Authoriser | None = None,
         link_token: str = "",
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -129,6 +132,7 @@ class Access:
         self._local = LocalOnly(hosts)
         self._open_role = open_role
         self._is_always_open = is_always_open
+        self._tokens = tokens
         self._link_token = link_token
         self._now = now
         self._failures: collections.OrderedDict[str, list[float]] = collections.OrderedDict()
@@ -152,18 +156,28 @@ class Access:
         return Visitor(name="local", role=self._open_role, session=session, new_cookie=not is_known)
 
     async def sign_in(self, key: str, client: str) -> str:
-        """Return the id of a new session for a key with a role.
+        """Return the id of a new session for a key or token with a role.
 
         :param client: the IP address, whose failures are counted.
         :raises Refused: the key has no role, or there were too many attempts.
         """
         self._check_attempts(client)
-        store = self._find_store()
-        record = await store.find_key(digest_of(key.strip().encode())) if store is not None and key.strip() else None
-        if record is None or not self._is_usable(record):
+        store, digest = self._find_store(), digest_of(key.strip().encode())
+        record = await store.find_key(digest) if store is not None and key.strip() else None
+        if record is None and (record := await self._account_of(key.strip().encode())) is not None:
+            digest = record.digest
+        if store is None or record is None or not await self._is_usable(store, record, digest):
             self._failed(client)
             raise Refused("This key cannot sign in. A key with a role can: helmdeck keys create NAME --role admin", 403)
-        return await self._new_session(Session(record.digest, self._now(), self._now()))
+        return await self._new_session(Session(digest, self._now(), self._now()))
+
+    async def _account_of(self, token: bytes) -> KeyRecord | None:
+        """The account of a token; ``None`` if it is none, or is refused."""
+        if self._tokens is None:
+            return None
+        with contextlib.suppress(Problem):  # its reason is for the holder of the token, and in the metrics
+            return (await self._tokens.authorise({b"authorization": b"Bearer " + token})).key
+        return None
 
     async def sign_in_by_link(self, token: str, client: str) -> str:
         """Return the id of a new session for the token of a link.
@@ -226,13 +240,16 @@ class Access:
             return Visitor(name="local", role=session.role, signed_in=True)
         store = self._find_store()
         record = await store.find_key(session.digest) if store is not None else None
-        if record is None or not self._is_usable(record):
+        if store is None or record is None or not await self._is_usable(store, record, session.digest):
             return None
         return Visitor(name=record.name, role=record.role, team=record.team, signed_in=True)
 
-    def _is_usable(self, record: KeyRecord) -> bool:
+    async def _is_usable(self, store: GatewayStore, record: KeyRecord, digest: str) -> bool:
         is_expired = record.expires_s is not None and record.expires_s <= self._now()
-        return record.role in ("viewer", "admin") and record.revoked_s is None and not is_expired
+        if record.role not in ("viewer", "admin") or record.revoked_s is not None or is_expired:
+            return False
+        teams = await store.find_teams(record.team) if record.team else ()
+        return record.accepts(digest, self._now()) and all(team.revoked_s is None for team in teams)
 
     async def _has_no_keys(self) -> bool:
         store = self._find_store()

@@ -21,21 +21,20 @@ import attrs
 from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, Principal, key_of
 from helmdeck_gateway.problems import Problem
-from helmdeck_gateway.stores.records import KeyRecord
-from helmdeck_gateway.stores.store import KeyStore
+from helmdeck_gateway.stores.records import KeyRecord, TeamRecord
+from helmdeck_gateway.stores.store import GatewayStore, TeamStore
 from helmdeck_storage import StorageError
 
 T = TypeVar("T")
 
 PREFIX: Final = "hd"
-CACHE_S: Final = 2.0
-"""Seconds after which a worker looks a key up again: a revoked key is refused at the latest then."""
+CACHE_S: Final = 0.9
+"""Seconds after which a worker looks a key and its teams up again: with the time of the lookup, a change has an effect within one
+second."""
 
 MAX_CACHED: Final = 4_096
 """Keys that a worker remembers, unknown ones included."""
 
-KEY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Matches the names that keys may have."""
 _KEY: Final = re.compile(rb"hd-[0-9a-f]{12}-[A-Za-z0-9_-]{43}")
 
 
@@ -73,7 +72,7 @@ class StoredKeys:
 
     def __init__(
         self,
-        find_store: Callable[[], KeyStore | None],
+        find_store: Callable[[], GatewayStore | None],
         shared: Authoriser | None = None,
         *,
         local: LocalOnly | None = None,
@@ -87,15 +86,15 @@ class StoredKeys:
         self._is_required = is_required or shared is not None
         self._clock = clock
         self._now = now
-        self._known: collections.OrderedDict[str, tuple[KeyRecord | None, float]] = collections.OrderedDict()
+        self.teams = KnownTeams(find_store, clock)
+        self._known: collections.OrderedDict[str, tuple[Principal | None, float]] = collections.OrderedDict()
         self._checked_s = -CACHE_S
 
     async def authorise(self, headers: Mapping[bytes, bytes]) -> Principal:
         """Implement ``Authoriser.authorise``."""
         key = key_of(headers)
-        if _KEY.fullmatch(key) and (record := await self._record(key)) is not None:
-            self._check(record)
-            return principal_of(record)
+        if _KEY.fullmatch(key) and (principal := await self._principal(key)) is not None:
+            return principal
         if self._shared is not None:
             return await self._shared.authorise(headers)
         if not await self._needs_key():
@@ -103,35 +102,94 @@ class StoredKeys:
             return Principal()
         raise _rejected("the key is missing or wrong; send one key, as Authorization: Bearer KEY or as x-api-key")
 
-    def _check(self, record: KeyRecord) -> None:
-        if record.revoked_s is not None:
-            raise _rejected(f"the key {record.name!r} was revoked")
-        if record.expires_s is not None and record.expires_s <= self._now():
-            raise _rejected(f"the key {record.name!r} expired at {utc(record.expires_s)}", "key_expired")
+    async def _principal(self, key: bytes) -> Principal | None:
+        """The sender that a key stands for; ``None`` for an unknown key.
 
-    async def _record(self, key: bytes) -> KeyRecord | None:
+        :raises Problem: the key or a team above it is revoked, or the key has expired.
+        """
         digest, now = digest_of(key), self._clock()
         known = self._known.get(digest)
         if known is None or known[1] <= now:
             store = self._find_store()
-            record = await _answered(store.find_key(digest)) if store is not None else None
-            known = self._known[digest] = (record, now + CACHE_S)
+            record = await answered(store.find_key(digest)) if store is not None else None
+            principal, until_s = None, now + CACHE_S
+            if record is not None:
+                teams, teams_until_s = await self.teams.find(record.team)
+                principal, until_s = principal_of(record, teams), min(until_s, teams_until_s)
+            known = self._known[digest] = (principal, until_s)
             self._known.move_to_end(digest)
             while len(self._known) > MAX_CACHED:
                 self._known.popitem(last=False)
-        record = known[0]
-        return record if record is not None and hmac.compare_digest(record.digest, digest) else None
+        principal = known[0]
+        if principal is None or (record := principal.key) is None:
+            return None
+        now_s = self._now()
+        if not record.accepts(digest, now_s):
+            if record.old_digest and hmac.compare_digest(record.old_digest, digest):
+                raise _rejected(
+                    f"the key {record.name!r} was rotated, and this one was valid until {utc(record.old_until_s)}"
+                )
+            return None
+        if record.revoked_s is not None:
+            raise _rejected(f"the key {record.name!r} was revoked")
+        if record.expires_s is not None and record.expires_s <= now_s:
+            raise _rejected(f"the key {record.name!r} expired at {utc(record.expires_s)}", "key_expired")
+        check_teams(principal.teams)
+        return principal
 
     async def _needs_key(self) -> bool:
         """Whether requests need a key; once they do, they always will."""
         if not self._is_required and self._clock() >= self._checked_s + CACHE_S:
             store = self._find_store()
-            self._is_required = store is not None and bool(await _answered(store.list_keys()))
+            self._is_required = store is not None and bool(await answered(store.list_keys()))
             self._checked_s = self._clock()
         return self._is_required
 
 
-async def _answered(lookup: Awaitable[T]) -> T:
+class KnownTeams:
+    """The teams of a store, which are looked up again after ``CACHE_S``.
+
+    :param find_store: returns the store; ``None`` while there is none.
+    """
+
+    def __init__(self, find_store: Callable[[], TeamStore | None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._find_store = find_store
+        self._clock = clock
+        self._known: collections.OrderedDict[str, tuple[tuple[TeamRecord, ...], float]] = collections.OrderedDict()
+
+    async def find(self, name: str) -> tuple[tuple[TeamRecord, ...], float]:
+        """Return a team and those above it, from the bottom, and the time at which they are looked up again.
+
+        :param name: of a team; without one, and for a team that the store does not have, there are none.
+        :raises Problem: the store does not answer.
+        """
+        now = self._clock()
+        if not name or (store := self._find_store()) is None:
+            return (), now + CACHE_S
+        known = self._known.get(name)
+        if known is None or known[1] <= now:
+            known = self._known[name] = (tuple(await answered(store.find_teams(name))), now + CACHE_S)
+            self._known.move_to_end(name)
+            while len(self._known) > MAX_CACHED:
+                self._known.popitem(last=False)
+        return known
+
+
+def check_teams(teams: Sequence[TeamRecord]) -> None:
+    """Check that no team is revoked.
+
+    :raises Problem: one is.
+    """
+    for team in teams:
+        if team.revoked_s is not None:
+            raise _rejected(f"the team {team.name!r} of this key was revoked", "team_revoked")
+
+
+async def answered(lookup: Awaitable[T]) -> T:
+    """Return the result of a lookup in the store.
+
+    :raises Problem: the store does not answer.
+    """
     try:
         return await lookup
     except StorageError as exc:
@@ -150,87 +208,20 @@ def _rejected(message: str, code: str = "invalid_api_key") -> Problem:
     return Problem(message=message, status=401, kind="authentication_error", code=code)
 
 
-def principal_of(record: KeyRecord) -> Principal:
-    """Return the sender that a key stands for."""
+def principal_of(record: KeyRecord, teams: tuple[TeamRecord, ...] = ()) -> Principal:
+    """Return the sender that a key stands for.
+
+    :param teams: those above it, from the bottom.
+    """
     return Principal(
         caller=record.caller,
         models=None if record.models is None else frozenset(record.models),
         narrows_tools=record.narrows_tools,
         key=record,
+        teams=teams,
     )
 
 
 def utc(time_s: float) -> str:
     """Return a time, such as ``2026-11-22 12:00 UTC``."""
     return datetime.datetime.fromtimestamp(time_s, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-# -- changes -----------------------------------------------------------------------------------------------------
-
-
-class KeyNameTaken(Exception):
-    """An active key has the name."""
-
-
-class KeyUnknown(Exception):
-    """No active key has the name; its argument is the names of those that there are."""
-
-
-async def create_key(store: KeyStore, record: KeyRecord) -> NewKey:
-    """Store a new key; a revoked one of the same name is replaced, with an account of its own.
-
-    :raises KeyNameTaken: an active key has the name.
-    """
-    stored = await find(store, record.name)
-    if stored is not None and stored.revoked_s is None:
-        raise KeyNameTaken(record.name)
-    made = new_key(attrs.evolve(record, version=stored.version + 1 if stored is not None else 1))
-    if not await _saved(store, made.record):
-        raise KeyNameTaken(record.name)
-    return made
-
-
-async def rotate_key(store: KeyStore, name: str) -> NewKey:
-    """Give a key a new secret; its id, limits and spend stay.
-
-    :raises KeyUnknown: there is no active key of the name.
-    """
-    while True:
-        made = new_key(await active(store, name))
-        made = attrs.evolve(made, record=attrs.evolve(made.record, version=made.record.version + 1))
-        if await _saved(store, made.record):
-            return made
-
-
-async def revoke_key(store: KeyStore, name: str, now_s: float) -> KeyRecord:
-    """Revoke a key.
-
-    :raises KeyUnknown: there is no active key of the name.
-    """
-    while True:
-        stored = await active(store, name)
-        record = attrs.evolve(stored, revoked_s=now_s, version=stored.version + 1)
-        if await _saved(store, record):
-            return record
-
-
-async def _saved(store: KeyStore, record: KeyRecord) -> bool:
-    # After a lost connection, a store repeats the step and finds its own record.
-    return await store.save_key(record) or await store.find_key(record.digest) == record
-
-
-async def find(store: KeyStore, name: str) -> KeyRecord | None:
-    """Return a key by name, revoked or not."""
-    return next((record for record in await store.list_keys() if record.name == name), None)
-
-
-async def active(store: KeyStore, name: str) -> KeyRecord:
-    """Return a key that is not revoked.
-
-    :raises KeyUnknown: there is none of the name.
-    """
-    records: Sequence[KeyRecord] = [each for each in await store.list_keys() if each.revoked_s is None]
-    for record in records:
-        if record.name == name:
-            return record
-    raise KeyUnknown(", ".join(record.name for record in records))

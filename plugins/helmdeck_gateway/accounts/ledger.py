@@ -19,7 +19,7 @@ from helmdeck_gateway.accounts.keys import unavailable, utc
 from helmdeck_gateway.accounts.request_costs import Pricing, Spend, utf8_size
 from helmdeck_gateway.accounts.surcharges import Surcharges
 from helmdeck_gateway.problems import Problem
-from helmdeck_gateway.stores.records import RETRY_S, KeyRecord, Open, Refusal, to_nusd, to_usd
+from helmdeck_gateway.stores.records import RETRY_S, KeyRecord, Node, Open, Refusal, TeamRecord, to_nusd, to_usd
 from helmdeck_gateway.stores.store import AccountStore
 from helmdeck_storage import StorageError
 
@@ -69,7 +69,7 @@ class Ledger:
         self._wake = asyncio.Event()
         self._unproven: collections.Counter[tuple[str, str]] = collections.Counter()
         self._has_settled = asyncio.Event()
-        self._refusals: dict[str, tuple[KeyRecord, Refusal, float]] = {}
+        self._refusals: dict[str, tuple[KeyRecord | TeamRecord, Refusal, float]] = {}
 
     async def admit(
         self,
@@ -78,13 +78,16 @@ class Ledger:
         tokens: int,
         max_tokens: int | None = None,
         fallbacks: tuple[str, ...] | None = None,
+        *,
+        teams: Sequence[TeamRecord] = (),
     ) -> Booking:
-        """Admit a call, and hold its upper estimate.
+        """Admit a call, and hold its upper estimate for its key and all teams above it.
 
         :param model: the model id that is called first.
         :param tokens: a high estimate of the input tokens.
         :param max_tokens: the most output tokens; ``None`` is the limit of the model's budget.
         :param fallbacks: the models that are called after it fails; ``None`` for those of the configuration.
+        :param teams: those above the key, from the bottom.
         :raises Problem: a limit is reached, a price is missing, or the store does not answer.
         """
         if key.requires_price and not self.pricing.has_prices(model, fallbacks):
@@ -96,11 +99,12 @@ class Ledger:
         store = self._find_store()
         if store is None:
             raise unavailable(StorageError("no store is configured"))
-        booking = Booking(self, store, key, tokens, max_tokens)
+        nodes = (key.node, *(team.node for team in teams)) if teams else (key.node,)
+        booking = Booking(self, store, key, nodes, tokens, max_tokens)
         await self._prove(booking, model, max_tokens)
         booking.hold(model)
         try:
-            result = await store.admit(key.id, booking.call_id, key.limits, booking.held_nusd, LEASE_S)
+            result = await store.admit(nodes, booking.open_call, LEASE_S)
         except StorageError as exc:
             self.ended(booking)
             raise unavailable(exc) from exc
@@ -110,62 +114,67 @@ class Ledger:
         if isinstance(result, Refusal):
             self.ended(booking)
             self.counters.refuse(key.name, result.limit)
-            self._remember(key, result)
-            raise refusal_problem(key, result)
+            owner = teams[result.place - 1] if result.place else key
+            self._remember(key, owner, result)
+            raise refusal_problem(owner, result)
         self.counters.admit(key.name)
+        booking.left_nusd = result.left_nusd
         self._open[booking.call_id] = booking
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew())
         return booking
 
-    def check(self, key: KeyRecord) -> None:
+    def check(self, key: KeyRecord, teams: Sequence[TeamRecord] = ()) -> None:
         """Check a large request before it is read: whether a call of its key was just refused, and would be again.
 
         :raises Problem: it would.
         """
-        known, refusal, until_s = self._refusals.get(key.id, (None, None, 0.0))
-        if refusal is not None and known == key and time.monotonic() < until_s:
-            self.counters.refuse(key.name, refusal.limit)
-            raise refusal_problem(key, refusal)
+        known = self._refusals.get(key.id)
+        if known is not None and time.monotonic() < known[2] and (known[0] == key or known[0] in teams):
+            self.counters.refuse(key.name, known[1].limit)
+            raise refusal_problem(known[0], known[1])
 
-    def _remember(self, key: KeyRecord, refusal: Refusal) -> None:
-        limits = {"spend_per_day": key.limits.day_nusd, "spend_per_month": key.limits.month_nusd}
+    def _remember(self, key: KeyRecord, owner: KeyRecord | TeamRecord, refusal: Refusal) -> None:
+        limits = {"spend_per_day": owner.limits.day_nusd, "spend_per_month": owner.limits.month_nusd}
         # A call that ends may leave room for others, unless all of the limit is spent.
         if refusal.limit == "rate" or refusal.spent_nusd >= (limits.get(refusal.limit) or math.inf):
             if len(self._refusals) >= MAX_REMEMBERED:
                 self._refusals.pop(next(iter(self._refusals)))
             until_s = time.monotonic() + min(refusal.retry_after_s, REMEMBERED_S)
-            self._refusals[key.id] = (key, refusal, until_s)
+            self._refusals[key.id] = (owner, refusal, until_s)
 
     async def _prove(self, booking: Booking, model: str, max_tokens: int | None) -> None:
-        """Let calls of a model begin one by one until one has shown what they cost, where the key might spend too much.
+        """Let calls of a model begin one by one until one has shown what they cost, where a node might spend too much.
 
         :raises Problem: none of them has ended in time.
         """
-        key, place = booking.key, (booking.key.id, model)
-        if key.limits.day_nusd is None and key.limits.month_nusd is None:
+        if not any(node.limits.has_spend for node in booking.nodes) or self.surcharges.is_proven(model):
             return
-        if self._unproven[place] and not self.surcharges.is_proven(model):
-            window = to_nusd(self.pricing.window_usd(model, max_tokens))
-            left = await self._left_nusd(booking.store, key) - window * self._unproven[place]
+        nodes = [node for node in booking.nodes if node.limits.has_spend]
+        window = to_nusd(self.pricing.window_usd(model, max_tokens))
+        for node in nodes:
+            place = (node.account, model)
+            if not self._unproven[place] or self.surcharges.is_proven(model):
+                continue
+            left = await self._left_nusd(booking.store, node) - window * self._unproven[place]
             if left < window and not await self._proven(place):
-                self.counters.refuse(key.name, "proof")
-                raise unproven_problem(key, model)
+                self.counters.refuse(booking.key.name, "proof")
+                raise unproven_problem(booking.key, model)
         if not self.surcharges.is_proven(model):
-            self._unproven[place] += 1
-            booking.unproven = place
+            booking.unproven = tuple((node.account, model) for node in nodes)
+            self._unproven.update(booking.unproven)
 
-    async def _left_nusd(self, store: AccountStore, key: KeyRecord) -> int:
-        """What the limits of a key leave, apart from what calls under way hold."""
+    async def _left_nusd(self, store: AccountStore, node: Node) -> int:
+        """What the limits of a node leave, apart from what calls under way hold."""
         try:
-            usage = await store.usage(key.id)
+            usage = await store.usage(node.account)
         except StorageError as exc:
             raise unavailable(exc) from exc
-        rows = (key.limits.day_nusd, usage.day), (key.limits.month_nusd, usage.month)
+        rows = (node.limits.day_nusd, usage.day), (node.limits.month_nusd, usage.month)
         return min(most - period.spent_nusd for most, period in rows if most is not None)
 
     async def _proven(self, place: tuple[str, str]) -> bool:
-        """Wait until the model is proven, or no call of the key is under way that may prove it."""
+        """Wait until the model is proven, or no call of the node is under way that may prove it."""
         try:
             async with asyncio.timeout(PROOF_S):
                 while self._unproven[place] and not self.surcharges.is_proven(place[1]):
@@ -176,10 +185,10 @@ class Ledger:
 
     def ended(self, booking: Booking) -> None:
         """Release the calls that wait for this one."""
-        if booking.unproven is not None:
-            self._unproven[booking.unproven] -= 1
+        if booking.unproven:
+            self._unproven.subtract(booking.unproven)
             self._unproven += collections.Counter()  # without those that are 0
-            booking.unproven = None
+            booking.unproven = ()
             event, self._has_settled = self._has_settled, asyncio.Event()
             event.set()
 
@@ -216,14 +225,14 @@ class Ledger:
                 async with asyncio.timeout(RENEW_S):
                     await self._wake.wait()
             self._wake.clear()
-            groups: dict[tuple[int, str], list[Booking]] = collections.defaultdict(list)
+            groups: dict[tuple[int, tuple[str, ...]], list[Booking]] = collections.defaultdict(list)
             for booking in self._open.values():
-                booking.held_nusd = max(booking.held_nusd, booking.spend.held_nusd)
-                groups[id(booking.store), booking.key.id].append(booking)
-            for (_, account), bookings in groups.items():
-                calls = [Open(each.call_id, each.held_nusd) for each in bookings]
+                booking.raise_held()
+                groups[id(booking.store), booking.accounts].append(booking)
+            for (_, accounts), bookings in groups.items():
+                calls = [each.open_call for each in bookings]
                 try:
-                    await bookings[0].store.renew(account, calls, LEASE_S)
+                    await bookings[0].store.renew(accounts, calls, LEASE_S)
                 except Exception as exc:  # a store is a plugin and may raise anything; the next round tries again
                     logger().warning("the leases of {} calls could not be renewed: {}", len(calls), exc)
 
@@ -233,30 +242,60 @@ class Booking:
 
     :ivar spend: takes note of the events of the call.
     :ivar model: the model that is called first.
-    :ivar held_nusd: what the store holds for it.
-    :ivar unproven: its key and model, while calls may wait for it to show what calls of the model cost.
+    :ivar nodes: the accounts of its key and of the teams above it.
+    :ivar open_call: what the store holds for it.
+    :ivar left_nusd: what the spend limits left when it was admitted; ``None`` without one.
+    :ivar unproven: accounts and model, while calls may wait for it to show what calls of the model cost.
     """
 
     def __init__(
-        self, ledger: Ledger, store: AccountStore, key: KeyRecord, tokens: int, max_tokens: int | None
+        self,
+        ledger: Ledger,
+        store: AccountStore,
+        key: KeyRecord,
+        nodes: tuple[Node, ...],
+        tokens: int,
+        max_tokens: int | None,
     ) -> None:
         self.store = store
         self.key = key
+        self.nodes = nodes
         self.call_id = os.urandom(12).hex()
-        self.held_nusd = 0
+        self.open_call = Open(self.call_id)
         self.model = ""
-        self.unproven: tuple[str, str] | None = None
+        self.left_nusd: int | None = None
+        self.unproven: tuple[tuple[str, str], ...] = ()
         self.spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise(), ledger.surcharges)
         self._ledger = ledger
         self._is_settled = False
+        self._cost_nusd = 0
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The ids of the accounts."""
+        return tuple(node.account for node in self.nodes)
+
+    @property
+    def left_usd(self) -> float | None:
+        """US dollars that the lowest spend limit leaves after this call, or its upper estimate; ``None`` without a limit."""
+        if self.left_nusd is None:
+            return None
+        return to_usd(max(0, self.left_nusd - (self._cost_nusd if self._is_settled else self.open_call.held_nusd)))
 
     def hold(self, model: str) -> None:
         """Hold the upper estimate of the first attempt."""
         self.model = model
-        self.held_nusd = self.spend.first_nusd(model)
+        self.open_call = Open(self.call_id, self.spend.first_nusd(model), self.spend.first_tokens(model))
+
+    def raise_held(self) -> None:
+        """Hold what the call may cost by now, if it is more."""
+        held, spend = self.open_call, self.spend
+        nusd, tokens = max(held.held_nusd, spend.held_nusd), max(held.held_tokens, spend.held_tokens)
+        self.open_call = Open(self.call_id, nusd, tokens)
 
     def _raise(self) -> None:
-        if self.spend.held_nusd > self.held_nusd:
+        held = self.open_call
+        if self.spend.held_nusd > held.held_nusd or self.spend.held_tokens > held.held_tokens:
             self._ledger.raised(self)
 
     async def streamed(self, chunk: Sequence[ChatDelta] | ChatResponse) -> None:
@@ -268,15 +307,16 @@ class Booking:
             arguments = delta.tool_call.arguments if delta.tool_call is not None else ""
             self.spend.streamed += utf8_size(delta.text) + utf8_size(delta.reasoning_content) + utf8_size(arguments)
 
-    async def settle(self, *, cost_usd: float | None = None) -> None:
+    async def settle(self, *, cost_usd: float | None = None, tokens: int | None = None) -> None:
         """Settle the call before its response is complete, so that the next one of the client finds its place free.
 
         :param cost_usd: the cost, where no events report it.
+        :param tokens: the tokens, where no events report them.
         """
         if self._is_settled:
             return
         self._is_settled = True
-        cost = self._cost(cost_usd)
+        cost = self._cost(cost_usd, tokens)
         try:
             async with asyncio.timeout(SETTLE_S):
                 await self._book(cost)
@@ -292,19 +332,24 @@ class Booking:
             self._is_settled = True
             self._ledger.in_background(self._book_later(self._cost(), is_now=True))
 
-    def _cost(self, cost_usd: float | None = None) -> int:
+    def _cost(self, cost_usd: float | None = None, tokens: int | None = None) -> tuple[int, int]:
+        """The cost in nano US dollars, and the tokens."""
+        held = self.open_call
         if cost_usd is not None:
             self._ledger.surcharges.note(self.model, 0.0, cost_usd)  # the provider counts the same input
-            return to_nusd(cost_usd)
-        if not self._ledger.is_tracked:
-            return self.held_nusd
-        return self.spend.final_nusd
+            found = to_nusd(cost_usd), held.held_tokens if tokens is None else tokens
+        elif not self._ledger.is_tracked:
+            found = held.held_nusd, held.held_tokens
+        else:
+            found = self.spend.final_nusd, self.spend.final_tokens
+        self._cost_nusd = found[0]
+        return found
 
-    async def _book(self, cost: int) -> None:
-        await self.store.settle(self.key.id, self.call_id, cost, unpriced=self.spend.is_unpriced)
-        self._ledger.settled(self, cost)
+    async def _book(self, cost: tuple[int, int]) -> None:
+        await self.store.settle(self.accounts, self.call_id, *cost, unpriced=self.spend.is_unpriced)
+        self._ledger.settled(self, cost[0])
 
-    async def _book_later(self, cost: int, *, is_now: bool = False) -> None:
+    async def _book_later(self, cost: tuple[int, int], *, is_now: bool = False) -> None:
         failure: StorageError | None = None
         for pause_s in (0.0, *RETRIES_S) if is_now else RETRIES_S:
             await asyncio.sleep(pause_s)
@@ -315,7 +360,7 @@ class Booking:
             else:
                 return
         logger().error("a call of the key {} could not be settled: {}", self.key.name, failure)
-        self._ledger.settled(self, cost)
+        self._ledger.settled(self, cost[0])
 
 
 def unproven_problem(key: KeyRecord, model: str) -> Problem:
@@ -326,22 +371,26 @@ def unproven_problem(key: KeyRecord, model: str) -> Problem:
     return _too_many(message, "spend_limit", {"limit": "proof"}, RETRY_S)
 
 
-def refusal_problem(key: KeyRecord, refusal: Refusal, now_s: float | None = None) -> Problem:
-    """Return the error for a call beyond a limit; it names the limit and its value."""
-    limits, name = key.limits, key.name
+def refusal_problem(owner: KeyRecord | TeamRecord, refusal: Refusal, now_s: float | None = None) -> Problem:
+    """Return the error for a call beyond a limit; it names the key or team that has the limit, and its value."""
+    limits, is_team = owner.limits, isinstance(owner, TeamRecord)
+    who = f"the {'team' if is_team else 'key'} {owner.name!r}"
     resets_s = (time.time() if now_s is None else now_s) + refusal.retry_after_s
-    details: dict[str, Any] = {"limit": refusal.limit}
+    details: dict[str, Any] = {"limit": refusal.limit, **({"team": owner.name} if is_team else {})}
     if refusal.limit == "rate":
-        message = f"the key {name!r} is limited to {limits.rate:,} requests in {limits.window_s:g} s"
+        message = f"{who} is limited to {limits.rate:,} requests in {limits.window_s:g} s"
         return _too_many(message, "rate_limit_exceeded", {**details, "value": limits.rate}, refusal.retry_after_s)
     if refusal.limit == "concurrency":
-        message = f"the key {name!r} is limited to {limits.concurrency:,} requests at a time"
+        message = f"{who} is limited to {limits.concurrency:,} requests at a time"
         return _too_many(message, "concurrency_limit", {**details, "value": limits.concurrency}, refusal.retry_after_s)
+    if refusal.limit == "tokens_per_minute":
+        message = f"{who} is limited to {limits.tokens:,} tokens per minute"
+        return _too_many(message, "token_limit", {**details, "value": limits.tokens}, refusal.retry_after_s)
     is_day = refusal.limit == "spend_per_day"
     most = to_usd((limits.day_nusd if is_day else limits.month_nusd) or 0)
     spent, held = to_usd(refusal.spent_nusd), to_usd(refusal.held_nusd)
     details |= {"value": most, "spent_usd": spent, "held_usd": held}
-    message = f"the key {name!r} is limited to {most:g} US dollars per {'day' if is_day else 'month'}"
+    message = f"{who} is limited to {most:g} US dollars per {'day' if is_day else 'month'}"
     if spent < most:
         message += f"; {spent:.6g} are spent, and requests under way may cost {held:.6g}"
         return _too_many(message, "spend_limit", details, refusal.retry_after_s)

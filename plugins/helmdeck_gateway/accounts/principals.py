@@ -5,17 +5,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import attrs
 
 from helmdeck_core import MAX_MODEL_CHARS, ConfigError, Mistake, SecretRef
 from helmdeck_gateway.problems import Problem, invalid
-from helmdeck_gateway.stores.records import KeyRecord
+from helmdeck_gateway.stores.records import KeyRecord, TeamRecord
 
 KEY = re.compile("hd-[0-9a-f]{12}-[A-Za-z0-9_-]{20,}")
 """Matches keys of clients anywhere in a text."""
+
+TAGS = b"x-helmdeck-tags"
+MAX_TAGS = 16
+TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
+"""Matches the tags of requests."""
 
 ANYONE = "local"
 """The caller of a gateway without keys."""
@@ -30,19 +35,42 @@ class Principal:
         ``None`` for all.
     :ivar narrows_tools: overrides the setting of the gateway.
     :ivar key: its key, whose limits apply; ``None`` for a sender without limits.
+    :ivar teams: the teams above the key, from the bottom, whose limits apply as well.
     """
 
     caller: str = ANYONE
     models: frozenset[str] | None = None
     narrows_tools: bool | None = None
     key: KeyRecord | None = None
+    teams: tuple[TeamRecord, ...] = ()
+
+    @property
+    def has_model_limit(self) -> bool:
+        """Whether it may use some models only."""
+        return self.models is not None or any(team.models is not None for team in self.teams)
 
     def may_use(self, name: str) -> bool:
-        """Return whether it may use a model."""
-        models = self.models
-        if models is None or name in models:
-            return True
-        return any(each.endswith("*") and name.startswith(each[:-1]) for each in models)
+        """Return whether it may use a model: its key and all teams above it allow it."""
+        if self.models is not None and not _matches(self.models, name):
+            return False
+        return not self.teams or all(team.models is None or _matches(team.models, name) for team in self.teams)
+
+    def check_endpoint(self, name: str, tags: Sequence[str] = ()) -> None:
+        """Check whether it may use an endpoint, and send requests with tags.
+
+        :param name: such as ``chat``.
+        :raises Problem: it may not.
+        """
+        if self.key is None:
+            return
+        nodes: tuple[KeyRecord | TeamRecord, ...] = (self.key, *self.teams)
+        for node in nodes:
+            if node.dialects is not None and name not in node.dialects:
+                raise _not_allowed(
+                    node, f"use the endpoint {name!r}", "endpoints", node.dialects, "endpoint_not_allowed"
+                )
+            if node.tags is not None and (wrong := [tag for tag in tags if tag not in node.tags]):
+                raise _not_allowed(node, f"send the tag {wrong[0][:80]!r}", "tags", node.tags, "tag_not_allowed")
 
     def check_model(self, name: str) -> None:
         """Check whether it may use a model.
@@ -59,14 +87,34 @@ class Principal:
                 message="model: expected the name of a model, found a key", param="model", code="key_as_model"
             )
         if not self.may_use(name):
-            names = ", ".join(sorted(self.models or ())) or "none"
-            raise Problem(
-                message=f"this key may not use the model {name[:200]!r}; its models: {names}",
-                status=403,
-                kind="permission_error",
-                code="model_not_allowed",
-                param="model",
-            )
+            raise self._model_problem(name)
+
+    def _model_problem(self, name: str) -> Problem:
+        owner, models = "this key", self.models
+        if models is None or _matches(models, name):
+            team = next(team for team in self.teams if team.models is not None and not _matches(team.models, name))
+            owner, models = f"the team {team.name!r} of this key", frozenset(team.models or ())
+        return Problem(
+            message=f"{owner} may not use the model {name[:200]!r}; its models: {', '.join(sorted(models)) or 'none'}",
+            status=403,
+            kind="permission_error",
+            code="model_not_allowed",
+            param="model",
+        )
+
+
+def _matches(models: Collection[str], name: str) -> bool:
+    return name in models or any(each.endswith("*") and name.startswith(each[:-1]) for each in models)
+
+
+def _not_allowed(node: KeyRecord | TeamRecord, action: str, what: str, allowed: Sequence[str], code: str) -> Problem:
+    owner = f"the team {node.name!r} of this key" if isinstance(node, TeamRecord) else "this key"
+    return Problem(
+        message=f"{owner} may not {action}; its {what}: {', '.join(allowed) or 'none'}",
+        status=403,
+        kind="permission_error",
+        code=code,
+    )
 
 
 class Authoriser(Protocol):
@@ -132,6 +180,22 @@ def headers_by_name(raw: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
             headers.pop(b"authorization", None)
             headers.pop(b"x-api-key", None)
     return headers
+
+
+def tags_of(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    """Return the tags of a request: the names in its header ``x-helmdeck-tags``.
+
+    :raises Problem: a tag is malformed, or there are too many.
+    """
+    text = headers.get(TAGS)
+    if text is None:
+        return ()
+    tags = tuple(dict.fromkeys(tag for each in text.decode("latin-1").split(",") if (tag := each.strip())))
+    if len(tags) > MAX_TAGS or not all(TAG.fullmatch(tag) for tag in tags):
+        raise invalid(
+            f"at most {MAX_TAGS} tags of 1 to 64 letters, digits, '.', '_', ':' and '-' are allowed", TAGS.decode()
+        )
+    return tags
 
 
 def key_of(headers: Mapping[bytes, bytes]) -> bytes:

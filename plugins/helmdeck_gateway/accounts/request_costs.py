@@ -156,6 +156,8 @@ class Spend:
         self._lock = threading.Lock()  # events may come from threads of a pack
         self._usd = 0.0
         self._open: dict[str, tuple[str, float, int]] = {}  # model, upper estimate and output limit, by call id
+        self._used_tokens = 0
+        self._open_tokens: dict[str, int] = {}  # upper estimates by call id
         self.is_unpriced = False
         self.streamed = 0
 
@@ -169,6 +171,25 @@ class Spend:
         """Return what the first attempt costs at most."""
         usd = self._most_usd(model, self._pricing.output_tokens(model, self._max_tokens))
         return to_nusd(self._surcharges.hold_usd(model, usd))
+
+    @property
+    def held_tokens(self) -> int:
+        """The tokens of ended attempts, and the upper estimates of open ones."""
+        with self._lock:
+            return self._used_tokens + sum(self._open_tokens.values())
+
+    def first_tokens(self, model: str) -> int:
+        """Return the most tokens of the first attempt."""
+        return self._tokens + self._pricing.output_tokens(model, self._max_tokens)
+
+    @property
+    def final_tokens(self) -> int:
+        """The tokens when all calls have ended; aborted attempts count by what was streamed of them."""
+        with self._lock:
+            streamed = math.ceil(self.streamed / BYTES_PER_TOKEN)
+            return self._used_tokens + sum(
+                min(each, self._tokens + streamed) if streamed else each for each in self._open_tokens.values()
+            )
 
     def handle(self, event: Event) -> None:
         """Take note of an event of a call."""
@@ -192,17 +213,20 @@ class Spend:
         most = self._pricing.output_tokens(model, self._max_tokens if max_tokens is None else max_tokens)
         with self._lock:
             self._open[call_id] = (model, self._most_usd(model, most), most)
+            self._open_tokens[call_id] = self._tokens + most
         self._raised()
 
     def _continue(self, call_id: str, model: str, so_far: int) -> None:
         with self._lock:
             _, usd, most = self._open.get(call_id, (model, 0.0, self._pricing.output_tokens(model, self._max_tokens)))
             self._open[call_id] = (model, usd + self._most_usd(model, most, more=so_far), most)
+            self._open_tokens[call_id] = self._open_tokens.get(call_id, 0) + self._tokens + so_far + most
         self._raised()
 
     def _end(self, call_id: str, attempt: Attempt) -> None:
         with self._lock:
             _, most_usd, most = self._open.pop(call_id, ("", 0.0, 0))
+            self._used_tokens += self._tokens_of(attempt, self._open_tokens.pop(call_id, 0))
             for request in attempt.requests:
                 if request.usage == _NO_USAGE and request.cause not in _FREE:
                     self._usd += self._most_usd(attempt.model, most)
@@ -214,6 +238,16 @@ class Spend:
                 self.is_unpriced = True
             elif attempt.is_sent:
                 self._usd += self._unreported_usd(attempt, most_usd)
+
+    def _tokens_of(self, attempt: Attempt, most: int) -> int:
+        """The tokens of an ended attempt: as its provider reports them, or else a high estimate."""
+        usage = attempt.usage
+        if usage != _NO_USAGE:
+            output = usage.output_tokens or math.ceil(attempt.raw_length / BYTES_PER_TOKEN)
+            return (usage.input_tokens or self._tokens) + output
+        if attempt.raw_length:
+            return self._tokens + math.ceil(attempt.raw_length / BYTES_PER_TOKEN)
+        return 0 if not attempt.is_sent or self._is_free(attempt) else most
 
     def _left_out_usd(self, attempt: Attempt) -> float:
         """The cost of the input or output that a provider reports none of, or an impossible number, although there is some."""
@@ -229,9 +263,12 @@ class Spend:
         if attempt.stop_reason or attempt.raw_length:
             is_empty = attempt.cause is not None and not attempt.raw_length
             return self._estimated_usd(attempt) if attempt.raw_length or is_empty else most_usd
+        return 0.0 if self._is_free(attempt) else most_usd
+
+    def _is_free(self, attempt: Attempt) -> bool:
+        """Whether no model processed an attempt without a response."""
         is_refused = attempt.status is not None and attempt.status >= 400
-        is_certain = is_refused or attempt.sub_cause in FREE_CAUSES or attempt.cause in _FREE
-        return 0.0 if is_certain else most_usd
+        return is_refused or attempt.sub_cause in FREE_CAUSES or attempt.cause in _FREE
 
     def _estimated_usd(self, attempt: Attempt) -> float:
         """The cost of a response by its length; the model's output may be longer than its text."""

@@ -228,6 +228,7 @@ class _Call:
         attempt = Attempt(number=len(self._attempts) + 1, model=self.record.model, latency_s=latency_s, **facts)
         self._attempts.append(attempt)
         self.record.direct_cost_usd += attempt.cost_usd or 0.0
+        self.record.direct_tokens += attempt.usage.input_tokens or (self._request.tokens if attempt.cost_usd else 0)
         self._emit(AttemptEnded(**self._place, outcome=attempt))
 
     def exhausted(self, failure: CallFailed, reason: str) -> CallFailed:

@@ -10,7 +10,6 @@ import attrs
 
 from helmdeck_core.cli import CURRENCY, ExitCode, note, show, show_json, table
 from helmdeck_gateway.commands.key_options import configure_name, positive
-from helmdeck_gateway.commands.key_output import iso
 from helmdeck_gateway.commands.key_store import find_key
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ def _key_name(trace: CallTrace) -> str:
 def _call_data(trace: CallTrace) -> dict[str, Any]:
     """A call as plain data."""
     from helmdeck_cli import answering_model, trace_totals
+    from helmdeck_gateway.accounts.node_fields import iso
 
     return {
         "call_id": trace.call_id,

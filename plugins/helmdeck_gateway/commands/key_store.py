@@ -23,7 +23,7 @@ def with_store(
 
     :raises UsageError: the store does not answer, or has no active key of the name that the action needs.
     """
-    from helmdeck_gateway.accounts.keys import KeyUnknown
+    from helmdeck_gateway.accounts.changes import ChangeRefused, KeyUnknown, TeamUnknown
     from helmdeck_gateway.settings import GatewaySettings
     from helmdeck_gateway.stores import default_path, open_store
     from helmdeck_storage import StorageError
@@ -45,6 +45,15 @@ def with_store(
         raise UsageError(f"{exc}; [gateway] store names the store") from exc
     except KeyUnknown as exc:
         raise _unknown(arguments.name, str(exc)) from None
+    except TeamUnknown as exc:
+        raise unknown_team(*exc.args) from None
+    except ChangeRefused as exc:
+        raise UsageError(str(exc)) from None
+
+
+def unknown_team(name: str, names: str) -> UsageError:
+    """Return the error for a team that does not exist."""
+    return UsageError(f"there is no team named {name!r}; teams: {names or 'none'}")
 
 
 def _unknown(name: str, names: str) -> UsageError:

@@ -1,4 +1,4 @@
-"""``helmdeck keys``: creates, shows, revokes and rotates the keys of clients; ``key_calls`` lists their calls."""
+"""``helmdeck keys``: creates, shows, edits, revokes and rotates the keys of clients; ``key_calls`` lists their calls."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_core import Command, SecretPattern, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, labelled, note, show, show_json, table
 from helmdeck_gateway.commands.key_calls import configure_calls, show_calls
-from helmdeck_gateway.commands.key_options import configure_create, configure_list, configure_name
-from helmdeck_gateway.commands.key_output import (
-    key_data,
-    limits_text,
-    period_text,
-    show_secret,
-    spent_text,
-    state_of,
-    usage_data,
+from helmdeck_gateway.commands.key_options import (
+    configure_audit,
+    configure_create,
+    configure_edit,
+    configure_list,
+    configure_name,
+    configure_rotate,
+    fields_of,
 )
+from helmdeck_gateway.commands.key_output import limits_text, period_text, show_secret, spent_text
 from helmdeck_gateway.commands.key_store import find_key, with_store
 
 if TYPE_CHECKING:
@@ -32,65 +32,104 @@ PATTERN = r"hd-[0-9a-f]{12}-[A-Za-z0-9_-]{20,}"
 
 def create(arguments: argparse.Namespace) -> int:
     """Create a key."""
-    from helmdeck_gateway.accounts import keys
-    from helmdeck_gateway.stores.records import KeyRecord, Limits, to_nusd
+    from helmdeck_gateway.accounts import changes
+    from helmdeck_gateway.accounts.node_fields import with_fields
+    from helmdeck_gateway.stores.records import KeyRecord
 
-    rate, window_s = arguments.rate or (None, 60.0)
-    day, month = arguments.spend_per_day, arguments.spend_per_month
-    record = KeyRecord(
-        name=arguments.name,
-        id="",
-        digest="",
-        caller=arguments.caller or arguments.name,
-        limits=Limits(
-            rate=rate,
-            window_s=window_s,
-            concurrency=arguments.concurrency,
-            day_nusd=None if day is None else to_nusd(day),
-            month_nusd=None if month is None else to_nusd(month),
-        ),
-        models=arguments.models,
-        created_s=time.time(),
-        expires_s=arguments.expires,
-        narrows_tools=False if arguments.no_narrow_tools else None,
-        requires_price=arguments.require_price,
-        role=arguments.role,
-        team=arguments.team or "",
-    )
+    name = arguments.name
+    blank = KeyRecord(name=name, id="", digest="", caller=name, created_s=time.time())
+    record = with_fields(blank, fields_of(arguments))
     try:
-        made = with_store(arguments, lambda store: keys.create_key(store, record))
-    except keys.KeyNameTaken:
+        made = with_store(arguments, lambda store: changes.create_key(store, record, changes.local_actor()))
+    except changes.KeyNameTaken:
         raise UsageError(
-            f"there is a key named {arguments.name!r}; helmdeck keys rotate gives it a new secret, and helmdeck keys revoke "
-            "frees the name"
+            f"there is a key named {name!r}; helmdeck keys edit changes its limits, helmdeck keys rotate gives it a new secret, "
+            "and helmdeck keys revoke frees the name"
         ) from None
     show_secret(arguments, made)
     return ExitCode.OK
 
 
+def edit(arguments: argparse.Namespace) -> int:
+    """Change the limits of a key."""
+    from helmdeck_gateway.accounts import changes
+    from helmdeck_gateway.accounts.node_fields import key_data, with_fields
+
+    fields = fields_of(arguments)
+    if not fields:
+        raise UsageError("there is nothing to change; helmdeck keys edit --help lists the options")
+    if fields.get("caller", "") is None:
+        fields["caller"] = arguments.name
+    record = with_store(
+        arguments,
+        lambda store: changes.edit_key(
+            store, arguments.name, lambda stored: with_fields(stored, fields), changes.local_actor()
+        ),
+    )
+    if arguments.json:
+        show_json(key_data(record))
+    else:
+        show(f"the key {record.name}: {limits_text(record) or 'no limits'}")
+    return ExitCode.OK
+
+
 def rotate(arguments: argparse.Namespace) -> int:
     """Give a key a new secret."""
-    from helmdeck_gateway.accounts import keys
+    from helmdeck_gateway.accounts import changes
+    from helmdeck_gateway.accounts.keys import utc
 
-    made = with_store(arguments, lambda store: keys.rotate_key(store, arguments.name))
+    made = with_store(
+        arguments,
+        lambda store: changes.rotate_key(store, arguments.name, changes.local_actor(), grace_s=arguments.grace),
+    )
     show_secret(arguments, made)
+    if arguments.grace and not arguments.json:
+        note(f"the earlier key is accepted until {utc(made.record.old_until_s)}")
     return ExitCode.OK
 
 
 def revoke(arguments: argparse.Namespace) -> int:
     """Revoke a key."""
-    from helmdeck_gateway.accounts import keys
+    from helmdeck_gateway.accounts import changes
+    from helmdeck_gateway.accounts.node_fields import key_data
 
-    record = with_store(arguments, lambda store: keys.revoke_key(store, arguments.name, time.time()))
+    actor = changes.local_actor()
+    record = with_store(arguments, lambda store: changes.revoke_key(store, arguments.name, actor=actor))
     if arguments.json:
         show_json(key_data(record))
     else:
-        show(f"the key {record.name} is revoked; running gateways refuse it within {keys.CACHE_S:g} seconds")
+        show(f"the key {record.name} is revoked; running gateways refuse it within 1 second")
+    return ExitCode.OK
+
+
+def audit(arguments: argparse.Namespace) -> int:
+    """Show the last changes of keys and teams."""
+    import msgspec
+
+    from helmdeck_gateway.accounts import changes
+    from helmdeck_gateway.accounts.keys import utc
+
+    async def read(store: GatewayStore) -> Any:
+        return await store.list_audit(arguments.limit), await changes.broken_entry(store)
+
+    entries, broken = with_store(arguments, read, is_read=True) or ((), None)
+    if arguments.json:
+        rows = [msgspec.json.decode(each.to_json()) for each in entries]
+        show_json({"entries": rows, "changed_entry": broken})
+    elif not entries:
+        note("no key or team was changed yet")
+    else:
+        rows = [(str(e.number), utc(e.time_s), e.actor, e.source, e.action, e.subject, e.detail) for e in entries]
+        show(table(rows, ("no.", "time", "actor", "by", "action", "subject", "details"), right={0}))
+    if broken is not None:
+        note(f"the audit log was changed in the database: the hash of entry {broken} is wrong")
+        return ExitCode.UNEXPECTED
     return ExitCode.OK
 
 
 def list_keys(arguments: argparse.Namespace) -> int:
     """List the keys."""
+    from helmdeck_gateway.accounts.node_fields import key_data, state_of, usage_data
 
     async def read(store: GatewayStore) -> list[tuple[KeyRecord, Usage]]:
         return [(record, await store.usage(record.id)) for record in await store.list_keys()]
@@ -118,7 +157,8 @@ def list_keys(arguments: argparse.Namespace) -> int:
 
 def show_key(arguments: argparse.Namespace) -> int:
     """Show the limits and the spend of a key."""
-    from helmdeck_gateway.accounts import keys
+    from helmdeck_gateway.accounts.keys import utc
+    from helmdeck_gateway.accounts.node_fields import key_data, state_of, usage_data
 
     record = find_key(arguments)
     usage = with_store(arguments, lambda store: store.usage(record.id))
@@ -126,7 +166,7 @@ def show_key(arguments: argparse.Namespace) -> int:
         show_json({**key_data(record), **usage_data(usage)})
         return ExitCode.OK
     show(labelled("key", f"{record.name} ({record.id}), {state_of(record)}"))
-    show(labelled("created", keys.utc(record.created_s)))
+    show(labelled("created", utc(record.created_s)))
     show(labelled("caller", record.caller))
     show(labelled("models", ", ".join(record.models) if record.models is not None else "all"))
     show(labelled("limits", limits_text(record) or "none"))
@@ -162,5 +202,7 @@ def helmdeck_commands() -> Sequence[Command]:
         command("show", "show the limits, requests and spend of a key", configure_name, show_key),
         command("calls", "list the most recent calls of a key", configure_calls, show_calls),
         command("revoke", "revoke a key", configure_name, revoke),
-        command("rotate", "give a key a new secret, and print it once", configure_name, rotate),
+        command("edit", "change the limits of a key", configure_edit, edit),
+        command("rotate", "give a key a new secret, and print it once", configure_rotate, rotate),
+        command("audit", "list the last changes of keys and teams", configure_audit, audit),
     )

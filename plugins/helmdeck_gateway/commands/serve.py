@@ -154,6 +154,8 @@ def with_options(settings: GatewaySettings, arguments: argparse.Namespace) -> Ga
 
 
 def _clients_of(settings: GatewaySettings) -> str:
+    if settings.sign_in:
+        return "clients with a token or key"
     if settings.requires_keys:
         return "clients with a key"
     return "clients with the key" if settings.key is not None else "every local client"

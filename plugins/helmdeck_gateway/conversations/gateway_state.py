@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from helmdeck_cache import CacheSettings, ResponseCaches
+from helmdeck_core import Runtime
 from helmdeck_gateway.conversations.conversation_store import ConversationStore
 from helmdeck_gateway.conversations.opaque_store import OpaqueStore
 from helmdeck_gateway.conversations.tool_choices import ToolChoices
 from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.sign_in.authoriser import KeySets
 from helmdeck_gateway.stores import GatewayStore, default_path, open_store
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.store import DocumentStore
@@ -25,6 +28,7 @@ class GatewayState:
 
     :param store: a store of the application, which is not closed.
     :ivar documents: the documents of stored responses.
+    :ivar key_sets: the keys of the issuers of tokens.
     """
 
     def __init__(self, store: GatewayStore | None, settings: GatewaySettings, counters: Counters) -> None:
@@ -34,19 +38,36 @@ class GatewayState:
         self._store = store or self._opened
         self._path: Path | None = default_path() if self._store is None else None
         shared = self._store
+        self._is_needed = bool(settings.sign_in)  # for the accounts of those who sign in
+        self.key_sets: KeySets = {}
         documents: DocumentStore = shared if shared is not None else MemoryStore(max_documents=most)
         self.documents = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
         # Within one process, the rest is kept as it is, without an encoded copy.
         self.opaque = OpaqueStore(self.documents if shared is not None else None)
         self.choices = ToolChoices(self.documents if shared is not None else None)
+        self._caches: list[ResponseCaches] = []
+
+    def response_caches(self, runtime: Runtime) -> ResponseCaches:
+        """Return the response caches of a configuration: those of the previous one, if their settings are the same.
+
+        :raises ConfigError: with every mistake of ``[cache]``.
+        """
+        settings = CacheSettings.read(runtime)
+        if not self._caches or self._caches[-1].settings != settings:
+            self._caches.append(ResponseCaches(runtime, settings))  # calls under way may use the previous ones
+        return self._caches[-1]
 
     def find_store(self) -> GatewayStore | None:
         """Return the store of keys and accounts; ``None`` while there is none."""
-        if self._store is None and self._path is not None and self._path.exists():
+        if self._store is None and self._path is not None and (self._is_needed or self._path.exists()):
             self._store = self._opened = open_store(f"sqlite:{self._path}")
         return self._store
 
     async def aclose(self) -> None:
         """Close what was opened."""
+        for caches in self._caches:
+            await caches.aclose()
+        for keys in self.key_sets.values():
+            await keys.aclose()
         if self._opened is not None:
             await self._opened.aclose()

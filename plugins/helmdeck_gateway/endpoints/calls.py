@@ -11,7 +11,7 @@ import msgspec
 
 from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
 from helmdeck_gateway.accounts.ledger import Ledger
-from helmdeck_gateway.accounts.principals import Authoriser, Principal
+from helmdeck_gateway.accounts.principals import Authoriser, Principal, tags_of
 from helmdeck_gateway.calls import call_record
 from helmdeck_gateway.calls.aside import INLINE_BYTES, aside
 from helmdeck_gateway.calls.client_deadlines import client_deadline_s
@@ -119,9 +119,10 @@ class CallEndpoint:
         headers = headers_of(scope)
         try:
             principal = await self.door.open(scope)
+            principal.check_endpoint(self.name, tags := tags_of(headers))
             body = await self.read(scope, receive)
             if principal.key is not None and body.size > INLINE_BYTES:
-                self.door.ledger.check(principal.key)
+                self.door.ledger.check(principal.key, principal.teams)
             parsed = await self.parse(body, principal)
             if self.dialect is messages_dialect:
                 parsed = messages_dialect.with_betas(parsed, headers.get(b"anthropic-beta"))
@@ -130,9 +131,13 @@ class CallEndpoint:
             await self.door.service.check_schema(work)
             if not parsed.is_stream:
                 self.door.service.keep_deadline(work, client_deadline_s(headers))
+            if self.door.service.guards:
+                await self.door.service.check_request(work, self.name)
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
-            await self.door.service.admit(work, self.door.ledger)
+            if work.blocked is None:
+                self.door.service.use_cache(work, headers)
+                await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
         except asyncio.CancelledError:
@@ -146,7 +151,7 @@ class CallEndpoint:
         record = work.record
         record.request_id, record.trace_parent = request_id_of(headers), context.get("traceparent", "")
         if principal.key is not None:
-            record.key, record.team = principal.key.name, principal.key.team
+            record.key, record.team, record.tags = principal.key.name, principal.key.team, tags
         record.emit = self.door.service.deck.runtime.emit
         call_record.current.set(record)
         task = asyncio.current_task()

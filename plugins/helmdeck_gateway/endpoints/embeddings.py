@@ -42,10 +42,12 @@ class EmbeddingsEndpoint(DirectEndpoint):
         if body.get("input") in (None, "", []):
             raise invalid("this field is required", "input")
         models = self.models_of(self.door.service.targets.find(name))
-        left_out = [] if principal.models is None else [each for each in body if each in MODEL_FIELDS]
+        left_out = [] if not principal.has_model_limit else [each for each in body if each in MODEL_FIELDS]
         if left_out:
             work.headers["x-helmdeck-dropped"] = listed(left_out)
         fields = {each: value for each, value in body.items() if each not in left_out}
+        if self.door.service.guards:
+            fields["input"] = await self._guarded(fields["input"], work, name, models[0])
         dimensions, tokens = field(body, "dimensions", int), embedding_tokens(body["input"])
         kind, count = self._kind(models[0]), _count(body["input"])
         encoding = field(body, "encoding_format", str) or "float"
@@ -67,6 +69,14 @@ class EmbeddingsEndpoint(DirectEndpoint):
         )
         answer = await self.call(work, request)
         return answer.result or answer.body
+
+    async def _guarded(self, value: Any, work: Direct, name: str, model: str) -> Any:
+        """Return the input as the guards leave it; tokens instead of texts are not checked."""
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            return value
+        checked = await self.door.service.check_texts(texts, work.principal, name, model, self.name)
+        return checked[0] if isinstance(value, str) else checked
 
     def models_of(self, target: Target) -> list[str]:
         """Return the models of a chain whose vectors can replace those of the first one.

@@ -48,7 +48,7 @@ class GeminiEndpoint:
     def __init__(self, door: Door, calls: DirectCalls) -> None:
         self._generate = _Generate(door, gemini_dialect, "gemini")
         self._endpoints: Mapping[str, CallEndpoint] = {
-            "countTokens": _Count(door, gemini_dialect, "gemini_count_tokens"),
+            "countTokens": _Count(door, gemini_dialect, "count_tokens"),
             **dict.fromkeys(_EMBEDDINGS, GeminiEmbeddings(door, calls)),
         }
 

@@ -42,7 +42,6 @@ class GeminiEmbeddings(EmbeddingsEndpoint):
     def __init__(self, door: Door, calls: DirectCalls) -> None:
         super().__init__(door, calls)
         self.dialect = gemini_dialect
-        self.name = "gemini_embeddings"
 
     async def read(self, scope: Scope, receive: Receive) -> JsonBody:
         """Read the body as that of an embeddings request."""

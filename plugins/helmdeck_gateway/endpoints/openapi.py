@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from helmdeck_core import __version__
 
@@ -35,6 +35,22 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
     ("get", "/v1/realtime/{name}"): "Not supported; answers with 501",
     ("get", "/v1/models"): "The models: aliases, helmdeck/plan, and those that the providers list",
     ("get", "/v1/models/{model}"): "One model",
+    ("get", "/v1/me"): "The key, its teams, their limits, use, and what is left",
+    ("get", "/v1/admin/keys"): "The keys; for keys with the role admin, as the next ones",
+    ("post", "/v1/admin/keys"): "Create a key, which is shown once",
+    ("get", "/v1/admin/keys/{name}"): "One key with its use",
+    ("patch", "/v1/admin/keys/{name}"): "Change fields of a key",
+    ("delete", "/v1/admin/keys/{name}"): "Revoke a key",
+    (
+        "post",
+        "/v1/admin/keys/{name}/rotate",
+    ): "Give a key a new secret; the earlier one is accepted for `grace_s` seconds",
+    ("get", "/v1/admin/teams"): "The teams",
+    ("post", "/v1/admin/teams"): "Create a team",
+    ("get", "/v1/admin/teams/{name}"): "One team with its use",
+    ("patch", "/v1/admin/teams/{name}"): "Change fields of a team",
+    ("delete", "/v1/admin/teams/{name}"): "Revoke a team and the keys below it",
+    ("get", "/v1/admin/audit"): "The audit log, the newest entries first",
     ("get", "/healthz"): "Whether the process runs",
     ("get", "/readyz"): "Whether requests are accepted",
     ("get", "/metrics"): "Metrics in the text format of Prometheus",
@@ -49,15 +65,21 @@ HEADERS: Mapping[str, str] = {
     "x-helmdeck-downgrades": "Parts of the request that the provider does not support; not for streams",
     "x-helmdeck-tools": "How many tools are sent, and what was trimmed, if they exceed the model's budget",
     "x-helmdeck-tools-left-out": "The names of the tools that are left out",
+    "x-helmdeck-key": "The name of the key",
+    "x-helmdeck-team": "The team of the key",
+    "x-helmdeck-budget-left": "US dollars that the lowest spend limit leaves; a stream counts by its upper estimate",
 }
 """The headers of responses."""
+
+
+_NO_CALLS: Final = ("/v1/messages/count_tokens", "/v1beta/models/{model}:countTokens")
 
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), summary in ENDPOINTS.items():
-        is_call = method == "post" and "count" not in path
+        is_call = method == "post" and path not in _NO_CALLS and "/admin/" not in path
         headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in HEADERS.items()}
         operation: dict[str, Any] = {
             "summary": summary,
@@ -69,7 +91,7 @@ def document() -> dict[str, Any]:
         if "{" in path:
             name = path.partition("{")[2].partition("}")[0]
             operation["parameters"] = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}}]
-        if method == "post":
+        if method in ("post", "patch"):
             operation["requestBody"] = {
                 "required": True,
                 "content": {"application/json": {"schema": {"type": "object", "additionalProperties": True}}},

@@ -50,6 +50,9 @@ class RerankEndpoint(DirectEndpoint):
         most = min(most or len(documents), len(documents))
         targets = self.door.service.targets
         chain = targets.find(name).models
+        if self.door.service.guards:
+            texts = [query, *documents]
+            query, *documents = await self.door.service.check_texts(texts, work.principal, name, chain[0], self.name)
         scores, tokens = None, 0
         if models := self._models(chain):
             try:
@@ -118,8 +121,8 @@ class RerankEndpoint(DirectEndpoint):
     async def _locally(self, work: Direct, query: str, documents: list[str]) -> list[Score]:
         """Rank by the words of the query; it costs nothing, and counts as a request of the key."""
         if (key := work.principal.key) is not None:
-            booking = await self.door.ledger.admit(key, LOCAL, 0, 0, fallbacks=())
-            await booking.settle(cost_usd=0.0)
+            booking = await self.door.ledger.admit(key, LOCAL, 0, 0, fallbacks=(), teams=work.principal.teams)
+            await booking.settle(cost_usd=0.0, tokens=0)
         rankers = self.door.service.deck.runtime.contributed(Ranker)
         if RANKER not in rankers:
             raise InvalidRequest(

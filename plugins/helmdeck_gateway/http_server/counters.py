@@ -43,6 +43,7 @@ class Counters:
     :ivar shared: the metrics of the other workers; ``None`` for a single process.
     :ivar store_errors: failed operations of the store for conversations.
     :ivar keys: the counters of single keys.
+    :ivar sign_ins: tokens by issuer and outcome: ``accepted``, or why they were refused.
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class Counters:
         self.store_errors = 0
         self.config = ConfigState()
         self.keys = KeyCounters()
+        self.sign_ins: collections.Counter[tuple[str, str]] = collections.Counter()
         self.shared: SharedMetrics | None = None
 
     def count(self, endpoint: str, status: int) -> None:
@@ -72,6 +74,10 @@ class Counters:
         failed = "Failed operations of the store for conversations."
         yield from _single("store_errors_total", "counter", failed, self.store_errors)
         yield from _single("requests_under_way", "gauge", "Requests that are being processed.", self.under_way)
+        if self.sign_ins:
+            yield from _head("sign_ins_total", "counter", "Tokens that were checked, by issuer and outcome.")
+            for (issuer, outcome), count in sorted(self.sign_ins.items()):
+                yield f'helmdeck_gateway_sign_ins_total{{issuer="{issuer}",outcome="{outcome}"}} {count}'
         config = self.config
         yield from _head("config_reloads_total", "counter", "Reloads of the configuration by outcome.")
         for outcome in ("failed", "successful"):

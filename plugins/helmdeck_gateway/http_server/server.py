@@ -49,7 +49,7 @@ class Address:
 
         :raises UsageError: they do not.
         """
-        if not self.is_loopback and settings.key is None and not settings.requires_keys:
+        if not self.is_loopback and not settings.is_closed:
             raise UsageError(
                 f"{self.host} can be reached from other machines, so clients need a key: set [gateway] key to "
                 "env:VARIABLE or file:PATH, or requires_keys to true, or listen on 127.0.0.1"

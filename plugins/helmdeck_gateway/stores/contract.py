@@ -21,7 +21,17 @@ from typing import Any
 
 import pytest
 
-from helmdeck_gateway.stores.records import LOST_S, NANO, Admission, KeyRecord, Limits, Open, Period, Refusal
+from helmdeck_gateway.stores.contract_teams import NOON_S as NOON_S
+from helmdeck_gateway.stores.contract_teams import TeamsContract, is_admitted, make_key
+from helmdeck_gateway.stores.records import (
+    LOST_S,
+    NANO,
+    Limits,
+    Node,
+    Open,
+    Period,
+    Refusal,
+)
 from helmdeck_gateway.stores.store import MAX_DOCUMENT_BYTES
 from helmdeck_storage import StorageError
 
@@ -31,17 +41,16 @@ SLACK = 100
 """Documents beyond the maximum that a store may keep until it removes them."""
 
 DAY_S = 86_400
-NOON_S = 1_795_348_800.0
-"""2026-11-22, 12:00 in UTC."""
 
 
-def make_key(name: str = "ada", version: int = 1, **fields: Any) -> KeyRecord:
-    """Return a key."""
-    values = {"id": f"id-{name}", "digest": f"{name}-{version}", "caller": name, "created_s": NOON_S, **fields}
-    return KeyRecord(name=name, version=version, **values)
+async def admit(
+    store: Any, account: str, call_id: str, limits: Limits, held: int, lease_s: float, *, now_s: float | None = None
+) -> Any:
+    """Admit a call of one account; return ``Admission`` or ``Refusal``."""
+    return await store.admit([Node(account, limits)], Open(call_id, held), lease_s, now_s=now_s)
 
 
-class GatewayStoreContract:
+class GatewayStoreContract(TeamsContract):
     """The contract test suite."""
 
     @pytest.fixture
@@ -157,16 +166,18 @@ class GatewayStoreContract:
     # -- keys --------------------------------------------------------------------------------------------------
 
     def test_every_field_of_a_key_is_returned(self, use: Callable[..., Any]) -> None:
-        limits = Limits(rate=60, window_s=3_600.0, concurrency=4, day_nusd=5 * NANO, month_nusd=10**15)
+        limits = Limits(rate=60, window_s=3_600.0, concurrency=4, day_nusd=5 * NANO, month_nusd=10**15, tokens=10**6)
         every = make_key(
-            limits=limits, models=("fast", "openai/*"), expires_s=NOON_S + 1, narrows_tools=False, requires_price=True
-        )
+            limits=limits, models=("fast", "openai/*"), expires_s=NOON_S + 1, narrows_tools=False, requires_price=True,
+            role="admin", team="search", dialects=("chat",), tags=(), old_digest="ada-0", old_until_s=NOON_S,
+        )  # fmt: skip
 
         async def run(store: Any) -> None:
             assert await store.save_key(every)
             assert await store.save_key(make_key("bob"))
             assert await store.find_key("ada-1") == every
             assert await store.find_key("bob-1") == make_key("bob")
+            assert await store.find_key("ada-0") == every, "the digest before the last rotation"
             assert await store.find_key("ada-2") is None
             assert list(await store.list_keys()) == [every, make_key("bob")]
 
@@ -188,23 +199,23 @@ class GatewayStoreContract:
 
     def test_cost_replaces_what_was_held_and_settling_again_changes_nothing(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
-            assert await store.admit("a", "c1", Limits(), 500, 60, now_s=NOON_S) == Admission()
+            assert is_admitted(await admit(store, "a", "c1", Limits(), 500, 60, now_s=NOON_S))
             held = Period(held_nusd=500, requests=1)
             usage = await store.usage("a", now_s=NOON_S)
             assert (usage.day, usage.month, usage.under_way) == (held, held, 1)
-            assert await store.settle("a", "c1", 120, unpriced=True)
-            assert not await store.settle("a", "c1", 999)
+            assert await store.settle(["a"], "c1", 120, unpriced=True)
+            assert not await store.settle(["a"], "c1", 999)
             spent = Period(spent_nusd=120, requests=1, unpriced=1)
             usage = await store.usage("a", now_s=NOON_S)
             assert (usage.day, usage.month, usage.under_way) == (spent, spent, 0)
-            assert not await store.settle("a", "unknown", 5)
+            assert not await store.settle(["a"], "unknown", 5)
 
         use(run)
 
     def test_repeated_admission_of_a_call_counts_once(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
             for _ in range(2):
-                assert await store.admit("a", "c1", Limits(concurrency=1), 5, 60, now_s=NOON_S) == Admission()
+                assert is_admitted(await admit(store, "a", "c1", Limits(concurrency=1), 5, 60, now_s=NOON_S))
             assert (await store.usage("a", now_s=NOON_S)).day == Period(held_nusd=5, requests=1)
 
         use(run)
@@ -214,8 +225,8 @@ class GatewayStoreContract:
 
         async def run(store: Any) -> None:
             for account in ("a", "b", "a:b", "{a}"):
-                assert await store.admit(account, "c", limits, 7, 60, now_s=NOON_S) == Admission()
-            await store.settle("a", "c", 3)
+                assert is_admitted(await admit(store, account, "c", limits, 7, 60, now_s=NOON_S))
+            await store.settle(["a"], "c", 3)
             assert (await store.usage("b", now_s=NOON_S)).day.held_nusd == 7
             assert (await store.usage("new", now_s=NOON_S)).under_way == 0
 
@@ -227,8 +238,8 @@ class GatewayStoreContract:
         async def run(store: Any) -> None:
             found = []
             for number, second in enumerate((0, 10, 50, 59, 60, 61, 70, 109, 110, 119.5)):
-                result = await store.admit("a", f"c{number}", limits, 0, 60, now_s=NOON_S + second)
-                found.append(None if result == Admission() else (result.limit, round(result.retry_after_s, 3)))
+                result = await admit(store, "a", f"c{number}", limits, 0, 60, now_s=NOON_S + second)
+                found.append(None if is_admitted(result) else (result.limit, round(result.retry_after_s, 3)))
             late = ("rate", 9)
             assert found == [None, None, None, ("rate", 1), None, late, None, ("rate", 1), None, ("rate", 0.5)]
             assert (await store.usage("a", now_s=NOON_S)).day.refused == 4
@@ -239,11 +250,11 @@ class GatewayStoreContract:
         limits = Limits(concurrency=2)
 
         async def run(store: Any) -> None:
-            results = [await store.admit("a", f"c{n}", limits, 0, 60, now_s=NOON_S) for n in range(3)]
+            results = [await admit(store, "a", f"c{n}", limits, 0, 60, now_s=NOON_S) for n in range(3)]
             assert [getattr(each, "limit", None) for each in results] == [None, None, "concurrency"]
             assert results[2].retry_after_s > 0
-            await store.settle("a", "c0", 0)
-            assert await store.admit("a", "c3", limits, 0, 60, now_s=NOON_S) == Admission()
+            await store.settle(["a"], "c0", 0)
+            assert is_admitted(await admit(store, "a", "c3", limits, 0, 60, now_s=NOON_S))
 
         use(run)
 
@@ -251,21 +262,19 @@ class GatewayStoreContract:
         limits = Limits(day_nusd=100, month_nusd=150)
 
         async def run(store: Any) -> None:
-            assert await store.admit("a", "c1", limits, 90, 60, now_s=NOON_S) == Admission()
-            assert await store.admit("a", "c2", limits, 90, 60, now_s=NOON_S) == Admission(), (
-                "99 of 100 are left for it"
-            )
-            refused = await store.admit("a", "c3", limits, 1, 60, now_s=NOON_S)
+            assert is_admitted(await admit(store, "a", "c1", limits, 90, 60, now_s=NOON_S))
+            assert is_admitted(await admit(store, "a", "c2", limits, 90, 60, now_s=NOON_S)), "99 of 100 are left for it"
+            refused = await admit(store, "a", "c3", limits, 1, 60, now_s=NOON_S)
             assert refused == Refusal(limit="spend_per_month", retry_after_s=1, spent_nusd=0, held_nusd=180)
-            await store.settle("a", "c1", 60)
-            await store.settle("a", "c2", 40)
-            refused = await store.admit("a", "c3", limits, 1, 60, now_s=NOON_S)
+            await store.settle(["a"], "c1", 60)
+            await store.settle(["a"], "c2", 40)
+            refused = await admit(store, "a", "c3", limits, 1, 60, now_s=NOON_S)
             assert refused == Refusal(limit="spend_per_day", retry_after_s=DAY_S / 2, spent_nusd=100)
-            assert await store.admit("a", "c4", limits, 1, 60, now_s=NOON_S + DAY_S / 2) == Admission()
-            await store.settle("a", "c4", 50)
-            refused = await store.admit("a", "c5", limits, 1, 60, now_s=NOON_S + DAY_S)
+            assert is_admitted(await admit(store, "a", "c4", limits, 1, 60, now_s=NOON_S + DAY_S / 2))
+            await store.settle(["a"], "c4", 50)
+            refused = await admit(store, "a", "c5", limits, 1, 60, now_s=NOON_S + DAY_S)
             assert refused == Refusal(limit="spend_per_month", retry_after_s=7.5 * DAY_S, spent_nusd=150)
-            assert await store.admit("a", "c6", limits, 1, 60, now_s=NOON_S + 8.5 * DAY_S) == Admission()
+            assert is_admitted(await admit(store, "a", "c6", limits, 1, 60, now_s=NOON_S + 8.5 * DAY_S))
 
         use(run)
 
@@ -273,9 +282,9 @@ class GatewayStoreContract:
         limits = Limits(concurrency=1)
 
         async def run(store: Any) -> None:
-            await store.admit("a", "lost", limits, 70, 60, now_s=NOON_S)
-            assert isinstance(await store.admit("a", "next", limits, 1, 60, now_s=NOON_S + 59), Refusal)
-            assert await store.admit("a", "next", limits, 1, 60, now_s=NOON_S + 60) == Admission()
+            await admit(store, "a", "lost", limits, 70, 60, now_s=NOON_S)
+            assert isinstance(await admit(store, "a", "next", limits, 1, 60, now_s=NOON_S + 59), Refusal)
+            assert is_admitted(await admit(store, "a", "next", limits, 1, 60, now_s=NOON_S + 60))
             usage = await store.usage("a", now_s=NOON_S + 60)
             assert (usage.day.spent_nusd, usage.day.held_nusd, usage.under_way) == (70, 1, 1)
 
@@ -283,41 +292,41 @@ class GatewayStoreContract:
 
     def test_late_settlement_corrects_what_a_lost_call_counted(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
-            await store.admit("a", "late", Limits(), 70, 60, now_s=NOON_S)
+            await admit(store, "a", "late", Limits(), 70, 60, now_s=NOON_S)
             assert (await store.usage("a", now_s=NOON_S + 61)).day.spent_nusd == 70
-            assert await store.settle("a", "late", 90)
-            assert not await store.settle("a", "late", 90)
+            assert await store.settle(["a"], "late", 90)
+            assert not await store.settle(["a"], "late", 90)
             usage = await store.usage("a", now_s=NOON_S + 61)
             assert (usage.day.spent_nusd, usage.day.held_nusd, usage.under_way) == (90, 0, 0)
-            await store.admit("a", "gone", Limits(), 5, 60, now_s=NOON_S)
+            await admit(store, "a", "gone", Limits(), 5, 60, now_s=NOON_S)
             await store.usage("a", now_s=NOON_S + 61)
             await store.usage("a", now_s=NOON_S + 61 + LOST_S)
-            assert not await store.settle("a", "gone", 9), "it is forgotten"
+            assert not await store.settle(["a"], "gone", 9), "it is forgotten"
 
         use(run)
 
     def test_renewed_call_stays_under_way_and_may_hold_more(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
-            await store.admit("a", "c1", Limits(), 50, 60, now_s=NOON_S)
-            await store.admit("a", "c2", Limits(), 50, 60, now_s=NOON_S)
-            await store.renew("a", [Open("c1", 80), Open("unknown", 9)], 60, now_s=NOON_S + 50)
-            await store.renew("a", [Open("c1", 10)], 60, now_s=NOON_S + 51)
+            await admit(store, "a", "c1", Limits(), 50, 60, now_s=NOON_S)
+            await admit(store, "a", "c2", Limits(), 50, 60, now_s=NOON_S)
+            await store.renew(["a"], [Open("c1", 80), Open("unknown", 9)], 60, now_s=NOON_S + 50)
+            await store.renew(["a"], [Open("c1", 10)], 60, now_s=NOON_S + 51)
             usage = await store.usage("a", now_s=NOON_S + 100)
             assert (usage.day.spent_nusd, usage.day.held_nusd, usage.under_way) == (50, 80, 1)
-            await store.renew("a", [Open("c2", 75)], 60, now_s=NOON_S + 100)
+            await store.renew(["a"], [Open("c2", 75)], 60, now_s=NOON_S + 100)
             usage = await store.usage("a", now_s=NOON_S + 100)
             assert (usage.day.spent_nusd, usage.under_way) == (75, 1), "a lost call stays lost"
-            await store.settle("a", "c1", 1)
-            assert await store.settle("a", "c2", 60)
+            await store.settle(["a"], "c1", 1)
+            assert await store.settle(["a"], "c2", 60)
             assert (await store.usage("a", now_s=NOON_S + 100)).month.spent_nusd == 61
 
         use(run)
 
     def test_cost_belongs_to_the_day_of_the_admission(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
-            await store.admit("a", "c1", Limits(), 50, 2 * DAY_S, now_s=NOON_S)
+            await admit(store, "a", "c1", Limits(), 50, 2 * DAY_S, now_s=NOON_S)
             await store.usage("a", now_s=NOON_S + DAY_S)
-            await store.settle("a", "c1", 30)
+            await store.settle(["a"], "c1", 30)
             assert (await store.usage("a", now_s=NOON_S)).day.spent_nusd == 30
             later = await store.usage("a", now_s=NOON_S + DAY_S)
             assert (later.day.spent_nusd, later.month.spent_nusd) == (0, 30)
@@ -328,21 +337,21 @@ class GatewayStoreContract:
         most = 9_000_000 * NANO - 1
 
         async def run(store: Any) -> None:
-            await store.admit("a", "c1", Limits(day_nusd=most), most - 2, 60, now_s=NOON_S)
-            await store.settle("a", "c1", most - 1)
+            await admit(store, "a", "c1", Limits(day_nusd=most), most - 2, 60, now_s=NOON_S)
+            await store.settle(["a"], "c1", most - 1)
             assert (await store.usage("a", now_s=NOON_S)).month.spent_nusd == most - 1
-            assert await store.admit("a", "c2", Limits(day_nusd=most), 1, 60, now_s=NOON_S) == Admission()
+            assert is_admitted(await admit(store, "a", "c2", Limits(day_nusd=most), 1, 60, now_s=NOON_S))
 
         use(run)
 
     def test_clock_of_the_store_is_the_default(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
-            await store.admit("a", "c1", Limits(rate=1, window_s=1e6), 5, 600)
+            await admit(store, "a", "c1", Limits(rate=1, window_s=1e6), 5, 600)
             assert (await store.usage("a")).day == Period(held_nusd=5, requests=1)
-            refused = await store.admit("a", "c2", Limits(rate=1, window_s=1e6), 5, 600)
+            refused = await admit(store, "a", "c2", Limits(rate=1, window_s=1e6), 5, 600)
             assert refused.limit == "rate"
-            await store.renew("a", [Open("c1", 6)], 600)
-            assert await store.settle("a", "c1", 4)
+            await store.renew(["a"], [Open("c1", 6)], 600)
+            assert await store.settle(["a"], "c1", 4)
             assert (await store.usage("a")).month.spent_nusd == 4
 
         use(run)
@@ -350,13 +359,13 @@ class GatewayStoreContract:
     def test_concurrent_admissions_exceed_no_limit(self, use: Callable[..., Any]) -> None:
         async def run(store: Any) -> None:
             limits = Limits(rate=20, concurrency=12)
-            calls = [store.admit("a", f"c{n}", limits, 1, 60, now_s=NOON_S) for n in range(30)]
+            calls = [admit(store, "a", f"c{n}", limits, 1, 60, now_s=NOON_S) for n in range(30)]
             results = await asyncio.gather(*calls)
-            assert sum(each == Admission() for each in results) == 12
-            admitted = [n for n, each in enumerate(results) if each == Admission()]
-            await asyncio.gather(*(store.settle("a", f"c{n}", 1) for n in admitted))
-            calls = [store.admit("a", f"d{n}", limits, 1, 60, now_s=NOON_S) for n in range(30)]
-            assert sum(each == Admission() for each in await asyncio.gather(*calls)) == 8
+            assert sum(is_admitted(each) for each in results) == 12
+            admitted = [n for n, each in enumerate(results) if is_admitted(each)]
+            await asyncio.gather(*(store.settle(["a"], f"c{n}", 1) for n in admitted))
+            calls = [admit(store, "a", f"d{n}", limits, 1, 60, now_s=NOON_S) for n in range(30)]
+            assert sum(is_admitted(each) for each in await asyncio.gather(*calls)) == 8
             usage = await store.usage("a", now_s=NOON_S)
             assert (usage.day.spent_nusd, usage.day.requests, usage.under_way) == (12, 20, 8)
 

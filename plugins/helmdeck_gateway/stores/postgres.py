@@ -6,9 +6,22 @@ from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_gateway.stores import postgres_accounts as accounts
-from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Period, Refusal, Usage
+from helmdeck_gateway.stores import postgres_keys as keys
+from helmdeck_gateway.stores.postgres_accounts import RENEW, SETTLE
+from helmdeck_gateway.stores.records import (
+    MAX_TEAMS,
+    Admission,
+    AuditRecord,
+    KeyRecord,
+    Node,
+    Open,
+    Period,
+    Refusal,
+    TeamRecord,
+    Usage,
+)
 from helmdeck_gateway.stores.store import MAX_DOCUMENTS, MAX_KIND_BYTES, checked, document_id
-from helmdeck_storage import AsyncPostgresDatabase, PurgeSchedule, Schema
+from helmdeck_storage import AsyncPostgresDatabase, PurgeSchedule, Schema, Session
 
 _PUT: Final = """
 INSERT INTO gateway_documents (id, kind, stored, expires, data)
@@ -24,16 +37,24 @@ SELECT id, row_number() OVER newest AS number, sum(octet_length(data)) OVER newe
 WINDOW newest AS (ORDER BY stored DESC, id)) AS documents
 WHERE number > ? OR (size > ? AND number > 1)))"""
 
+
+def _upgrade(session: Session) -> None:
+    keys.upgrade(session)
+    accounts.upgrade(session)
+
+
 SCHEMA: Final = Schema(
     name="gateway",
-    version=1,
+    version=2,
     tables=(
         """CREATE TABLE gateway_documents (
             id TEXT PRIMARY KEY, kind TEXT NOT NULL, stored DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION NOT NULL,
             data BYTEA NOT NULL)""",
         "CREATE INDEX gateway_documents_by_age ON gateway_documents (kind, stored)",
+        *keys.TABLES,
         *accounts.TABLES,
     ),
+    upgrades={1: _upgrade},
 )
 
 
@@ -64,49 +85,77 @@ class PostgresStore:
         """Implement ``DocumentStore.delete``."""
         return bool(await self._database.rows(_DELETE, (document_id(kind, key, owner),)))
 
-    async def save_key(self, record: KeyRecord) -> bool:
+    async def save_key(self, record: KeyRecord, entry: AuditRecord | None = None) -> bool:
         """Implement ``KeyStore.save_key``."""
-        values = (record.digest, record.version, record.to_json(), record.name)
-        if record.version > 1:
-            rows = await self._database.rows(accounts.UPDATE_KEY, (*values, record.version - 1))
-        else:
-            rows = await self._database.rows(accounts.INSERT_KEY, values)
-        return bool(rows)
+        values = (record.name, record.version, record.digest, record.old_digest or None, record.to_json())
+        rows = await self._database.rows(keys.SAVE_KEY, (*values, *_entry(entry)))
+        return bool(rows[0][0])
 
     async def find_key(self, digest: str) -> KeyRecord | None:
         """Implement ``KeyStore.find_key``."""
-        rows = await self._database.rows(accounts.FIND_KEY, (digest,))
+        rows = await self._database.rows(keys.FIND_KEY, (digest, digest))
         return KeyRecord.from_json(rows[0][0]) if rows else None
 
     async def list_keys(self) -> Sequence[KeyRecord]:
         """Implement ``KeyStore.list_keys``."""
-        return [KeyRecord.from_json(text) for (text,) in await self._database.rows(accounts.LIST_KEYS)]
+        return [KeyRecord.from_json(text) for (text,) in await self._database.rows(keys.LIST_KEYS)]
+
+    async def save_team(self, record: TeamRecord, entry: AuditRecord | None = None) -> bool:
+        """Implement ``TeamStore.save_team``."""
+        values = (record.name, record.version, record.parent, record.to_json())
+        rows = await self._database.rows(keys.SAVE_TEAM, (*values, *_entry(entry)))
+        return bool(rows[0][0])
+
+    async def find_teams(self, name: str) -> Sequence[TeamRecord]:
+        """Implement ``TeamStore.find_teams``."""
+        rows = await self._database.rows(keys.FIND_TEAMS, (name, MAX_TEAMS))
+        return [TeamRecord.from_json(text) for (text,) in rows]
+
+    async def list_teams(self) -> Sequence[TeamRecord]:
+        """Implement ``TeamStore.list_teams``."""
+        return [TeamRecord.from_json(text) for (text,) in await self._database.rows(keys.LIST_TEAMS)]
+
+    async def add_audit(self, entry: AuditRecord) -> bool:
+        """Implement ``AuditStore.add_audit``."""
+        return bool((await self._database.rows(keys.ADD_AUDIT, _entry(entry)))[0][0])
+
+    async def list_audit(self, limit: int, before: int | None = None) -> Sequence[AuditRecord]:
+        """Implement ``AuditStore.list_audit``."""
+        rows = await self._database.rows(keys.LIST_AUDIT, (before, limit))
+        return [AuditRecord.from_json(text) for (text,) in rows]
 
     async def admit(
-        self, account: str, call_id: str, limits: Limits, held_nusd: int, lease_s: float, *, now_s: float | None = None
+        self, nodes: Sequence[Node], call: Open, lease_s: float, *, now_s: float | None = None
     ) -> Admission | Refusal:
         """Implement ``AccountStore.admit``."""
-        amounts = (limits.concurrency, limits.day_nusd, limits.month_nusd)
-        parameters = (account, call_id, now_s, lease_s, held_nusd, limits.rate, limits.window_s, *amounts)
-        ((limit, retry_after_s, spent, held),) = await self._database.rows(accounts.ADMIT, parameters)
+        parameters = accounts.admit_parameters(nodes, call, lease_s, now_s)
+        ((limit, place, retry_after_s, spent, held, left),) = await self._database.rows(accounts.ADMIT, parameters)
         if not limit:
-            return Admission()
-        return Refusal(limit=limit, retry_after_s=retry_after_s, spent_nusd=spent, held_nusd=held)
+            return Admission(left)
+        return Refusal(limit=limit, place=place, retry_after_s=retry_after_s, spent_nusd=spent, held_nusd=held)
 
-    async def renew(self, account: str, calls: Sequence[Open], lease_s: float, *, now_s: float | None = None) -> None:
+    async def renew(
+        self, accounts: Sequence[str], calls: Sequence[Open], lease_s: float, *, now_s: float | None = None
+    ) -> None:
         """Implement ``AccountStore.renew``."""
-        ids, held = [call.call_id for call in calls], [call.held_nusd for call in calls]
-        await self._database.rows(accounts.RENEW, (account, ids, held, lease_s, now_s))
+        ids = [call.call_id for call in calls]
+        held, tokens = [call.held_nusd for call in calls], [call.held_tokens for call in calls]
+        await self._database.rows(RENEW, (list(accounts), ids, held, tokens, lease_s, now_s))
 
-    async def settle(self, account: str, call_id: str, cost_nusd: int, *, unpriced: bool = False) -> bool:
+    async def settle(
+        self, accounts: Sequence[str], call_id: str, cost_nusd: int, tokens: int = 0, *, unpriced: bool = False
+    ) -> bool:
         """Implement ``AccountStore.settle``."""
-        rows = await self._database.rows(accounts.SETTLE, (account, call_id, cost_nusd, int(unpriced)))
+        rows = await self._database.rows(SETTLE, (list(accounts), call_id, cost_nusd, tokens, int(unpriced)))
         return bool(rows[0][0])
 
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
         day, month = await self._database.rows(accounts.USAGE, (account, now_s))
-        return Usage(day=_period(day), month=_period(month), under_way=day[0])
+        tokens, tokens_s, now_s = day[6:]
+        return Usage(
+            day=_period(day), month=_period(month), under_way=day[0], tokens=tokens, tokens_s=tokens_s, now_s=now_s
+        )
 
     async def aclose(self) -> None:
         """Close all connections; a later use opens them again."""
@@ -114,5 +163,9 @@ class PostgresStore:
 
 
 def _period(row: Sequence[int]) -> Period:
-    _, spent, held, requests, refused, unpriced = row
+    spent, held, requests, refused, unpriced = row[1:6]
     return Period(spent_nusd=spent, held_nusd=held, requests=requests, refused=refused, unpriced=unpriced)
+
+
+def _entry(entry: AuditRecord | None) -> tuple[int | None, str | None]:
+    return (None, None) if entry is None else (entry.number, entry.to_json())

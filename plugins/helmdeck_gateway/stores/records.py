@@ -1,8 +1,10 @@
-"""The values that stores keep: keys with their limits, and what accounts have used. Amounts are integers, in nano US dollars."""
+"""The values that stores keep: keys and teams with their limits, and what accounts have used. Amounts are integers, in nano US dollars."""
 
 from __future__ import annotations
 
 import datetime
+import hashlib
+import hmac
 import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -22,7 +24,13 @@ RETRY_S: Final = 1.0
 LOST_S: Final = 86_400.0
 """Seconds for which a call whose lease has ended can still be settled with its cost."""
 
-LimitName = Literal["rate", "concurrency", "spend_per_day", "spend_per_month"]
+TOKEN_WINDOW_S: Final = 60.0
+"""Seconds in which the tokens of a token limit become available again."""
+
+MAX_TEAMS: Final = 8
+"""Teams above a key: its team, and those above that."""
+
+LimitName = Literal["rate", "concurrency", "tokens_per_minute", "spend_per_day", "spend_per_month"]
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +41,7 @@ class Limits:
     :ivar concurrency: calls under way.
     :ivar day_nusd: spend per day in UTC.
     :ivar month_nusd: spend per calendar month in UTC.
+    :ivar tokens: input and output tokens per minute. After a pause, those of one minute are available at once.
     """
 
     rate: int | None = None
@@ -40,6 +49,23 @@ class Limits:
     concurrency: int | None = None
     day_nusd: int | None = None
     month_nusd: int | None = None
+    tokens: int | None = None
+
+    @property
+    def has_spend(self) -> bool:
+        """Whether spend is limited."""
+        return self.day_nusd is not None or self.month_nusd is not None
+
+
+@attrs.frozen
+class Node:
+    """An account that a call counts against: that of its key, or of a team above it.
+
+    :ivar account: the id of the key or team.
+    """
+
+    account: str
+    limits: Limits = Limits()
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +81,11 @@ class KeyRecord:
     :ivar narrows_tools: overrides the setting of the gateway.
     :ivar requires_price: models without a known price are refused.
     :ivar role: what it may do in the console: ``viewer`` reads, ``admin`` also changes; empty for neither.
-    :ivar team: the team that it belongs to; an operator with a team sees that team alone.
+    :ivar team: the team that it belongs to; an operator with a team sees that team and the teams below it alone.
+    :ivar dialects: endpoints that it may use, such as ``chat``; ``None``: all.
+    :ivar tags: tags that its requests may have; ``None``: all.
+    :ivar old_digest: the digest before the last rotation; empty for none.
+    :ivar old_until_s: until when the key before the last rotation is accepted.
     """
 
     name: str
@@ -72,6 +102,26 @@ class KeyRecord:
     requires_price: bool = False
     role: str = ""
     team: str = ""
+    dialects: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    old_digest: str = attrs.field(default="", repr=False)
+    old_until_s: float = 0.0
+
+    @property
+    def node(self) -> Node:
+        """The account of the key."""
+        return Node(self.id, self.limits)
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether a key opens the account; otherwise, it has the tokens of an issuer, or a revoked key whose name has another key."""
+        return ":" not in self.digest
+
+    def accepts(self, digest: str, now_s: float) -> bool:
+        """Return whether the key with the digest is this one, or the one before the last rotation and still accepted."""
+        if hmac.compare_digest(self.digest, digest):
+            return True
+        return bool(self.old_digest) and now_s < self.old_until_s and hmac.compare_digest(self.old_digest, digest)
 
     def to_json(self) -> str:
         """Return the record as text."""
@@ -80,10 +130,59 @@ class KeyRecord:
     @classmethod
     def from_json(cls, text: str | bytes) -> KeyRecord:
         """Return the record of a text; fields of newer releases are left out."""
-        row: dict[str, Any] = msgspec.json.decode(text)
-        limits = Limits(**_known(row.pop("limits", {}), Limits))
-        models = row.pop("models", None)
-        return cls(**_known(row, cls), limits=limits, models=None if models is None else tuple(models))
+        return cls(**_fields(text, cls))
+
+
+@attrs.frozen(kw_only=True)
+class TeamRecord:
+    """A team of keys and other teams. An organisation is a team without a parent.
+
+    The limits of a team hold for all calls of the keys in it and below it together.
+
+    :ivar id: names its account.
+    :ivar parent: the name of the team above it; empty for none.
+    :ivar version: 1 for a new name, and one more after every change.
+    :ivar models: names of models that keys below it may use, as for a key; a key may use what all nodes above it allow.
+    :ivar dialects: endpoints that keys below it may use; ``None``: all.
+    :ivar tags: tags that requests of keys below it may have; ``None``: all.
+    :ivar created_s: seconds since 1970.
+    :ivar revoked_s: when the team was revoked, and with it all keys in it and below it; ``None``: it is active.
+    """
+
+    name: str
+    id: str
+    parent: str = ""
+    version: int = 1
+    limits: Limits = Limits()
+    models: tuple[str, ...] | None = None
+    dialects: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    created_s: float = 0.0
+    revoked_s: float | None = None
+
+    @property
+    def node(self) -> Node:
+        """The account of the team."""
+        return Node(self.id, self.limits)
+
+    def to_json(self) -> str:
+        """Return the record as text."""
+        return msgspec.json.encode(attrs.asdict(self)).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> TeamRecord:
+        """Return the record of a text; fields of newer releases are left out."""
+        return cls(**_fields(text, cls))
+
+
+def _fields(text: str | bytes, cls: type[Any]) -> dict[str, Any]:
+    row: dict[str, Any] = msgspec.json.decode(text)
+    fields = _known(row, cls)
+    fields["limits"] = Limits(**_known(row.get("limits", {}), Limits))
+    for name in ("models", "dialects", "tags"):
+        if fields.get(name) is not None:
+            fields[name] = tuple(fields[name])
+    return fields
 
 
 def _known(row: Mapping[str, Any], cls: type[Any]) -> dict[str, Any]:
@@ -91,9 +190,64 @@ def _known(row: Mapping[str, Any], cls: type[Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name in names}
 
 
+@attrs.frozen(kw_only=True)
+class AuditRecord:
+    """One change of a key or team. Each record has a hash over itself and the hash of the one before it.
+
+    :ivar number: 1 for the first one; the others follow without a gap.
+    :ivar time_s: seconds since 1970.
+    :ivar actor: the name of the key, or ``local:USER`` for the command line of a host.
+    :ivar source: ``api``, ``cli`` or ``console``.
+    :ivar action: such as ``key created``.
+    :ivar subject: the name of the key or team.
+    :ivar team: the team of the subject; of a team, its own name.
+    :ivar detail: what was changed, never a secret or a hash of one.
+    :ivar digest: SHA-256 of the fields before it and of ``before``, in hexadecimal digits.
+    :ivar before: the digest of the record before it; empty for the first one.
+    """
+
+    number: int
+    time_s: float
+    actor: str
+    source: str
+    action: str
+    subject: str
+    team: str = ""
+    detail: str = ""
+    before: str = ""
+    digest: str = ""
+
+    def sealed(self, last: AuditRecord | None) -> AuditRecord:
+        """Return the record as the one that follows another, with its hash."""
+        number, before = (1, "") if last is None else (last.number + 1, last.digest)
+        numbered = attrs.evolve(self, number=number, before=before, digest="")
+        return attrs.evolve(numbered, digest=numbered.computed_digest())
+
+    def computed_digest(self) -> str:
+        """Return the hash that the record must have."""
+        fields = attrs.asdict(self)
+        del fields["digest"]
+        return hashlib.sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the record as text."""
+        return msgspec.json.encode(attrs.asdict(self)).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> AuditRecord:
+        """Return the record of a text."""
+        return cls(**_known(msgspec.json.decode(text), cls))
+
+
 @attrs.frozen
 class Admission:
-    """The call is admitted."""
+    """The call is admitted.
+
+    :ivar left_nusd: the least amount that a spend limit of a node leaves, apart from what this call holds; ``None`` without a
+        spend limit, and for a call that was admitted before.
+    """
+
+    left_nusd: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -101,6 +255,7 @@ class Refusal:
     """The call is refused.
 
     :ivar limit: the limit that is reached.
+    :ivar place: the place of its node among those of the call.
     :ivar retry_after_s: seconds after which the call may be admitted.
     :ivar spent_nusd: what is spent in the period of a spend limit.
     :ivar held_nusd: what calls under way hold of it.
@@ -108,6 +263,7 @@ class Refusal:
 
     limit: LimitName
     retry_after_s: float
+    place: int = 0
     spent_nusd: int = 0
     held_nusd: int = 0
 
@@ -117,10 +273,12 @@ class Open:
     """A call that is under way.
 
     :ivar held_nusd: the least amount to hold for it.
+    :ivar held_tokens: the least number of tokens to hold for it.
     """
 
     call_id: str
     held_nusd: int = 0
+    held_tokens: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -145,11 +303,25 @@ class Usage:
     """What an account uses.
 
     :ivar under_way: calls under way.
+    :ivar tokens: tokens that counted against the token limit at ``tokens_s``; later, fewer do.
+    :ivar now_s: the time of the store.
     """
 
     day: Period = Period()
     month: Period = Period()
     under_way: int = 0
+    tokens: float = 0.0
+    tokens_s: float = 0.0
+    now_s: float = 0.0
+
+    def tokens_used(self, limits: Limits) -> float:
+        """Return the tokens that count against a token limit now; 0 without one."""
+        return 0.0 if limits.tokens is None else counted_tokens(self.tokens, self.tokens_s, limits.tokens, self.now_s)
+
+
+def counted_tokens(tokens: float, since_s: float, limit: int, now_s: float) -> float:
+    """Return how many tokens used at a time still count: the limit becomes available again evenly within a minute."""
+    return max(0.0, tokens - (now_s - since_s) * limit / TOKEN_WINDOW_S)
 
 
 def periods(now_s: float) -> tuple[str, str]:

@@ -1,8 +1,9 @@
-"""Keys and accounts in Redis. Each step is one script, which no other command interrupts.
+"""Accounts in Redis. Each step is one script, which no other command interrupts.
 
-The keys of an account are KEYS[1] (a hash: calls under way, number of calls), KEYS[2] (a hash of calls: ``held:day:month:is_open``),
-KEYS[3] and KEYS[4] (sorted sets of calls by the end of their lease: under way, lost), KEYS[5] (a hash of the last starts) and
-KEYS[6] (a hash of amounts: ``period:name``). Amounts are integers below 2^53, which the numbers of Lua hold exactly.
+The keys of an account are KEYS[1] (a hash: calls under way, number of calls, tokens that counted at a time), KEYS[2] (a hash of
+calls: ``held:day:month:is_open:tokens``), KEYS[3] and KEYS[4] (sorted sets of calls by the end of their lease: under way, lost),
+KEYS[5] (a hash of the last starts) and KEYS[6] (a hash of amounts: ``period:name``). The next account of a call has the next six.
+Amounts are integers below 2^53, which the numbers of Lua hold exactly.
 """
 
 from __future__ import annotations
@@ -17,36 +18,51 @@ local function clock(given)
   local time = redis.call('TIME')
   return tonumber(time[1]) + tonumber(time[2]) / 1e6
 end
+local ACCOUNT, CALLS, OPEN, LOST, STARTS, SPEND
+local function select_account(place)
+  local first = place * 6
+  ACCOUNT, CALLS, OPEN = KEYS[first + 1], KEYS[first + 2], KEYS[first + 3]
+  LOST, STARTS, SPEND = KEYS[first + 4], KEYS[first + 5], KEYS[first + 6]
+end
+local LAST = #KEYS / 6 - 1
 local function add(day, month, name, amount)
   if amount ~= 0 then
-    redis.call('HINCRBY', KEYS[6], day .. ':' .. name, int(amount))
-    redis.call('HINCRBY', KEYS[6], month .. ':' .. name, int(amount))
+    redis.call('HINCRBY', SPEND, day .. ':' .. name, int(amount))
+    redis.call('HINCRBY', SPEND, month .. ':' .. name, int(amount))
   end
 end
-local function amount(period, name) return number(redis.call('HGET', KEYS[6], period .. ':' .. name)) end
+local function amount(period, name) return number(redis.call('HGET', SPEND, period .. ':' .. name)) end
 local function call_of(id)
-  local row = redis.call('HGET', KEYS[2], id)
+  local row = redis.call('HGET', CALLS, id)
   if not row then return nil end
-  local held, day, month, open = string.match(row, '^(%d+):([%d-]+):([%d-]+):(%d)$')
-  return {held = tonumber(held), day = day, month = month, open = open == '1'}
+  local held, day, month, open, tokens = string.match(row, '^(%d+):([%d-]+):([%d-]+):(%d):?(%d*)$')
+  return {held = tonumber(held), day = day, month = month, open = open == '1', tokens = number(tokens)}
 end
 local function keep(id, call)
-  redis.call('HSET', KEYS[2], id, int(call.held) .. ':' .. call.day .. ':' .. call.month .. ':' .. (call.open and '1' or '0'))
+  local open = call.open and '1' or '0'
+  redis.call('HSET', CALLS, id, table.concat({int(call.held), call.day, call.month, open, int(call.tokens)}, ':'))
+end
+local function float(name) return number(redis.call('HGET', ACCOUNT, name)) end
+local function counted(limit, now)
+  return math.max(0, float('tokens') - (now - float('tokens_s')) * limit / 60)
+end
+local function count(tokens)
+  redis.call('HSET', ACCOUNT, 'tokens', string.format('%.17g', tokens))
 end
 local function sweep(now)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', OPEN, '-inf', now)) do
     local call = call_of(id)
     add(call.day, call.month, 'spent', call.held)
     add(call.day, call.month, 'held', -call.held)
     call.open = false
     keep(id, call)
-    redis.call('ZADD', KEYS[4], redis.call('ZSCORE', KEYS[3], id), id)
-    redis.call('ZREM', KEYS[3], id)
-    redis.call('HINCRBY', KEYS[1], 'under_way', -1)
+    redis.call('ZADD', LOST, redis.call('ZSCORE', OPEN, id), id)
+    redis.call('ZREM', OPEN, id)
+    redis.call('HINCRBY', ACCOUNT, 'under_way', -1)
   end
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now - 86400)) do
-    redis.call('HDEL', KEYS[2], id)
-    redis.call('ZREM', KEYS[4], id)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', LOST, '-inf', now - 86400)) do
+    redis.call('HDEL', CALLS, id)
+    redis.call('ZREM', LOST, id)
   end
 end
 local function days_since(year, month, day)
@@ -70,90 +86,137 @@ local function date(now)
 end
 """
 
-# ARGV: call, now, lease, held, rate, window, concurrency, day limit, month limit; an empty string is none.
+# ARGV: call, now, lease, held, held tokens, and for each account rate, window, concurrency, day limit, month limit and token
+# limit; an empty string is none.
 ADMIT: Final = (
     _COMMON
     + """
 local now = clock(ARGV[2])
-sweep(now)
-if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 1 then return {'', '0', '0', '0'} end
+for place = 0, LAST do
+  select_account(place)
+  sweep(now)
+  if redis.call('HEXISTS', CALLS, ARGV[1]) == 1 then return {'', '0', '0', '0', '0', ''} end
+end
 local y, m, d = date(now)
 local month = string.format('%04d-%02d', y, m)
 local day = string.format('%s-%02d', month, d)
-local function refuse(limit, retry, spent, held)
-  add(day, month, 'refused', 1)
-  return {limit, string.format('%.6f', retry), int(spent), int(held)}
+local function refuse(limit, place, retry, spent, held)
+  for each = 0, LAST do
+    select_account(each)
+    add(day, month, 'refused', 1)
+  end
+  return {limit, int(place), string.format('%.6f', retry), int(spent), int(held), ''}
 end
 local next_month = (m == 12) and days_since(y + 1, 1, 1) or days_since(y, m + 1, 1)
-local periods = {
-  {'spend_per_month', ARGV[9], month, next_month * 86400 - now},
-  {'spend_per_day', ARGV[8], day, (math.floor(now / 86400) + 1) * 86400 - now},
-}
-for _, each in ipairs(periods) do
-  if each[2] ~= '' then
-    local most, spent, held = tonumber(each[2]), amount(each[3], 'spent'), amount(each[3], 'held')
-    if spent + held >= most then
-      return refuse(each[1], spent >= most and each[4] or math.min(1, each[4]), spent, held)
+local left = nil
+local starts = {}
+for place = 0, LAST do
+  select_account(place)
+  local first = 6 + place * 6
+  local periods = {
+    {'spend_per_month', ARGV[first + 4], month, next_month * 86400 - now},
+    {'spend_per_day', ARGV[first + 3], day, (math.floor(now / 86400) + 1) * 86400 - now},
+  }
+  for _, each in ipairs(periods) do
+    if each[2] ~= '' then
+      local most, spent, held = tonumber(each[2]), amount(each[3], 'spent'), amount(each[3], 'held')
+      if spent + held >= most then
+        return refuse(each[1], place, spent >= most and each[4] or math.min(1, each[4]), spent, held)
+      end
+      left = math.min(left or most, most - spent - held)
     end
   end
+  if ARGV[first + 2] ~= '' and float('under_way') >= tonumber(ARGV[first + 2]) then
+    return refuse('concurrency', place, 1, 0, 0)
+  end
+  if ARGV[first + 5] ~= '' then
+    local limit = tonumber(ARGV[first + 5])
+    local used = counted(limit, now)
+    if used >= limit then return refuse('tokens_per_minute', place, (used - limit) * 60 / limit, 0, 0) end
+  end
+  if ARGV[first] ~= '' then
+    local start = float('count') % tonumber(ARGV[first])
+    local start_s = tonumber(redis.call('HGET', STARTS, int(start)) or '-1')
+    if start_s > now - tonumber(ARGV[first + 1]) then
+      return refuse('rate', place, start_s + tonumber(ARGV[first + 1]) - now, 0, 0)
+    end
+    starts[place] = start
+  end
 end
-if ARGV[7] ~= '' and number(redis.call('HGET', KEYS[1], 'under_way')) >= tonumber(ARGV[7]) then
-  return refuse('concurrency', 1, 0, 0)
+for place = 0, LAST do
+  select_account(place)
+  local first = 6 + place * 6
+  if starts[place] then
+    redis.call('HSET', STARTS, int(starts[place]), string.format('%.6f', now))
+    redis.call('EXPIRE', STARTS, math.ceil(tonumber(ARGV[first + 1])) + 1)
+  end
+  local tokens = 0
+  if ARGV[first + 5] ~= '' then
+    tokens = tonumber(ARGV[5])
+    count(counted(tonumber(ARGV[first + 5]), now) + tokens)
+    redis.call('HSET', ACCOUNT, 'tokens_s', string.format('%.17g', now))
+  end
+  redis.call('HINCRBY', ACCOUNT, 'count', 1)
+  redis.call('HINCRBY', ACCOUNT, 'under_way', 1)
+  keep(ARGV[1], {held = tonumber(ARGV[4]), day = day, month = month, open = true, tokens = tokens})
+  redis.call('ZADD', OPEN, now + tonumber(ARGV[3]), ARGV[1])
+  add(day, month, 'held', tonumber(ARGV[4]))
+  add(day, month, 'requests', 1)
 end
-if ARGV[5] ~= '' then
-  local place = number(redis.call('HGET', KEYS[1], 'count')) % tonumber(ARGV[5])
-  local start = tonumber(redis.call('HGET', KEYS[5], int(place)) or '-1')
-  if start > now - tonumber(ARGV[6]) then return refuse('rate', start + tonumber(ARGV[6]) - now, 0, 0) end
-  redis.call('HSET', KEYS[5], int(place), string.format('%.6f', now))
-  redis.call('EXPIRE', KEYS[5], math.ceil(tonumber(ARGV[6])) + 1)
-end
-redis.call('HINCRBY', KEYS[1], 'count', 1)
-redis.call('HINCRBY', KEYS[1], 'under_way', 1)
-keep(ARGV[1], {held = tonumber(ARGV[4]), day = day, month = month, open = true})
-redis.call('ZADD', KEYS[3], now + tonumber(ARGV[3]), ARGV[1])
-add(day, month, 'held', tonumber(ARGV[4]))
-add(day, month, 'requests', 1)
-return {'', '0', '0', '0'}
+return {'', '0', '0', '0', '0', left and int(left) or ''}
 """
 )
 
-# ARGV: now, lease, then a call and its least amount, and so on.
+# ARGV: now, lease, then a call and its least amount and tokens, and so on.
 RENEW: Final = (
     _COMMON
     + """
 local now = clock(ARGV[1])
-sweep(now)
-for place = 3, #ARGV, 2 do
-  local call = call_of(ARGV[place])
-  if call then
-    local more = math.max(0, tonumber(ARGV[place + 1]) - call.held)
-    add(call.day, call.month, call.open and 'held' or 'spent', more)
-    call.held = call.held + more
-    keep(ARGV[place], call)
-    if call.open then redis.call('ZADD', KEYS[3], now + tonumber(ARGV[2]), ARGV[place]) end
+for place = 0, LAST do
+  select_account(place)
+  sweep(now)
+  for each = 3, #ARGV, 3 do
+    local call = call_of(ARGV[each])
+    if call then
+      local more = math.max(0, tonumber(ARGV[each + 1]) - call.held)
+      local more_tokens = call.tokens == 0 and 0 or math.max(0, tonumber(ARGV[each + 2]) - call.tokens)
+      add(call.day, call.month, call.open and 'held' or 'spent', more)
+      if more_tokens > 0 then count(float('tokens') + more_tokens) end
+      call.held = call.held + more
+      call.tokens = call.tokens + more_tokens
+      keep(ARGV[each], call)
+      if call.open then redis.call('ZADD', OPEN, now + tonumber(ARGV[2]), ARGV[each]) end
+    end
   end
 end
 """
 )
 
-# ARGV: call, cost, unpriced.
+# ARGV: call, cost, tokens, unpriced.
 SETTLE: Final = (
     _COMMON
     + """
-local call = call_of(ARGV[1])
-if not call then return 0 end
-redis.call('HDEL', KEYS[2], ARGV[1])
-redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('ZREM', KEYS[4], ARGV[1])
-if call.open then
-  add(call.day, call.month, 'spent', tonumber(ARGV[2]))
-  add(call.day, call.month, 'held', -call.held)
-  redis.call('HINCRBY', KEYS[1], 'under_way', -1)
-else
-  add(call.day, call.month, 'spent', tonumber(ARGV[2]) - call.held)
+local found = 0
+for place = 0, LAST do
+  select_account(place)
+  local call = call_of(ARGV[1])
+  if call then
+    found = 1
+    redis.call('HDEL', CALLS, ARGV[1])
+    redis.call('ZREM', OPEN, ARGV[1])
+    redis.call('ZREM', LOST, ARGV[1])
+    if call.open then
+      add(call.day, call.month, 'spent', tonumber(ARGV[2]))
+      add(call.day, call.month, 'held', -call.held)
+      redis.call('HINCRBY', ACCOUNT, 'under_way', -1)
+    else
+      add(call.day, call.month, 'spent', tonumber(ARGV[2]) - call.held)
+    end
+    add(call.day, call.month, 'unpriced', tonumber(ARGV[4]))
+    if call.tokens > 0 then count(float('tokens') + tonumber(ARGV[3]) - call.tokens) end
+  end
 end
-add(call.day, call.month, 'unpriced', tonumber(ARGV[3]))
-return 1
+return found
 """
 )
 
@@ -162,10 +225,12 @@ USAGE: Final = (
     _COMMON
     + """
 local now = clock(ARGV[1])
+select_account(0)
 sweep(now)
 local y, m, d = date(now)
 local month = string.format('%04d-%02d', y, m)
-local found = {int(number(redis.call('HGET', KEYS[1], 'under_way')))}
+local function exact(value) return string.format('%.17g', value) end
+local found = {exact(float('tokens')), exact(float('tokens_s')), exact(now), int(float('under_way'))}
 for _, period in ipairs({string.format('%s-%02d', month, d), month}) do
   for _, name in ipairs({'spent', 'held', 'requests', 'refused', 'unpriced'}) do
     found[#found + 1] = int(amount(period, name))
@@ -174,20 +239,3 @@ end
 return found
 """
 )
-
-# KEYS: records by name, names by digest. ARGV: name, version, digest, record.
-SAVE_KEY: Final = """
-local stored = redis.call('HGET', KEYS[1], ARGV[1])
-local before = stored and cjson.decode(stored) or nil
-if (before and before.version or 0) ~= tonumber(ARGV[2]) - 1 then return 0 end
-if before then redis.call('HDEL', KEYS[2], before.digest) end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[4])
-redis.call('HSET', KEYS[2], ARGV[3], ARGV[1])
-return 1
-"""
-
-# KEYS: records by name, names by digest. ARGV: digest.
-FIND_KEY: Final = """
-local name = redis.call('HGET', KEYS[2], ARGV[1])
-return name and redis.call('HGET', KEYS[1], name) or false
-"""

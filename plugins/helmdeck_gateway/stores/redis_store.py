@@ -6,8 +6,19 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from helmdeck_gateway.stores import redis_accounts as accounts
-from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Period, Refusal, Usage
+from helmdeck_gateway.stores import redis_accounts, redis_keys
+from helmdeck_gateway.stores.records import (
+    MAX_TEAMS,
+    Admission,
+    AuditRecord,
+    KeyRecord,
+    Node,
+    Open,
+    Period,
+    Refusal,
+    TeamRecord,
+    Usage,
+)
 from helmdeck_gateway.stores.store import MAX_DOCUMENTS, checked, document_id
 from helmdeck_storage import AsyncRedisServer
 
@@ -47,9 +58,11 @@ class RedisStore:
         self._client = self._server.client
         script = self._client.register_script
         self._put = script(_PUT)
-        self._save_key, self._find_key = script(accounts.SAVE_KEY), script(accounts.FIND_KEY)
-        self._admit, self._renew = script(accounts.ADMIT), script(accounts.RENEW)
-        self._settle, self._usage = script(accounts.SETTLE), script(accounts.USAGE)
+        self._save_key, self._find_key = script(redis_keys.SAVE_KEY), script(redis_keys.FIND_KEY)
+        self._save_team, self._find_teams = script(redis_keys.SAVE_TEAM), script(redis_keys.FIND_TEAMS)
+        self._add_audit = script(redis_keys.ADD_AUDIT)
+        self._admit, self._renew = script(redis_accounts.ADMIT), script(redis_accounts.RENEW)
+        self._settle, self._usage = script(redis_accounts.SETTLE), script(redis_accounts.USAGE)
 
     async def put(self, kind: str, key: str, owner: str, data: bytes, ttl_s: float) -> None:
         """Implement ``DocumentStore.put``."""
@@ -74,11 +87,11 @@ class RedisStore:
             counts: Sequence[int] = await pipe.execute()
         return counts[0] > 0
 
-    async def save_key(self, record: KeyRecord) -> bool:
+    async def save_key(self, record: KeyRecord, entry: AuditRecord | None = None) -> bool:
         """Implement ``KeyStore.save_key``."""
-        arguments = (record.name, record.version, record.digest, record.to_json())
+        arguments = (record.name, record.version, record.to_json(), *_entry(entry), record.digest, record.old_digest)
         async with self._server.errors():
-            return bool(await self._save_key(keys=self._keys, args=arguments))
+            return bool(await self._save_key(keys=(*self._keys, self._audit), args=arguments))
 
     async def find_key(self, digest: str) -> KeyRecord | None:
         """Implement ``KeyStore.find_key``."""
@@ -92,37 +105,85 @@ class RedisStore:
             texts = await self._client.hvals(self._keys[0])
         return sorted((KeyRecord.from_json(text) for text in texts), key=lambda record: record.name)
 
+    async def save_team(self, record: TeamRecord, entry: AuditRecord | None = None) -> bool:
+        """Implement ``TeamStore.save_team``."""
+        arguments = (record.name, record.version, record.to_json(), *_entry(entry))
+        async with self._server.errors():
+            return bool(await self._save_team(keys=(self._teams, self._audit), args=arguments))
+
+    async def find_teams(self, name: str) -> Sequence[TeamRecord]:
+        """Implement ``TeamStore.find_teams``."""
+        async with self._server.errors():
+            texts: Sequence[bytes] = await self._find_teams(keys=(self._teams,), args=(name, MAX_TEAMS))
+        return [TeamRecord.from_json(text) for text in texts]
+
+    async def list_teams(self) -> Sequence[TeamRecord]:
+        """Implement ``TeamStore.list_teams``."""
+        async with self._server.errors():
+            texts = await self._client.hvals(self._teams)
+        return sorted((TeamRecord.from_json(text) for text in texts), key=lambda record: record.name)
+
+    async def add_audit(self, entry: AuditRecord) -> bool:
+        """Implement ``AuditStore.add_audit``."""
+        async with self._server.errors():
+            return bool(await self._add_audit(keys=(self._audit,), args=_entry(entry)))
+
+    async def list_audit(self, limit: int, before: int | None = None) -> Sequence[AuditRecord]:
+        """Implement ``AuditStore.list_audit``."""
+        async with self._server.errors():
+            last = await self._client.llen(self._audit) if before is None else before - 1
+            if last <= 0 or limit <= 0:
+                return []
+            texts = await self._client.lrange(self._audit, max(0, last - limit), last - 1)
+        return [AuditRecord.from_json(text) for text in reversed(texts)]
+
     async def admit(
-        self, account: str, call_id: str, limits: Limits, held_nusd: int, lease_s: float, *, now_s: float | None = None
+        self, nodes: Sequence[Node], call: Open, lease_s: float, *, now_s: float | None = None
     ) -> Admission | Refusal:
         """Implement ``AccountStore.admit``."""
-        amounts = (limits.concurrency, limits.day_nusd, limits.month_nusd)
-        values = (call_id, now_s, lease_s, held_nusd, limits.rate, limits.window_s, *amounts)
-        rows = await self._run(self._admit, account, values)
-        limit, retry_after_s, spent, held = (each.decode() for each in rows)
+        values: list[Any] = [call.call_id, now_s, lease_s, call.held_nusd, call.held_tokens]
+        for node in nodes:
+            limits = node.limits
+            amounts = (limits.concurrency, limits.day_nusd, limits.month_nusd, limits.tokens)
+            values += (limits.rate, limits.window_s, *amounts)
+        rows = await self._run(self._admit, [node.account for node in nodes], values)
+        limit, place, retry_after_s, spent, held, left = (each.decode() for each in rows)
         if not limit:
-            return Admission()
-        return Refusal(limit=limit, retry_after_s=float(retry_after_s), spent_nusd=int(spent), held_nusd=int(held))
+            return Admission(int(left) if left else None)
+        return Refusal(
+            limit=limit,
+            place=int(place),
+            retry_after_s=float(retry_after_s),
+            spent_nusd=int(spent),
+            held_nusd=int(held),
+        )
 
-    async def renew(self, account: str, calls: Sequence[Open], lease_s: float, *, now_s: float | None = None) -> None:
+    async def renew(
+        self, accounts: Sequence[str], calls: Sequence[Open], lease_s: float, *, now_s: float | None = None
+    ) -> None:
         """Implement ``AccountStore.renew``."""
-        rows = [each for call in calls for each in (call.call_id, call.held_nusd)]
-        await self._run(self._renew, account, (now_s, lease_s, *rows))
+        rows = [each for call in calls for each in (call.call_id, call.held_nusd, call.held_tokens)]
+        await self._run(self._renew, accounts, (now_s, lease_s, *rows))
 
-    async def settle(self, account: str, call_id: str, cost_nusd: int, *, unpriced: bool = False) -> bool:
+    async def settle(
+        self, accounts: Sequence[str], call_id: str, cost_nusd: int, tokens: int = 0, *, unpriced: bool = False
+    ) -> bool:
         """Implement ``AccountStore.settle``."""
-        return bool(await self._run(self._settle, account, (call_id, cost_nusd, int(unpriced))))
+        return bool(await self._run(self._settle, accounts, (call_id, cost_nusd, tokens, int(unpriced))))
 
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
-        under_way, *amounts = map(int, await self._run(self._usage, account, (now_s,)))
-        return Usage(day=_period(amounts[:5]), month=_period(amounts[5:]), under_way=under_way)
+        rows = await self._run(self._usage, [account], (now_s,))
+        tokens, tokens_s, now_s = map(float, rows[:3])
+        under_way, *amounts = map(int, rows[3:])
+        day, month = _period(amounts[:5]), _period(amounts[5:])
+        return Usage(day=day, month=month, under_way=under_way, tokens=tokens, tokens_s=tokens_s, now_s=now_s)
 
-    async def _run(self, script: Callable[..., Awaitable[Any]], account: str, values: Sequence[Any]) -> Any:
-        """Run a script on the keys of an account."""
+    async def _run(self, script: Callable[..., Awaitable[Any]], accounts: Sequence[str], values: Sequence[Any]) -> Any:
+        """Run a script on the keys of accounts."""
         names = ("account", "calls", "open", "lost", "starts", "spend")
-        # The braces keep the keys of an account on one node of a cluster.
-        keys = [f"{self._prefix}:{{{account}}}:{name}" for name in names]
+        # The braces keep the keys of an account on one node of a cluster; those of several accounts may be on several.
+        keys = [f"{self._prefix}:{{{account}}}:{name}" for account in accounts for name in names]
         arguments = ["" if value is None else value for value in values]
         async with self._server.errors():
             return await script(keys=keys, args=arguments)
@@ -130,6 +191,14 @@ class RedisStore:
     @property
     def _keys(self) -> Sequence[str]:
         return (f"{self._prefix}:{{keys}}:records", f"{self._prefix}:{{keys}}:digests")
+
+    @property
+    def _teams(self) -> str:
+        return f"{self._prefix}:{{keys}}:teams"
+
+    @property
+    def _audit(self) -> str:
+        return f"{self._prefix}:{{keys}}:audit"
 
     async def aclose(self) -> None:
         """Close all connections; a later use opens them again."""
@@ -143,3 +212,7 @@ class RedisStore:
 def _period(row: Sequence[int]) -> Period:
     spent, held, requests, refused, unpriced = row
     return Period(spent_nusd=spent, held_nusd=held, requests=requests, refused=refused, unpriced=unpriced)
+
+
+def _entry(entry: AuditRecord | None) -> tuple[int | str, str]:
+    return ("", "") if entry is None else (entry.number, entry.to_json())

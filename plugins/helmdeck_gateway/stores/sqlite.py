@@ -8,8 +8,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from helmdeck_gateway.stores import sqlite_accounts as accounts
-from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Refusal, Usage
+from helmdeck_gateway.stores import sqlite_accounts
+from helmdeck_gateway.stores import sqlite_keys as keys
+from helmdeck_gateway.stores.records import (
+    Admission,
+    AuditRecord,
+    KeyRecord,
+    Node,
+    Open,
+    Refusal,
+    TeamRecord,
+    Usage,
+)
 from helmdeck_gateway.stores.store import MAX_DOCUMENTS, MAX_KIND_BYTES, checked, document_id
 from helmdeck_storage import GroupCommit, PurgeSchedule, Schema, Session, SqliteDatabase
 
@@ -19,15 +29,23 @@ T = TypeVar("T")
 BUSY_TIMEOUT_S: Final = 10.0
 """Seconds to wait for another process that writes."""
 
+
+def _upgrade(session: Session) -> None:
+    keys.upgrade(session)
+    sqlite_accounts.upgrade(session)
+
+
 SCHEMA: Final = Schema(
     name="gateway",
-    version=1,
+    version=2,
     tables=(
         """CREATE TABLE gateway_documents (
         id TEXT PRIMARY KEY, kind TEXT NOT NULL, stored REAL NOT NULL, expires REAL NOT NULL, data BLOB NOT NULL)""",
         "CREATE INDEX gateway_documents_by_age ON gateway_documents (kind, stored)",
-        *accounts.TABLES,
+        *keys.TABLES,
+        *sqlite_accounts.TABLES,
     ),
+    upgrades={1: _upgrade},
 )
 
 _SURPLUS: Final = """
@@ -66,35 +84,59 @@ class SqliteStore:
         """Implement ``DocumentStore.delete``."""
         return await self._run(self._delete, document_id(kind, key, owner))
 
-    async def save_key(self, record: KeyRecord) -> bool:
+    async def save_key(self, record: KeyRecord, entry: AuditRecord | None = None) -> bool:
         """Implement ``KeyStore.save_key``."""
-        return await self._run(accounts.save_key, record)
+        return await self._run(keys.save_key, record, entry)
 
     async def find_key(self, digest: str) -> KeyRecord | None:
         """Implement ``KeyStore.find_key``."""
-        return await self._run(accounts.find_key, digest)
+        return await self._run(keys.find_key, digest)
 
     async def list_keys(self) -> Sequence[KeyRecord]:
         """Implement ``KeyStore.list_keys``."""
-        return await self._run(accounts.list_keys)
+        return await self._run(keys.list_keys)
+
+    async def save_team(self, record: TeamRecord, entry: AuditRecord | None = None) -> bool:
+        """Implement ``TeamStore.save_team``."""
+        return await self._run(keys.save_team, record, entry)
+
+    async def find_teams(self, name: str) -> Sequence[TeamRecord]:
+        """Implement ``TeamStore.find_teams``."""
+        return await self._run(keys.find_teams, name)
+
+    async def list_teams(self) -> Sequence[TeamRecord]:
+        """Implement ``TeamStore.list_teams``."""
+        return await self._run(keys.list_teams)
+
+    async def add_audit(self, entry: AuditRecord) -> bool:
+        """Implement ``AuditStore.add_audit``."""
+        return await self._run(keys.add_audit, entry)
+
+    async def list_audit(self, limit: int, before: int | None = None) -> Sequence[AuditRecord]:
+        """Implement ``AuditStore.list_audit``."""
+        return await self._run(keys.list_audit, limit, before)
 
     async def admit(
-        self, account: str, call_id: str, limits: Limits, held_nusd: int, lease_s: float, *, now_s: float | None = None
+        self, nodes: Sequence[Node], call: Open, lease_s: float, *, now_s: float | None = None
     ) -> Admission | Refusal:
         """Implement ``AccountStore.admit``."""
-        return await self._run(accounts.admit, account, call_id, limits, held_nusd, lease_s, now_s)
+        return await self._run(sqlite_accounts.admit, nodes, call, lease_s, now_s)
 
-    async def renew(self, account: str, calls: Sequence[Open], lease_s: float, *, now_s: float | None = None) -> None:
+    async def renew(
+        self, accounts: Sequence[str], calls: Sequence[Open], lease_s: float, *, now_s: float | None = None
+    ) -> None:
         """Implement ``AccountStore.renew``."""
-        await self._run(accounts.renew, account, calls, lease_s, now_s)
+        await self._run(sqlite_accounts.renew, accounts, calls, lease_s, now_s)
 
-    async def settle(self, account: str, call_id: str, cost_nusd: int, *, unpriced: bool = False) -> bool:
+    async def settle(
+        self, accounts: Sequence[str], call_id: str, cost_nusd: int, tokens: int = 0, *, unpriced: bool = False
+    ) -> bool:
         """Implement ``AccountStore.settle``."""
-        return await self._run(accounts.settle, account, call_id, cost_nusd, int(unpriced))
+        return await self._run(sqlite_accounts.settle, accounts, call_id, cost_nusd, tokens, int(unpriced))
 
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
-        return await self._run(accounts.usage, account, now_s)
+        return await self._run(sqlite_accounts.usage, account, now_s)
 
     async def aclose(self) -> None:
         """Close the file; a later use opens it again."""

@@ -1,4 +1,4 @@
-"""Keys and accounts in SQLite: functions that run within one transaction, which no other process interrupts."""
+"""Accounts in SQLite: functions that run within one transaction, which no other process interrupts."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import Final
 from helmdeck_gateway.stores.records import (
     LOST_S,
     RETRY_S,
+    TOKEN_WINDOW_S,
     Admission,
-    KeyRecord,
     LimitName,
-    Limits,
+    Node,
     Open,
     Period,
     Refusal,
     Usage,
+    counted_tokens,
     periods,
     seconds_left,
 )
 from helmdeck_storage import Session
 
 TABLES: Final = (
-    """CREATE TABLE gateway_keys (
-        name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, record TEXT NOT NULL)""",
     """CREATE TABLE gateway_accounts (
-        account TEXT PRIMARY KEY, under_way INTEGER NOT NULL, count INTEGER NOT NULL) WITHOUT ROWID""",
+        account TEXT PRIMARY KEY, under_way INTEGER NOT NULL, count INTEGER NOT NULL, tokens REAL NOT NULL DEFAULT 0,
+        tokens_s REAL NOT NULL DEFAULT 0) WITHOUT ROWID""",
     """CREATE TABLE gateway_calls (
         account TEXT NOT NULL, call TEXT NOT NULL, until_s REAL NOT NULL, held INTEGER NOT NULL, day TEXT NOT NULL,
-        month TEXT NOT NULL, is_open INTEGER NOT NULL, PRIMARY KEY (account, call)) WITHOUT ROWID""",
+        month TEXT NOT NULL, is_open INTEGER NOT NULL, tokens INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (account, call))
+        WITHOUT ROWID""",
     "CREATE INDEX gateway_calls_by_end ON gateway_calls (account, is_open, until_s)",
     """CREATE TABLE gateway_starts (
         account TEXT NOT NULL, place INTEGER NOT NULL, start_s REAL NOT NULL, PRIMARY KEY (account, place))
@@ -41,128 +42,145 @@ TABLES: Final = (
 )
 
 _ROW: Final = "SELECT spent, held, requests, refused, unpriced FROM gateway_spend WHERE account = ? AND period = ?"
+_ADD_TOKENS: Final = "UPDATE gateway_accounts SET tokens = tokens + ? WHERE account = ?"
 _NO_ROW: Final = (0, 0, 0, 0, 0)
 
 
-def save_key(session: Session, record: KeyRecord) -> bool:
-    """Implement ``KeyStore.save_key``."""
-    values = (record.digest, record.version, record.to_json(), record.name)
-    if record.version > 1:
-        statement = "UPDATE gateway_keys SET digest = ?, version = ?, record = ? WHERE name = ? AND version = ?"
-        return session.change(statement, (*values, record.version - 1)) == 1
-    statement = "INSERT INTO gateway_keys (digest, version, record, name) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-    return session.change(statement, values) == 1
-
-
-def find_key(session: Session, digest: str) -> KeyRecord | None:
-    """Implement ``KeyStore.find_key``."""
-    row = session.row("SELECT record FROM gateway_keys WHERE digest = ?", (digest,))
-    return KeyRecord.from_json(row[0]) if row is not None else None
-
-
-def list_keys(session: Session) -> Sequence[KeyRecord]:
-    """Implement ``KeyStore.list_keys``."""
-    rows = session.rows("SELECT record FROM gateway_keys ORDER BY name")
-    return [KeyRecord.from_json(text) for (text,) in rows]
+def upgrade(session: Session) -> None:
+    """Add what version 2 has: token limits."""
+    session.change("ALTER TABLE gateway_accounts ADD COLUMN tokens REAL NOT NULL DEFAULT 0")
+    session.change("ALTER TABLE gateway_accounts ADD COLUMN tokens_s REAL NOT NULL DEFAULT 0")
+    session.change("ALTER TABLE gateway_calls ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0")
 
 
 def admit(
-    session: Session,
-    account: str,
-    call_id: str,
-    limits: Limits,
-    held: int,
-    lease_s: float,
-    now_s: float | None,
+    session: Session, nodes: Sequence[Node], call: Open, lease_s: float, now_s: float | None
 ) -> Admission | Refusal:
     """Implement ``AccountStore.admit``."""
-    now = time.time() if now_s is None else now_s
-    _sweep(session, account, now)
-    known = session.row("SELECT 1 FROM gateway_calls WHERE account = ? AND call = ?", (account, call_id))
-    if known is not None:
-        return Admission()
-    day, month = periods(now)
-    under_way, count = _account(session, account)
-    refusal = _refusal(session, account, limits, (day, month), under_way, now)
-    start = None
-    if refusal is None and limits.rate is not None:
-        statement = "SELECT start_s FROM gateway_starts WHERE account = ? AND place = ?"
-        start = session.row(statement, (account, count % limits.rate))
-        if start is not None and start[0] > now - limits.window_s:
-            refusal = Refusal(limit="rate", retry_after_s=start[0] + limits.window_s - now)
-    if refusal is not None:
-        for period in (day, month):
-            _add(session, account, period, refused=1)
-        return refusal
-    if limits.rate is not None:
-        statement = "INSERT OR REPLACE INTO gateway_starts (account, place, start_s) VALUES (?, ?, ?)"
-        session.change(statement, (account, count % limits.rate, now))
-    session.change(
-        "INSERT OR REPLACE INTO gateway_accounts (account, under_way, count) VALUES (?, ?, ?)",
-        (account, under_way + 1, count + 1),
-    )
-    session.change(
-        "INSERT INTO gateway_calls (account, call, until_s, held, day, month, is_open) VALUES (?, ?, ?, ?, ?, ?, 1)",
-        (account, call_id, now + lease_s, held, day, month),
-    )
-    for period in (day, month):
-        _add(session, account, period, held=held, requests=1)
-    return Admission()
+    now, left = time.time() if now_s is None else now_s, None
+    places = periods(now)
+    for node in nodes:
+        _sweep(session, node.account, now)
+        known = session.row("SELECT 1 FROM gateway_calls WHERE account = ? AND call = ?", (node.account, call.call_id))
+        if known is not None:
+            return Admission()
+    rows = [_account(session, node.account) for node in nodes]
+    for place, node in enumerate(nodes):
+        result = _refusal(session, node, place, places, rows[place], now)
+        if isinstance(result, Refusal):
+            for each in nodes:
+                for period in places:
+                    _add(session, each.account, period, refused=1)
+            return result
+        left = result if left is None or (result is not None and result < left) else left
+    for node, row in zip(nodes, rows, strict=True):
+        _begin(session, node, call, row, places, now, now + lease_s)
+    return Admission(left)
 
 
 def _refusal(
-    session: Session,
-    account: str,
-    limits: Limits,
-    places: tuple[str, str],
-    under_way: int,
-    now: float,
-) -> Refusal | None:
-    left_s = seconds_left(now)
-    spend: list[tuple[LimitName, int | None, str, float]] = [
-        ("spend_per_month", limits.month_nusd, places[1], left_s[1]),
-        ("spend_per_day", limits.day_nusd, places[0], left_s[0]),
-    ]
-    for name, most, period, seconds in spend:
+    session: Session, node: Node, place: int, places: tuple[str, str], row: _Account, now: float
+) -> Refusal | int | None:
+    """The refusal of a call, or else what the spend limits leave; ``None`` without a spend limit."""
+    limits, left = node.limits, None
+    spend: tuple[tuple[LimitName, int | None, int], ...] = (
+        ("spend_per_month", limits.month_nusd, 1),
+        ("spend_per_day", limits.day_nusd, 0),
+    )
+    for name, most, period in spend:
         if most is None:
             continue
-        spent, held, *_ = session.row(_ROW, (account, period)) or _NO_ROW
+        spent, held, *_ = session.row(_ROW, (node.account, places[period])) or _NO_ROW
         if spent + held >= most:
+            seconds = seconds_left(now)[period]
             wait_s = seconds if spent >= most else min(RETRY_S, seconds)
-            return Refusal(limit=name, retry_after_s=wait_s, spent_nusd=spent, held_nusd=held)
+            return Refusal(limit=name, place=place, retry_after_s=wait_s, spent_nusd=spent, held_nusd=held)
+        left = most - spent - held if left is None else min(left, most - spent - held)
+    under_way, count, tokens, tokens_s = row
     if limits.concurrency is not None and under_way >= limits.concurrency:
-        return Refusal(limit="concurrency", retry_after_s=RETRY_S)
-    return None
+        return Refusal(limit="concurrency", place=place, retry_after_s=RETRY_S)
+    if limits.tokens is not None:
+        used = counted_tokens(tokens, tokens_s, limits.tokens, now)
+        if used >= limits.tokens:
+            wait_s = (used - limits.tokens) * TOKEN_WINDOW_S / limits.tokens
+            return Refusal(limit="tokens_per_minute", place=place, retry_after_s=wait_s)
+    if limits.rate is not None:
+        statement = "SELECT start_s FROM gateway_starts WHERE account = ? AND place = ?"
+        start = session.row(statement, (node.account, count % limits.rate))
+        if start is not None and start[0] > now - limits.window_s:
+            return Refusal(limit="rate", place=place, retry_after_s=start[0] + limits.window_s - now)
+    return left
 
 
-def renew(session: Session, account: str, calls: Sequence[Open], lease_s: float, now_s: float | None) -> None:
+def _begin(
+    session: Session, node: Node, call: Open, row: _Account, places: tuple[str, str], now: float, until_s: float
+) -> None:
+    """Let a call begin that no limit refuses."""
+    account, limits = node.account, node.limits
+    under_way, count, tokens, tokens_s = row
+    held_tokens = 0
+    if limits.rate is not None:
+        statement = "INSERT OR REPLACE INTO gateway_starts (account, place, start_s) VALUES (?, ?, ?)"
+        session.change(statement, (account, count % limits.rate, now))
+    if limits.tokens is not None:
+        held_tokens = call.held_tokens
+        tokens, tokens_s = counted_tokens(tokens, tokens_s, limits.tokens, now) + held_tokens, now
+    session.change(
+        "INSERT OR REPLACE INTO gateway_accounts (account, under_way, count, tokens, tokens_s) VALUES (?, ?, ?, ?, ?)",
+        (account, under_way + 1, count + 1, tokens, tokens_s),
+    )
+    session.change(
+        """INSERT INTO gateway_calls (account, call, until_s, held, day, month, is_open, tokens)
+        VALUES (?, ?, ?, ?, ?, ?, 1, ?)""",
+        (account, call.call_id, until_s, call.held_nusd, *places, held_tokens),
+    )
+    for period in places:
+        _add(session, account, period, held=call.held_nusd, requests=1)
+
+
+def renew(
+    session: Session, accounts: Sequence[str], calls: Sequence[Open], lease_s: float, now_s: float | None
+) -> None:
     """Implement ``AccountStore.renew``."""
     now = time.time() if now_s is None else now_s
-    _sweep(session, account, now)
-    for call in calls:
-        statement = "SELECT held, day, month, is_open FROM gateway_calls WHERE account = ? AND call = ?"
-        row = session.row(statement, (account, call.call_id))
-        if row is None:
-            continue
-        held, *places, is_open = row
-        more = max(0, call.held_nusd - held)
-        until_s = now + lease_s if is_open else None
-        session.change(
-            """UPDATE gateway_calls SET held = held + ?, until_s = coalesce(?, until_s)
-            WHERE account = ? AND call = ?""",
-            (more, until_s, account, call.call_id),
-        )
-        for period in places if more else ():
-            _add(session, account, period, **{"held" if is_open else "spent": more})
+    for account in accounts:
+        _sweep(session, account, now)
+        for call in calls:
+            _renew(session, account, call, now, lease_s)
 
 
-def settle(session: Session, account: str, call_id: str, cost: int, unpriced: int) -> bool:
+def _renew(session: Session, account: str, call: Open, now: float, lease_s: float) -> None:
+    statement = "SELECT held, day, month, is_open, tokens FROM gateway_calls WHERE account = ? AND call = ?"
+    row = session.row(statement, (account, call.call_id))
+    if row is None:
+        return
+    held, *places, is_open, tokens = row
+    more = max(0, call.held_nusd - held)
+    more_tokens = max(0, call.held_tokens - tokens) if tokens else 0
+    until_s = now + lease_s if is_open else None
+    session.change(
+        """UPDATE gateway_calls SET held = held + ?, tokens = tokens + ?, until_s = coalesce(?, until_s)
+        WHERE account = ? AND call = ?""",
+        (more, more_tokens, until_s, account, call.call_id),
+    )
+    if more_tokens:
+        session.change(_ADD_TOKENS, (more_tokens, account))
+    for period in places if more else ():
+        _add(session, account, period, **{"held" if is_open else "spent": more})
+
+
+def settle(session: Session, accounts: Sequence[str], call_id: str, cost: int, tokens: int, unpriced: int) -> bool:
     """Implement ``AccountStore.settle``."""
-    statement = "DELETE FROM gateway_calls WHERE account = ? AND call = ? RETURNING held, day, month, is_open"
+    found = [_settle(session, account, call_id, cost, tokens, unpriced) for account in accounts]
+    return any(found)
+
+
+def _settle(session: Session, account: str, call_id: str, cost: int, tokens: int, unpriced: int) -> bool:
+    statement = "DELETE FROM gateway_calls WHERE account = ? AND call = ? RETURNING held, day, month, is_open, tokens"
     rows = session.rows(statement, (account, call_id))
     if not rows:
         return False
-    held, *places, is_open = rows[0]
+    held, *places, is_open, held_tokens = rows[0]
     for period in places:
         if is_open:
             _add(session, account, period, spent=cost, held=-held, unpriced=unpriced)
@@ -170,6 +188,8 @@ def settle(session: Session, account: str, call_id: str, cost: int, unpriced: in
             _add(session, account, period, spent=cost - held, unpriced=unpriced)
     if is_open:
         session.change("UPDATE gateway_accounts SET under_way = under_way - 1 WHERE account = ?", (account,))
+    if held_tokens:
+        session.change(_ADD_TOKENS, (tokens - held_tokens, account))
     return True
 
 
@@ -178,7 +198,9 @@ def usage(session: Session, account: str, now_s: float | None) -> Usage:
     now = time.time() if now_s is None else now_s
     _sweep(session, account, now)
     rows = [session.row(_ROW, (account, period)) or _NO_ROW for period in periods(now)]
-    return Usage(day=period_of(rows[0]), month=period_of(rows[1]), under_way=_account(session, account)[0])
+    under_way, _, tokens, tokens_s = _account(session, account)
+    day, month = map(period_of, rows)
+    return Usage(day=day, month=month, under_way=under_way, tokens=tokens, tokens_s=tokens_s, now_s=now)
 
 
 def period_of(row: Sequence[int]) -> Period:
@@ -187,11 +209,14 @@ def period_of(row: Sequence[int]) -> Period:
     return Period(spent_nusd=spent, held_nusd=held, requests=requests, refused=refused, unpriced=unpriced)
 
 
-def _account(session: Session, account: str) -> tuple[int, int]:
-    """Calls under way, and the number of all admitted calls."""
-    statement = "SELECT under_way, count FROM gateway_accounts WHERE account = ?"
-    row: tuple[int, int] | None = session.row(statement, (account,))
-    return row or (0, 0)
+_Account = tuple[int, int, float, float]
+"""Calls under way, the number of all admitted calls, and the tokens that counted at a time."""
+
+
+def _account(session: Session, account: str) -> _Account:
+    statement = "SELECT under_way, count, tokens, tokens_s FROM gateway_accounts WHERE account = ?"
+    row: _Account | None = session.row(statement, (account,))
+    return row or (0, 0, 0.0, 0.0)
 
 
 def _add(

@@ -1,4 +1,4 @@
-"""The interface of stores: documents with an owner and an end, keys of clients, and the accounts of keys.
+"""The interface of stores: documents with an owner and an end, keys of clients, their teams and accounts, and the audit log.
 
 Every operation is one atomic step, also across processes and hosts, and does not block the event loop. A store belongs to the
 event loop that uses it first.
@@ -10,7 +10,16 @@ import hashlib
 from collections.abc import Sequence
 from typing import Protocol
 
-from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Refusal, Usage
+from helmdeck_gateway.stores.records import (
+    Admission,
+    AuditRecord,
+    KeyRecord,
+    Node,
+    Open,
+    Refusal,
+    TeamRecord,
+    Usage,
+)
 from helmdeck_storage import StorageError
 
 MAX_DOCUMENTS = 10_000
@@ -57,16 +66,17 @@ class DocumentStore(Protocol):
 class KeyStore(Protocol):
     """The keys of clients: their names, limits and hashes, never the secrets."""
 
-    async def save_key(self, record: KeyRecord) -> bool:
-        """Store a key in place of the previous version of its name.
+    async def save_key(self, record: KeyRecord, entry: AuditRecord | None = None) -> bool:
+        """Store a key in place of the previous version of its name, and add an entry to the audit log, in one step.
 
-        :returns: ``False``, and nothing is stored, if the stored version is not ``record.version - 1`` (0: no key of the name).
+        :returns: ``False``, and nothing is stored, if the stored version is not ``record.version - 1`` (0: no key of the name), or
+            the number of the last entry is not ``entry.number - 1``.
         :raises StorageError: the store does not answer.
         """
         ...
 
     async def find_key(self, digest: str) -> KeyRecord | None:
-        """Return the key with the digest, revoked or not.
+        """Return the key with the digest, revoked or not; ``KeyRecord.accepts`` reports whether an old digest is still accepted.
 
         :raises StorageError: the store does not answer.
         """
@@ -80,8 +90,53 @@ class KeyStore(Protocol):
         ...
 
 
+class TeamStore(Protocol):
+    """The teams of keys."""
+
+    async def save_team(self, record: TeamRecord, entry: AuditRecord | None = None) -> bool:
+        """Store a team in place of the previous version of its name, as ``save_key`` does.
+
+        :raises StorageError: the store does not answer.
+        """
+        ...
+
+    async def find_teams(self, name: str) -> Sequence[TeamRecord]:
+        """Return a team and those above it, from the bottom; at most ``MAX_TEAMS``, and empty if there is no team of the name.
+
+        :raises StorageError: the store does not answer.
+        """
+        ...
+
+    async def list_teams(self) -> Sequence[TeamRecord]:
+        """Return all teams by name, revoked ones included.
+
+        :raises StorageError: the store does not answer.
+        """
+        ...
+
+
+class AuditStore(Protocol):
+    """The audit log. Entries are only added, by ``save_key``, ``save_team`` and ``add_audit``; no method changes or removes one."""
+
+    async def add_audit(self, entry: AuditRecord) -> bool:
+        """Add an entry.
+
+        :returns: ``False``, and nothing is stored, if the number of the last entry is not ``entry.number - 1``.
+        :raises StorageError: the store does not answer.
+        """
+        ...
+
+    async def list_audit(self, limit: int, before: int | None = None) -> Sequence[AuditRecord]:
+        """Return the last entries, the newest first.
+
+        :param before: only entries with a lower number.
+        :raises StorageError: the store does not answer.
+        """
+        ...
+
+
 class AccountStore(Protocol):
-    """The accounts of keys: calls under way, and requests and spend per day and month in UTC.
+    """The accounts of keys and teams: calls under way, and requests and spend per day and month in UTC.
 
     A call is admitted with an upper estimate of its cost, which is held until the call is settled with its cost. The lease of a
     call is renewed while it runs. If its process is killed, the lease ends: the call no longer counts as under way, and what was
@@ -89,31 +144,38 @@ class AccountStore(Protocol):
     """
 
     async def admit(
-        self, account: str, call_id: str, limits: Limits, held_nusd: int, lease_s: float, *, now_s: float | None = None
+        self, nodes: Sequence[Node], call: Open, lease_s: float, *, now_s: float | None = None
     ) -> Admission | Refusal:
-        """Admit a call if all limits allow it, and hold its estimated cost.
+        """Admit a call if all limits of all nodes allow it, and hold its estimated cost in each of their accounts.
 
-        A spend limit refuses calls once what is spent and held has reached it. So the limit is exceeded at most by the estimate of
-        one call, or by what calls cost beyond their estimates. A refused call does not count against the rate.
+        A spend or token limit refuses calls once what is used and held has reached it. So the limit is exceeded at most by the
+        estimate of one call, or by what calls cost beyond their estimates. A refused call does not count against the rate.
 
-        :param call_id: unique; a call that is under way is admitted again without a change.
-        :param held_nusd: an upper estimate of the cost in nano US dollars.
+        :param nodes: the account of the key, and those of the teams above it, each with its limits.
+        :param call: its id is unique: a call that is under way is admitted again without a change.
         :param lease_s: seconds until the call counts as lost, unless it is renewed.
         :param now_s: seconds since 1970; by default the clock of the store.
         :raises StorageError: the store does not answer.
         """
         ...
 
-    async def renew(self, account: str, calls: Sequence[Open], lease_s: float, *, now_s: float | None = None) -> None:
+    async def renew(
+        self, accounts: Sequence[str], calls: Sequence[Open], lease_s: float, *, now_s: float | None = None
+    ) -> None:
         """Renew the leases of calls that are under way, and raise the held amounts where they are lower than the given ones.
 
+        :param accounts: those with which all of the calls were admitted.
         :raises StorageError: the store does not answer.
         """
         ...
 
-    async def settle(self, account: str, call_id: str, cost_nusd: int, *, unpriced: bool = False) -> bool:
+    async def settle(
+        self, accounts: Sequence[str], call_id: str, cost_nusd: int, tokens: int = 0, *, unpriced: bool = False
+    ) -> bool:
         """End a call: its cost counts as spent in place of what was held, on the day on which it was admitted.
 
+        :param accounts: those with which the call was admitted.
+        :param tokens: input and output tokens, which count in place of those that were held.
         :param unpriced: the price of a model is unknown, so the cost is too low.
         :returns: whether the call was not settled yet. A call whose lease had ended is corrected.
         :raises StorageError: the store does not answer.
@@ -128,7 +190,7 @@ class AccountStore(Protocol):
         ...
 
 
-class GatewayStore(DocumentStore, KeyStore, AccountStore, Protocol):
+class GatewayStore(DocumentStore, KeyStore, TeamStore, AuditStore, AccountStore, Protocol):
     """The state of a gateway."""
 
     async def aclose(self) -> None:

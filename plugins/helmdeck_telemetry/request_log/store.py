@@ -22,6 +22,7 @@ from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts, clean, f
 from helmdeck_telemetry.request_log.pages import NEWEST, Filters, Position, RequestPage
 from helmdeck_telemetry.request_log.rollups import Figures, ModelFigures
 from helmdeck_telemetry.request_log.schema import ALL_TEAMS, schema_for
+from helmdeck_telemetry.request_log.spending import ModelSpend, read_spending
 
 _ADD: Final = f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))}) ON CONFLICT (call_id) DO NOTHING"
 _ADD_CAUSE: Final = "INSERT INTO request_causes VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -241,6 +242,11 @@ class RequestLog:
         """Return the attempts of each model, the most used one first."""
         with self.database.session(writes=False) as session:
             return rollups.by_model(session, team or ALL_TEAMS, span_s, int(since_s))
+
+    def spending(self, since_us: int, until_us: int) -> tuple[ModelSpend, ...]:
+        """Return what the calls that ended in a time cost, by team, key and model."""
+        with self.database.session(writes=False) as session:
+            return read_spending(session, since_us, until_us)
 
     def cooldowns(self, now_s: float | None = None) -> Sequence[Cooldown]:
         """Return the cooldowns that have not ended, the longest first."""

@@ -1,0 +1,72 @@
+"""What accounts spent in a span of days, as the store counts it: settled calls, and the estimates of calls of killed processes."""
+
+from __future__ import annotations
+
+import asyncio
+import calendar
+import datetime
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import attrs
+
+from helmdeck_gateway.stores.records import KeyRecord, Period
+from helmdeck_gateway.stores.store import AccountStore, KeyStore
+
+AT_ONCE: Final = 16
+"""Accounts that are read at the same time."""
+
+
+@attrs.frozen(kw_only=True)
+class AccountSpend:
+    """What one account spent."""
+
+    record: KeyRecord
+    spend: Period
+
+
+class _Store(KeyStore, AccountStore, Protocol):
+    """What a bill reads."""
+
+
+async def read_spend(store: _Store, first: datetime.date, last: datetime.date) -> Sequence[AccountSpend]:
+    """Return what each key of the store spent, revoked and replaced ones included.
+
+    :param first: the first day, in UTC.
+    :param last: the last day; it is included.
+    :raises StorageError: the store does not answer.
+    """
+    days, months = spans(first, last)
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def read(record: KeyRecord) -> AccountSpend:
+        async with gate:
+            await store.usage(record.id)  # counts the calls of killed processes
+            found = [(await store.usage(record.id, now_s=noon_s(day))).day for day in days]
+            found += [(await store.usage(record.id, now_s=noon_s(month))).month for month in months]
+        return AccountSpend(record=record, spend=sum_of(found))
+
+    return await asyncio.gather(*(read(record) for record in await store.list_keys()))
+
+
+def spans(first: datetime.date, last: datetime.date) -> tuple[list[datetime.date], list[datetime.date]]:
+    """Return the single days of a span, and the first days of its whole months."""
+    days: list[datetime.date] = []
+    months: list[datetime.date] = []
+    day = first
+    while day <= last:
+        end = day.replace(day=calendar.monthrange(day.year, day.month)[1])
+        is_whole = day.day == 1 and end <= last
+        (months if is_whole else days).append(day)
+        day = (end if is_whole else day) + datetime.timedelta(days=1)
+    return days, months
+
+
+def noon_s(day: datetime.date) -> float:
+    """Return the noon of a day in UTC, in seconds since 1970."""
+    return datetime.datetime.combine(day, datetime.time(12), datetime.UTC).timestamp()
+
+
+def sum_of(periods: Sequence[Period]) -> Period:
+    """Return the sums of periods."""
+    return Period(**{name: sum(getattr(each, name) for each in periods) for name in attrs.fields_dict(Period)})

@@ -1,0 +1,413 @@
+"""Changes of keys and teams: each one is stored together with its entry in the audit log, and refused outside the actor's team."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from helmdeck_gateway.accounts.keys import NewKey, new_key
+from helmdeck_gateway.accounts.node_fields import key_data, team_data
+from helmdeck_gateway.stores.records import MAX_TEAMS, AuditRecord, KeyRecord, TeamRecord
+from helmdeck_gateway.stores.store import GatewayStore
+
+Record = TypeVar("Record", KeyRecord, TeamRecord)
+Change = Callable[[], Awaitable[tuple[Record | None, Record]]]
+"""Returns a record before and after a change, as it is stored now."""
+
+MAX_TRIES: Final = 100
+"""Attempts to store a change while others change the same record or add to the audit log."""
+HIDDEN: Final = ("id", "state", "created")
+"""Fields that are not details of a change."""
+
+
+@attrs.frozen(kw_only=True)
+class Actor:
+    """The one who changes keys and teams.
+
+    :ivar name: for the audit log: the name of a key, or ``local:USER``.
+    :ivar source: ``api``, ``cli``, ``console`` or ``python``.
+    :ivar team: the team whose keys it may change, and those of the teams below it; empty for all.
+    """
+
+    name: str
+    source: str
+    team: str = ""
+
+
+APPLICATION: Final = Actor(name="application", source="python")
+
+
+def local_actor() -> Actor:
+    """Return the user of this process, for the command line."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        user = str(os.getuid())
+    return Actor(name=f"local:{user}", source="cli")
+
+
+class KeyNameTaken(Exception):
+    """An active key has the name."""
+
+
+class KeyUnknown(Exception):
+    """No active key has the name; its argument is the names of those that there are."""
+
+
+class TeamNameTaken(Exception):
+    """An active team has the name."""
+
+
+class TeamUnknown(Exception):
+    """No active team has the name; its arguments are the name, and the names of those that there are."""
+
+
+class ChangeRefused(Exception):
+    """The actor may not make the change, or it would make a loop of teams; its argument is the reason."""
+
+
+# -- keys --------------------------------------------------------------------------------------------------------
+
+
+async def create_key(store: GatewayStore, record: KeyRecord, actor: Actor = APPLICATION) -> NewKey:
+    """Store a new key; a revoked one of the same name gets a longer name, under which bills have its spend.
+
+    :raises KeyNameTaken: an active key has the name.
+    :raises TeamUnknown: there are teams, and none of its name.
+    :raises ChangeRefused: its team is not that of the actor.
+    """
+    made = new_key(record)
+
+    async def change() -> tuple[KeyRecord | None, KeyRecord]:
+        stored = await find(store, record.name)
+        if stored is not None and stored.revoked_s is None and stored.digest != made.record.digest:
+            raise KeyNameTaken(record.name)
+        version = stored.version + 1 if stored is not None else 1
+        await _check_key(store, made.record, actor)
+        if stored is not None and stored.digest != made.record.digest:
+            # No key has such a digest, so that the former key stays unusable.
+            name, digest = f"{stored.name}~{stored.id[-8:]}", f"replaced:{stored.id}"
+            await store.save_key(attrs.evolve(stored, name=name, digest=digest, old_digest="", version=1))
+        return None, attrs.evolve(made.record, version=version)
+
+    return NewKey(await _save_key(store, actor, "key created", change), made.secret)
+
+
+async def edit_key(
+    store: GatewayStore, name: str, edit: Callable[[KeyRecord], KeyRecord], actor: Actor = APPLICATION
+) -> KeyRecord:
+    """Change the fields of a key; its id, secret and spend stay.
+
+    :raises KeyUnknown: there is no active key of the name.
+    :raises TeamUnknown: there are teams, and none of its name.
+    :raises ChangeRefused: its team, before or after, is not that of the actor.
+    """
+
+    async def change() -> tuple[KeyRecord, KeyRecord]:
+        stored = await active(store, name)
+        await _check_key(store, stored, actor, is_stored=True)
+        edited = edit(stored)
+        if edited.name != name:
+            raise ChangeRefused(f"the name of the key {name!r} cannot be changed")
+        await _check_key(store, edited, actor)
+        return stored, attrs.evolve(edited, version=stored.version + 1)
+
+    return await _save_key(store, actor, "key edited", change)
+
+
+async def rotate_key(
+    store: GatewayStore, name: str, actor: Actor = APPLICATION, *, grace_s: float = 0.0, now_s: float | None = None
+) -> NewKey:
+    """Give a key a new secret; its id, limits and spend stay.
+
+    :param grace_s: seconds for which the earlier key is accepted as well.
+    :raises KeyUnknown: there is no active key of the name.
+    :raises ChangeRefused: its team is not that of the actor.
+    """
+    now_s = time.time() if now_s is None else now_s
+    made: list[NewKey] = []
+
+    async def change() -> tuple[KeyRecord, KeyRecord]:
+        stored = await active(store, name)
+        await _check_key(store, stored, actor, is_stored=True)
+        if not stored.has_secret:
+            raise ChangeRefused(f"{name!r} signs in with tokens, and has no key")
+        if not made or made[0].record.id != stored.id:
+            made[:] = [new_key(stored)]
+        old = {"old_digest": stored.digest, "old_until_s": now_s + grace_s} if grace_s > 0 else {"old_digest": ""}
+        return stored, attrs.evolve(stored, digest=made[0].record.digest, version=stored.version + 1, **old)
+
+    return NewKey(await _save_key(store, actor, "key rotated", change), made[0].secret)
+
+
+async def revoke_key(
+    store: GatewayStore, name: str, now_s: float | None = None, actor: Actor = APPLICATION
+) -> KeyRecord:
+    """Revoke a key.
+
+    :raises KeyUnknown: there is no active key of the name.
+    :raises ChangeRefused: its team is not that of the actor.
+    """
+    now_s = time.time() if now_s is None else now_s
+
+    async def change() -> tuple[KeyRecord, KeyRecord]:
+        stored = await active(store, name)
+        await _check_key(store, stored, actor, is_stored=True)
+        return stored, attrs.evolve(stored, revoked_s=now_s, version=stored.version + 1)
+
+    return await _save_key(store, actor, "key revoked", change)
+
+
+async def find(store: GatewayStore, name: str) -> KeyRecord | None:
+    """Return a key by name, revoked or not."""
+    return next((record for record in await store.list_keys() if record.name == name), None)
+
+
+async def active(store: GatewayStore, name: str) -> KeyRecord:
+    """Return a key that is not revoked.
+
+    :raises KeyUnknown: there is none of the name.
+    """
+    records: Sequence[KeyRecord] = [each for each in await store.list_keys() if each.revoked_s is None]
+    for record in records:
+        if record.name == name:
+            return record
+    raise KeyUnknown(", ".join(record.name for record in records))
+
+
+# -- teams -------------------------------------------------------------------------------------------------------
+
+
+async def create_team(store: GatewayStore, record: TeamRecord, actor: Actor = APPLICATION) -> TeamRecord:
+    """Store a new team; a revoked one of the same name is replaced, with an account of its own.
+
+    :raises TeamNameTaken: an active team has the name.
+    :raises TeamUnknown: there is no active team of the name of its parent.
+    :raises ChangeRefused: its parent is not the actor's team or one below it, or there are too many teams above it.
+    """
+    made = attrs.evolve(record, id=f"team-{secrets.token_hex(8)}")
+
+    async def change() -> tuple[TeamRecord | None, TeamRecord]:
+        teams = await _teams_by_name(store)
+        stored = teams.get(record.name)
+        if stored is not None and stored.revoked_s is None and stored.id != made.id:
+            raise TeamNameTaken(record.name)
+        _check_team(teams, made, actor)
+        return None, attrs.evolve(made, version=stored.version + 1 if stored is not None else 1)
+
+    return await _save_team(store, actor, "team created", change)
+
+
+async def edit_team(
+    store: GatewayStore, name: str, edit: Callable[[TeamRecord], TeamRecord], actor: Actor = APPLICATION
+) -> TeamRecord:
+    """Change the fields of a team; its id and spend stay.
+
+    :raises TeamUnknown: there is no active team of the name, or of the name of its parent.
+    :raises ChangeRefused: the team is not below that of the actor, or is above itself.
+    """
+
+    async def change() -> tuple[TeamRecord, TeamRecord]:
+        teams = await _teams_by_name(store)
+        stored = _active_team(teams, name)
+        _check_team(teams, stored, actor)
+        edited = edit(stored)
+        if edited.name != name:
+            raise ChangeRefused(f"the name of the team {name!r} cannot be changed")
+        _check_team(teams, edited, actor)
+        return stored, attrs.evolve(edited, version=stored.version + 1)
+
+    return await _save_team(store, actor, "team edited", change)
+
+
+async def revoke_team(
+    store: GatewayStore, name: str, now_s: float | None = None, actor: Actor = APPLICATION
+) -> TeamRecord:
+    """Revoke a team: the keys in it and below it are refused.
+
+    :raises TeamUnknown: there is no active team of the name.
+    :raises ChangeRefused: the team is not below that of the actor.
+    """
+    now_s = time.time() if now_s is None else now_s
+
+    async def change() -> tuple[TeamRecord, TeamRecord]:
+        teams = await _teams_by_name(store)
+        stored = _active_team(teams, name)
+        _check_team(teams, stored, actor)
+        return stored, attrs.evolve(stored, revoked_s=now_s, version=stored.version + 1)
+
+    return await _save_team(store, actor, "team revoked", change)
+
+
+# -- what an actor may see and change ----------------------------------------------------------------------------
+
+
+async def visible_keys(store: GatewayStore, team: str) -> Sequence[KeyRecord]:
+    """Return the keys of a team and of those below it by name; all keys for an empty name."""
+    records = await store.list_keys()
+    if not team:
+        return records
+    names = below(await store.list_teams(), team)
+    return [each for each in records if each.team in names]
+
+
+async def visible_teams(store: GatewayStore, team: str) -> Sequence[TeamRecord]:
+    """Return a team and those below it by name; all teams for an empty name."""
+    records = await store.list_teams()
+    if not team:
+        return records
+    names = below(records, team)
+    return [each for each in records if each.name in names]
+
+
+def below(teams: Sequence[TeamRecord], name: str) -> frozenset[str]:
+    """Return the names of a team and of all teams below it; the team need not be stored."""
+    names, size = {name}, 0
+    while len(names) > size:
+        size = len(names)
+        names |= {each.name for each in teams if each.parent in names}
+    return frozenset(names)
+
+
+async def _teams_by_name(store: GatewayStore) -> Mapping[str, TeamRecord]:
+    return {each.name: each for each in await store.list_teams()}
+
+
+def _active_team(teams: Mapping[str, TeamRecord], name: str) -> TeamRecord:
+    found = teams.get(name)
+    if found is None or found.revoked_s is not None:
+        raise TeamUnknown(name, ", ".join(each.name for each in teams.values() if each.revoked_s is None))
+    return found
+
+
+async def _check_key(store: GatewayStore, record: KeyRecord, actor: Actor, *, is_stored: bool = False) -> None:
+    teams = await _teams_by_name(store)
+    if actor.team and record.team not in below(tuple(teams.values()), actor.team):
+        raise ChangeRefused(f"the key {record.name!r} is not of the team {actor.team!r} or of one below it")
+    if record.team and teams and not is_stored:
+        _active_team(teams, record.team)
+
+
+def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Actor) -> None:
+    if actor.team:
+        names = below(tuple(teams.values()), actor.team)
+        # The limits of the actor's own team are set by those above it.
+        if record.parent not in names or record.name == actor.team:
+            raise ChangeRefused(f"the team {record.name!r} is not below the team {actor.team!r}")
+    parent, count = record.parent, 1
+    while parent:
+        if parent == record.name:
+            raise ChangeRefused(f"the team {record.name!r} would be above itself")
+        parent, count = _active_team(teams, parent).parent, count + 1
+        if count > MAX_TEAMS:
+            raise ChangeRefused(f"at most {MAX_TEAMS} teams are allowed above a key")
+
+
+# -- one change --------------------------------------------------------------------------------------------------
+
+
+async def _save_key(store: GatewayStore, actor: Actor, action: str, change: Change[KeyRecord]) -> KeyRecord:
+    for _ in range(MAX_TRIES):
+        before, after = await change()
+        details = _details(None if before is None else key_data(before), key_data(after))
+        entry = await _entry(store, actor, action, after.name, after.team, details)
+        if await store.save_key(after, entry) or await _is_added(store, entry):
+            return after
+    raise ChangeRefused(f"the key {after.name!r} is changed by others all the time; try again")
+
+
+async def _save_team(store: GatewayStore, actor: Actor, action: str, change: Change[TeamRecord]) -> TeamRecord:
+    for _ in range(MAX_TRIES):
+        before, after = await change()
+        details = _details(None if before is None else team_data(before), team_data(after))
+        entry = await _entry(store, actor, action, after.name, after.name, details)
+        if await store.save_team(after, entry) or await _is_added(store, entry):
+            return after
+    raise ChangeRefused(f"the team {after.name!r} is changed by others all the time; try again")
+
+
+async def add_entry(
+    store: GatewayStore, actor: Actor, action: str, subject: str, team: str = "", detail: str = ""
+) -> None:
+    """Add an entry to the audit log about something else than a key or team."""
+    for _ in range(MAX_TRIES):
+        entry = await _entry(store, actor, action, subject, team, detail)
+        if await store.add_audit(entry) or await _is_added(store, entry):
+            return
+    raise ChangeRefused("the audit log is changed by others all the time; try again")
+
+
+async def _is_added(store: GatewayStore, entry: AuditRecord) -> bool:
+    """Whether an entry is in the audit log: after a lost connection, a store repeats the step and finds its own entry."""
+    return list(await store.list_audit(1, entry.number + 1)) == [entry]
+
+
+async def _entry(store: GatewayStore, actor: Actor, action: str, subject: str, team: str, detail: str) -> AuditRecord:
+    last = await store.list_audit(1)
+    made = AuditRecord(
+        number=0,
+        time_s=round(time.time(), 3),
+        actor=actor.name,
+        source=actor.source,
+        action=action,
+        subject=subject,
+        team=team,
+        detail=detail,
+    )
+    return made.sealed(last[0] if last else None)
+
+
+def _details(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
+    """What a change is, such as ``rate: 5 -> 10``."""
+    rows = [
+        f"{name}: {_shown(value)}" if before is None else f"{name}: {_shown(before.get(name))} -> {_shown(value)}"
+        for name, value in after.items()
+        if name not in HIDDEN and (value is not None if before is None else before.get(name) != value)
+    ]
+    return "; ".join(rows)[:4_000]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple | list) else str(value)
+
+
+async def audit_entries(
+    store: GatewayStore, limit: int, before: int | None = None, team: str = ""
+) -> Sequence[AuditRecord]:
+    """Return the last entries of the audit log, the newest first.
+
+    :param before: only entries with a lower number.
+    :param team: only entries about this team and those below it.
+    """
+    if not team:
+        return await store.list_audit(limit, before)
+    names, found = below(await store.list_teams(), team), list[AuditRecord]()
+    while len(found) < limit and (rows := await store.list_audit(1_000, before)):
+        found += [row for row in rows if row.team in names]
+        before = rows[-1].number
+    return found[:limit]
+
+
+async def broken_entry(store: GatewayStore, page: int = 1_000) -> int | None:
+    """Return the number of the oldest entry of the audit log whose hash does not follow from the one before it; ``None`` if all do."""
+    broken: int | None = None
+    later: AuditRecord | None = None
+    before: int | None = None
+    while rows := await store.list_audit(page, before):
+        for row in rows:
+            if later is not None and (later.before != row.digest or later.number != row.number + 1):
+                broken = later.number
+            if row.digest != row.computed_digest():
+                broken = row.number
+            later, before = row, row.number
+    if later is not None and (later.number != 1 or later.before):
+        broken = later.number
+    return broken

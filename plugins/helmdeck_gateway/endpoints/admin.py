@@ -1,0 +1,302 @@
+"""The endpoints of accounts: what a key may use and has left, and the changes of keys and teams by keys with the role ``admin``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+from helmdeck_core.log import logger
+from helmdeck_gateway.accounts import changes
+from helmdeck_gateway.accounts.keys import answered, unavailable
+from helmdeck_gateway.accounts.node_fields import (
+    FieldMistakes,
+    key_data,
+    left_data,
+    team_data,
+    usage_data,
+    with_fields,
+)
+from helmdeck_gateway.endpoints.bodies import decode_object, read_body
+from helmdeck_gateway.problems import Problem, invalid
+from helmdeck_gateway.stores import GatewayStore
+from helmdeck_gateway.stores.records import KeyRecord, TeamRecord
+from helmdeck_storage import StorageError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from helmdeck_gateway.accounts.principals import Principal
+
+Serve = Callable[["Request"], Awaitable[Response]]
+MAX_BYTES: Final = 100_000
+MAX_ENTRIES: Final = 1_000
+MAX_GRACE_S: Final = 31 * 86_400
+_encode = msgspec.json.Encoder().encode
+
+
+class AdminEndpoints:
+    """The endpoints of accounts.
+
+    :param find_store: returns the store of keys and teams; ``None`` while there is none.
+    """
+
+    def __init__(self, find_store: Callable[[], GatewayStore | None]) -> None:
+        self._find_store = find_store
+
+    def routes(self, checked: Callable[[Serve], Serve]) -> Sequence[Route]:
+        """Return the routes.
+
+        :param checked: wraps an endpoint, so that the sender is known and a ``Problem`` becomes a response.
+        """
+        rows: Sequence[tuple[str, str, Serve]] = (
+            ("/v1/me", "GET", self.me),
+            ("/v1/admin/keys", "GET", self.list_keys),
+            ("/v1/admin/keys", "POST", self.create_key),
+            ("/v1/admin/keys/{name}", "GET", self.show_key),
+            ("/v1/admin/keys/{name}", "PATCH", self.edit_key),
+            ("/v1/admin/keys/{name}", "DELETE", self.revoke_key),
+            ("/v1/admin/keys/{name}/rotate", "POST", self.rotate_key),
+            ("/v1/admin/teams", "GET", self.list_teams),
+            ("/v1/admin/teams", "POST", self.create_team),
+            ("/v1/admin/teams/{name}", "GET", self.show_team),
+            ("/v1/admin/teams/{name}", "PATCH", self.edit_team),
+            ("/v1/admin/teams/{name}", "DELETE", self.revoke_team),
+            ("/v1/admin/audit", "GET", self.audit),
+        )
+        found: dict[str, dict[str, Serve]] = {}
+        for path, method, serve in rows:
+            found.setdefault(path, {})[method] = serve
+        return [
+            Route(path, checked(_by_method(by_method)), methods=list(by_method)) for path, by_method in found.items()
+        ]
+
+    # -- one's own account -------------------------------------------------------------------------------------
+
+    async def me(self, request: Request) -> Response:
+        """Return the sender's key, the teams above it, their limits, use, and what is left."""
+        principal: Principal = request.state.principal
+        key = principal.key
+        if key is None:
+            return _json({"key": None, "team": None, "nodes": []})
+        store = self._store()
+        nodes: list[KeyRecord | TeamRecord] = [key, *principal.teams]
+        usages = await answered(_gathered([store.usage(each.id) for each in nodes]))
+        rows = []
+        for node, usage in zip(nodes, usages, strict=True):
+            data = key_data(node) if isinstance(node, KeyRecord) else team_data(node)
+            kind = "key" if isinstance(node, KeyRecord) else "team"
+            rows.append({"kind": kind, **data, **usage_data(usage), "left": left_data(node.limits, usage)})
+        return _json({"key": key.name, "team": key.team or None, "role": key.role or None, "nodes": rows})
+
+    # -- keys --------------------------------------------------------------------------------------------------
+
+    async def list_keys(self, request: Request) -> Response:
+        """Return the keys that the sender may change."""
+        actor, store = self._admitted(request)
+        return _json({"keys": [key_data(each) for each in await answered(changes.visible_keys(store, actor.team))]})
+
+    async def show_key(self, request: Request) -> Response:
+        """Return a key with its use."""
+        record, store = await self._key(request)
+        usage = await answered(store.usage(record.id))
+        return _json({**key_data(record), **usage_data(usage), "left": left_data(record.limits, usage)})
+
+    async def create_key(self, request: Request) -> Response:
+        """Create a key; the response has it once."""
+        actor, store = self._admitted(request)
+        fields = await _fields(request)
+        name = fields.get("name")
+        blank = KeyRecord(name="", id="", digest="", caller="", created_s=time.time(), team=actor.team)
+        record = with_fields(blank, {"name": name, "caller": name, **fields})
+        made = await changes.create_key(store, record, actor)
+        _log(actor, "key created", record.name)
+        return _json({**key_data(made.record), "key": made.secret}, 201)
+
+    async def edit_key(self, request: Request) -> Response:
+        """Change fields of a key."""
+        record, store = await self._key(request)
+        fields = await _fields(request)
+        actor = _actor(request)
+        edited = await changes.edit_key(store, record.name, lambda stored: with_fields(stored, fields), actor)
+        _log(actor, "key edited", record.name)
+        return _json(key_data(edited))
+
+    async def rotate_key(self, request: Request) -> Response:
+        """Give a key a new secret; the response has it once."""
+        record, store = await self._key(request)
+        fields = await _fields(request)
+        grace_s = fields.pop("grace_s", 0)
+        is_number = isinstance(grace_s, int | float) and not isinstance(grace_s, bool)
+        if fields or not is_number or not 0 <= grace_s <= MAX_GRACE_S:
+            raise invalid(f"expected a number of seconds up to {MAX_GRACE_S:,}, and no other field", "grace_s")
+        actor = _actor(request)
+        made = await changes.rotate_key(store, record.name, actor, grace_s=grace_s)
+        _log(actor, "key rotated", record.name)
+        return _json({**key_data(made.record), "key": made.secret})
+
+    async def revoke_key(self, request: Request) -> Response:
+        """Revoke a key."""
+        record, store = await self._key(request)
+        actor = _actor(request)
+        revoked = await changes.revoke_key(store, record.name, actor=actor)
+        _log(actor, "key revoked", record.name)
+        return _json(key_data(revoked))
+
+    # -- teams -------------------------------------------------------------------------------------------------
+
+    async def list_teams(self, request: Request) -> Response:
+        """Return the sender's team and the teams below it."""
+        actor, store = self._admitted(request)
+        return _json({"teams": [team_data(each) for each in await answered(changes.visible_teams(store, actor.team))]})
+
+    async def show_team(self, request: Request) -> Response:
+        """Return a team with its use."""
+        record, store = await self._team(request)
+        usage = await answered(store.usage(record.id))
+        return _json({**team_data(record), **usage_data(usage), "left": left_data(record.limits, usage)})
+
+    async def create_team(self, request: Request) -> Response:
+        """Create a team."""
+        actor, store = self._admitted(request)
+        fields = await _fields(request)
+        blank = TeamRecord(name="", id="", parent=actor.team, created_s=time.time())
+        record = with_fields(blank, {"name": None, **fields})
+        made = await changes.create_team(store, record, actor)
+        _log(actor, "team created", record.name)
+        return _json(team_data(made), 201)
+
+    async def edit_team(self, request: Request) -> Response:
+        """Change fields of a team."""
+        record, store = await self._team(request)
+        fields = await _fields(request)
+        actor = _actor(request)
+        edited = await changes.edit_team(store, record.name, lambda stored: with_fields(stored, fields), actor)
+        _log(actor, "team edited", record.name)
+        return _json(team_data(edited))
+
+    async def revoke_team(self, request: Request) -> Response:
+        """Revoke a team, and with it the keys in it and below it."""
+        record, store = await self._team(request)
+        actor = _actor(request)
+        revoked = await changes.revoke_team(store, record.name, actor=actor)
+        _log(actor, "team revoked", record.name)
+        return _json(team_data(revoked))
+
+    # -- the audit log -----------------------------------------------------------------------------------------
+
+    async def audit(self, request: Request) -> Response:
+        """Return the last entries about the sender's team and those below it."""
+        actor, store = self._admitted(request)
+        limit, before = _number(request, "limit", 100), _number(request, "before", 0)
+        rows = await answered(changes.audit_entries(store, min(limit, MAX_ENTRIES), before or None, actor.team))
+        return _json({"entries": [msgspec.json.decode(each.to_json()) for each in rows]})
+
+    # -- what the endpoints need -------------------------------------------------------------------------------
+
+    def _store(self) -> GatewayStore:
+        store = self._find_store()
+        if store is None:
+            raise unavailable(StorageError("no store is configured"))
+        return store
+
+    def _admitted(self, request: Request) -> tuple[changes.Actor, GatewayStore]:
+        """The sender, who may change keys, and the store.
+
+        :raises Problem: the sender may not.
+        """
+        key = request.state.principal.key
+        if key is None or key.role != "admin":
+            raise Problem(
+                message="this needs a key with the role admin: helmdeck keys create NAME --role admin",
+                status=403, kind="permission_error", code="role_required",
+            )  # fmt: skip
+        return _actor(request), self._store()
+
+    async def _key(self, request: Request) -> tuple[KeyRecord, GatewayStore]:
+        """The key of the path, and the store; a key of another team does not exist for the sender."""
+        actor, store = self._admitted(request)
+        name = request.path_params["name"]
+        for record in await answered(changes.visible_keys(store, actor.team)):
+            if record.name == name:
+                return record, store
+        raise _not_found("key", name)
+
+    async def _team(self, request: Request) -> tuple[TeamRecord, GatewayStore]:
+        actor, store = self._admitted(request)
+        name = request.path_params["name"]
+        for record in await answered(changes.visible_teams(store, actor.team)):
+            if record.name == name:
+                return record, store
+        raise _not_found("team", name)
+
+
+def _by_method(serves: Mapping[str, Serve]) -> Serve:
+    async def serve(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        try:
+            return await serves[method](request)
+        except StorageError as exc:
+            raise unavailable(exc) from exc
+        except FieldMistakes as exc:
+            raise invalid(str(exc)) from None
+        except changes.KeyNameTaken as exc:
+            raise _conflict(
+                f"there is an active key named {str(exc)!r}; edit or rotate it, or revoke it first"
+            ) from None
+        except changes.TeamNameTaken as exc:
+            raise _conflict(f"there is an active team named {str(exc)!r}; edit it, or revoke it first") from None
+        except changes.KeyUnknown:
+            raise _conflict("the key is revoked already") from None
+        except changes.TeamUnknown as exc:
+            raise invalid(
+                f"there is no active team named {exc.args[0]!r}; teams: {exc.args[1][:400] or 'none'}"
+            ) from None
+        except changes.ChangeRefused as exc:
+            raise Problem(message=str(exc), status=403, kind="permission_error", code="change_refused") from None
+
+    return serve
+
+
+def _actor(request: Request) -> changes.Actor:
+    key = request.state.principal.key
+    return changes.Actor(name=key.name, source="api", team=key.team)
+
+
+async def _fields(request: Request) -> dict[str, Any]:
+    data = await read_body(request.scope, request.receive, MAX_BYTES)
+    return decode_object(data) if data.strip() else {}
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name, str(default))
+    if not text.isascii() or not text.isdecimal() or len(text) > 15:
+        raise invalid("expected a number", name)
+    return int(text)
+
+
+async def _gathered(lookups: Sequence[Awaitable[Any]]) -> Sequence[Any]:
+    return await asyncio.gather(*lookups)
+
+
+def _log(actor: changes.Actor, action: str, subject: str) -> None:
+    logger().bind(actor=actor.name, subject=subject).info("api: {}", action)
+
+
+def _not_found(what: str, name: str) -> Problem:
+    return Problem(
+        message=f"there is no {what} {name[:80]!r}", status=404, kind="not_found_error", code=f"{what}_not_found"
+    )
+
+
+def _conflict(message: str) -> Problem:
+    return Problem(message=message, status=409, code="conflict")
+
+
+def _json(data: Any, status: int = 200) -> Response:
+    return Response(_encode(data), status, {"cache-control": "no-store"}, "application/json")

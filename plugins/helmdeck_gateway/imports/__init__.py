@@ -1,0 +1,1 @@
+"""Configurations of other gateways, and the outcome for each of their settings."""

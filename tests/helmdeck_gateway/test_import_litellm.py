@@ -1,0 +1,157 @@
+"""``helmdeck import litellm``: each setting of the other file has an outcome, and the new file is a valid configuration."""
+
+import itertools
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from helmdeck_core.cli import main
+from helmdeck_gateway.imports.litellm import import_litellm
+from helmdeck_gateway.imports.yaml_source import YamlSource, shown
+from tests.case_support import each_case
+
+FILES = Path(__file__).parents[1] / "data" / "litellm"
+SECRETS = re.compile(r"4711|0815|redis-secret|sk-master|cohere-secret|sk-lf|pa55|bearer")
+
+
+@pytest.fixture
+def convert(tmp_path, capsys):
+    """Import a file or text, and return the new configuration, the report, and all output."""
+
+    def convert(source):
+        file = FILES / source
+        if "\n" in source:
+            file = tmp_path / "config.yaml"
+            file.write_text(source)
+        out = tmp_path / "helmdeck.toml"
+        code = main(["import", "litellm", str(file), "--out", str(out), "--force", "--json", "--no-plugins"])
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        text = out.read_text()
+        return tomllib.loads(text), json.loads(printed.out), text + printed.out + printed.err
+
+    return convert
+
+
+@each_case("name", ["company.yaml", "keys.yaml"])
+def test_every_value_has_an_outcome_with_its_line_and_no_secret_is_copied(convert, name):
+    _, report, output = convert(name)
+    source = YamlSource.read(FILES / name)
+    settings = [row["setting"] for row in report["settings"]]
+    for leaf in source.leaves:
+        assert any(shown(leaf[:size]) in settings for size in range(1, len(leaf) + 1)), leaf
+    lines = (FILES / name).read_text().splitlines()
+    for row in report["settings"]:
+        last = re.split(r"[.\[]", row["setting"])[-1]
+        assert last.endswith("]") or last in lines[row["line"] - 1], row
+    assert not SECRETS.search(output)
+    for row in report["settings"]:
+        is_shown = f"line {row['line']}, {row['setting']}: {row['outcome']}" in report["config"]
+        assert is_shown == (row["outcome"] in ("action needed", "approximated", "left out"))
+
+
+def test_configuration_of_a_company_passes_the_check_and_keeps_models_fallbacks_and_limits(convert):
+    config, report, _ = convert("company.yaml")
+    assert report["mistakes"] == []
+    chain = ["azure-deployments/gpt-4o-main", "azure-deployments-2/gpt-4o-main", "anthropic/claude-sonnet-4-5"]
+    models = config["gateway"]["models"]
+    assert models["gpt-4o"] == models["gpt-4"] == [*chain, "vllm-internal/qwen3-32b"]
+    assert (models["claude"], models["embeddings"]) == (chain[2], "openai/text-embedding-3-small")
+    assert config["providers"]["azure-deployments"] == {
+        "base_url": "https://acme-eu.openai.azure.com/openai", "api_key": "env:AZURE_EU_KEY",
+        "options": {"api_version": "2024-10-21"},
+    }  # fmt: skip
+    assert config["budgets"]["azure-deployments/gpt-4o-main"] == {
+        "input_cost_usd_per_mtok": 2.5, "output_cost_usd_per_mtok": 10.0,
+    }  # fmt: skip
+    assert config["recovery"] == {"deadline_s": 90, "cool_down_after": 3, "cool_down_s": 30, "max_attempts": 6}
+    assert (config["gateway"]["key"], config["gateway"]["store"]) == ("env:HELMDECK_MASTER_KEY", "env:DATABASE_URL")
+    assert set(report["missing"]) == {"HELMDECK_MASTER_KEY", "OPENAI_COMPATIBLE_API_KEY"}
+    assert "vllm-internal/qwen3-32b" in report["unpriced"]
+
+
+def test_keys_of_one_vendor_become_routes_and_orders_become_chains(convert):
+    config, report, _ = convert("keys.yaml")
+    assert config["providers"]["openai"]["routes"] == [
+        {"api_key": "env:OPENAI_KEY_1", "weight": 3.0}, {"api_key": "env:OPENAI_KEY_2", "weight": 1.0},
+    ]  # fmt: skip
+    assert config["providers"]["openai"]["timeout_s"] == 60
+    assert config["gateway"]["models"]["ordered"] == ["ollama/qwen3", "openrouter/qwen/qwen3-32b"]
+    assert config["gateway"]["store"] == "redis://cache.internal:6379"
+    assert all("bedrock" in each for each in report["mistakes"])
+    notes = {row["setting"]: row["note"] for row in report["settings"]}
+    assert notes["model_list[7]"].startswith("no provider of Helmdeck serves 'sagemaker'")
+
+
+def test_deployments_of_several_vendors_share_by_weight(convert):
+    config, report, _ = convert(
+        "model_list:\n"
+        "- {model_name: m, litellm_params: {model: groq/a, weight: 2, api_key: pa55-a}}\n"
+        "- {model_name: m, litellm_params: {model: mistral/b, rpm: 6, api_key: pa55-b}}\n"
+        "- {model_name: n, litellm_params: {model: openai/x, api_base: 'https://u:pa55@h.example/v1', api_key: pa55-c}}\n"
+        "- {model_name: o, litellm_params: {model: openai/x, api_base: os.environ/NOT_SET_HERE, api_key: pa55-d}}\n"
+    )
+    assert config["gateway"]["models"]["m"] == {"groq/a": 2.0, "mistral/b": 6.0}
+    assert report["mistakes"] == []
+    keys = [table["api_key"] for table in config["providers"].values()]
+    assert len(set(keys)) == len(keys) == 4
+    assert config["providers"]["h-example"]["base_url"] == "https://h.example/v1"
+
+
+WRONG = """
+model_list:
+- 7
+- model_name: [a]
+  litellm_params: text
+- model_name: b
+  litellm_params: {model: groq/x, weight: true, rpm: many, timeout: .nan, order: -1, headers: [a], api_key: 5, api_base: 9}
+  model_info: {input_cost_per_token: free, mode: [chat]}
+- {model_name: "quote\\"s.and dots/", litellm_params: {model: groq/y, vertex_project: 3}}
+router_settings: {fallbacks: {b: [c]}, model_group_alias: [x], num_retries: "3", timeout: -1, redis_port: [1]}
+litellm_settings: [a, b]
+general_settings: {master_key: 3, database_url: [x], max_request_size_mb: 1e300, maximum_spend_logs_retention_period: soon}
+environment_variables: text
+guardrails: {x: 3}
+credential_list: 7
+"""
+
+
+def test_values_of_wrong_types_are_left_out_and_the_rest_is_carried_over(convert):
+    config, report, _ = convert(WRONG)
+    assert config["gateway"]["models"] == {'quote"s.and dots/': "groq/y"}
+    assert report["mistakes"] == []
+
+
+@each_case(
+    ("text", "message"),
+    [
+        ("model_list: [\n", "expected the node content"),
+        ("- a\n- b\n", "has no settings"),
+        ("a: !!python/object/apply:os.system [ls]\n", "could not determine a constructor"),
+        ("a: &a [x, x]\n" + "".join(f"{c}: &{c} [*{p}, *{p}, *{p}, *{p}]\n" for p, c in itertools.pairwise("abcdefghi")), "more than 20,000"),
+        ("a: &a [*a]\n", "nested too deeply"),
+        ("[" * 5_000 + "\n", "malformed"),
+    ],
+)  # fmt: skip
+def test_file_that_is_no_configuration_is_refused(text, message):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "config.yaml"
+        file.write_text(text)
+        with pytest.raises(Exception, match=message):
+            import_litellm(file)
+
+
+def test_existing_file_is_not_replaced_and_the_result_can_go_to_standard_output(tmp_path, capsys):
+    out = tmp_path / "helmdeck.toml"
+    out.write_text("")
+    assert main(["import", "litellm", str(FILES / "keys.yaml"), "--out", str(out)]) == 2
+    assert "--force replaces it" in capsys.readouterr().err
+    assert main(["import", "litellm", str(FILES / "keys.yaml")]) == 0
+    printed = capsys.readouterr()
+    assert tomllib.loads(printed.out)["gateway"]["key"] == "env:LITELLM_MASTER_KEY"
+    assert "sagemaker" in printed.err
