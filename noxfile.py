@@ -81,5 +81,11 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def build(session: nox.Session) -> None:
-    """Build the wheel and the source distribution into ``dist``."""
-    python(session, "hatchling", "build")
+    """Build the wheel and the source distribution of Helmdeck and of each contrib into ``dist``."""
+    python(session, "release", "build")
+
+
+@nox.session
+def api(session: nox.Session) -> None:
+    """Name changes of the public names that break users of the last release; ``-- --write`` writes those of a new one."""
+    python(session, "release", "api", *session.posargs)

@@ -91,7 +91,7 @@ class TextPart:
     """
 
     text: str
-    ends_prefix: bool = False
+    ends_prefix: bool = attrs.field(default=False, kw_only=True)
     shared: SharedText | None = attrs.field(default=None, eq=False, repr=False)
 
     @property

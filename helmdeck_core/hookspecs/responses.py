@@ -24,6 +24,8 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 
     :returns: Reasoning tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -36,6 +38,8 @@ def helmdeck_decoders() -> Sequence[DecoderSpec]:
 
     :returns: Decoder specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -48,6 +52,8 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
 
     :returns: Decode steps; their names are reported with the decoded value. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -60,6 +66,8 @@ def helmdeck_answer_types() -> Sequence[AnswerType]:
 
     :returns: Kinds of types. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -72,6 +80,8 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 
     :returns: Patterns; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -84,6 +94,8 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
 
     :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -96,6 +108,8 @@ def helmdeck_tool_call_readers() -> Sequence[ToolCallReaderSpec]:
 
     :returns: Reader specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -108,6 +122,8 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
 
     :returns: Announcements; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -120,6 +136,8 @@ def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
 
     :returns: Merger specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -132,6 +150,8 @@ def helmdeck_guards() -> Sequence[GuardSpec]:
 
     :returns: Kinds of guards. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -145,5 +165,7 @@ def helmdeck_response_caches() -> Sequence[ResponseCacheSpec]:
 
     :returns: Specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()

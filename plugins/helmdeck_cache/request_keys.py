@@ -9,7 +9,17 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from helmdeck_core import CacheQuery, ChatRequest, ImagePart, Message, ResponseFormat, Role, SchemaOffer, TextPart
+from helmdeck_core import (
+    CacheQuery,
+    ChatRequest,
+    FilePart,
+    ImagePart,
+    Message,
+    ResponseFormat,
+    Role,
+    SchemaOffer,
+    TextPart,
+)
 
 VERSION: Final = 1
 """Part of every key; it is raised when the meaning of a key changes, so that older answers are not found."""
@@ -82,13 +92,14 @@ def size_of(request: ChatRequest) -> int:
 
 def _plain(message: Message) -> Any:
     calls = [(call.id, call.name, call.arguments) for call in message.tool_calls]
-    parts = [part.text if isinstance(part, TextPart) else _image(part) for part in message.parts]
+    parts = [part.text if isinstance(part, TextPart) else _file(part) for part in message.parts]
     return (message.role.value, parts, calls, message.tool_call_id, message.opaque)
 
 
-def _image(part: ImagePart) -> Any:
+def _file(part: ImagePart | FilePart) -> Any:
     digest = None if part.data is None else hashlib.blake2b(part.data, digest_size=32).hexdigest()
-    return {"type": part.media_type, "url": part.url, "data": digest}
+    name = part.name if isinstance(part, FilePart) else ""
+    return {"type": part.media_type, "url": part.url, "data": digest, "name": name}
 
 
 def _format(form: ResponseFormat | None) -> Any:

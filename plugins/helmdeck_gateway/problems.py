@@ -53,6 +53,7 @@ class Problem(Exception):
     :ivar code: a stable code, such as ``context_length_exceeded``.
     :ivar param: the field of the request that is wrong, such as ``messages[2].content``.
     :ivar details: cause, hint, next action, call id and attempts, where a call failed.
+    :ivar ends_connection: the connection is closed after the error.
     :ivar is_worth_retrying: whether the same request may succeed; the gateway has used up its own retries.
     """
 
@@ -64,6 +65,7 @@ class Problem(Exception):
     retry_after_s: float | None = None
     is_worth_retrying: bool = False
     details: Mapping[str, Any] = attrs.field(factory=dict)
+    ends_connection: bool = False
 
     def __str__(self) -> str:
         return self.message
@@ -73,7 +75,7 @@ class Problem(Exception):
         """The headers of an error response."""
         # OpenAI's and Anthropic's clients read this one; without it they repeat every 5xx twice.
         headers = {"x-should-retry": "true" if self.is_worth_retrying else "false"}
-        if self.code == DRAINING:  # the next request should reach another process
+        if self.code == DRAINING or self.ends_connection:  # the next request should reach another process
             headers["connection"] = "close"
         if self.retry_after_s is not None:
             milliseconds = max(0, math.ceil(self.retry_after_s * 1000))

@@ -54,7 +54,13 @@ class GatewaySettings:
     :ivar max_request_bytes: size of a request body.
     :ivar max_tools: tools of a request; more are refused. Those that the model's budget has no room for are left out.
     :ivar max_response_bytes: size of a response body, streamed or not; a larger one ends with an error.
-    :ivar max_requests: requests under way in one process; more are answered with 429.
+    :ivar max_requests: requests under way in one process, with those that wait; more are answered with 429.
+    :ivar max_active: requests that one process works on at a time. Others wait, and the places go round the teams, or keys without a
+        team, so that one with many requests does not delay the others.
+    :ivar queue_s: seconds that a request waits for a place; then it is answered with 429.
+    :ivar shares: by the name of a team, or of a key without a team: its share of the places; 1 for those that are left out.
+    :ivar max_body_bytes: bytes of the bodies of all requests under way in one process; more are answered with 429.
+    :ivar max_lag_s: seconds by which the process may be late, for a second; then new requests are answered with 429.
     :ivar header_s: seconds until the head of a request must be complete, and that a client may take to read a part of a
         response.
     :ivar body_s: seconds until the body of a request must be complete.
@@ -83,6 +89,11 @@ class GatewaySettings:
     max_tools: int = attrs.field(default=2_048, validator=above_zero)
     max_response_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
     max_requests: int = attrs.field(default=1_024, validator=above_zero)
+    max_active: int = attrs.field(default=512, validator=above_zero)
+    queue_s: float = attrs.field(default=30.0, validator=above_zero)
+    shares: Mapping[str, float] = EMPTY
+    max_body_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
+    max_lag_s: float = attrs.field(default=3.0, validator=above_zero)
     header_s: float = attrs.field(default=20.0, validator=above_zero)
     body_s: float = attrs.field(default=60.0, validator=above_zero)
     keep_alive_s: float = attrs.field(default=75.0, validator=above_zero)
@@ -112,6 +123,10 @@ class GatewaySettings:
         for name, most in AT_MOST.items():
             if isinstance(value := options.get(name), int) and value > most:
                 mistakes.append(Mistake(f"gateway.{name}", "too high", repr(value), f"at most {most:,}"))
+        shares = options.get("shares")
+        for name, share in shares.items() if isinstance(shares, Mapping) else ():
+            if share == 0:  # other values that are not possible are found above
+                mistakes.append(Mistake(f"gateway.shares.{name}", "not a share", repr(share), "a number above 0"))
         store = options.get("store")
         scheme = store.partition(":")[0] if isinstance(store, str) else "sqlite"
         if scheme not in (*SCHEMES, *REFERENCES):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import ChatRequest, GuardFinding, ImagePart, Message, TextPart
+from helmdeck_core import ChatRequest, GuardFinding, Message, Part, TextPart
 from helmdeck_guards.plain_text import PlainText
 from helmdeck_guards.settings import OpenGuard
 
@@ -108,12 +108,12 @@ def _edited_message(message: Message, edit: Edit, edit_parts: Callable[[Sequence
     if new == texts and calls == message.tool_calls:
         return message
     remaining = iter(new)
-    parts = list[TextPart | ImagePart]()
+    parts = list[Part]()
     for part in message.parts:
-        if isinstance(part, ImagePart):
+        if not isinstance(part, TextPart):
             parts.append(part)
         elif (text := next(remaining)) or not part.text:  # providers reject a part that became empty
-            parts.append(part if part.text == text else TextPart(text, part.ends_prefix))
+            parts.append(part if part.text == text else TextPart(text, ends_prefix=part.ends_prefix))
     return attrs.evolve(message, parts=tuple(parts), tool_calls=calls)
 
 

@@ -4,7 +4,17 @@ import attrs
 import pytest
 
 from helmdeck_cache.request_keys import NotCacheable, problem_of, query_of
-from helmdeck_core import ChatRequest, ImagePart, Message, ResponseFormat, Role, TextPart, ToolCall, ToolDefinition
+from helmdeck_core import (
+    ChatRequest,
+    FilePart,
+    ImagePart,
+    Message,
+    ResponseFormat,
+    Role,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+)
 from tests.case_support import each_case
 
 
@@ -40,6 +50,11 @@ EQUAL = [
 ]
 
 PNG = ImagePart("image/png", b"1")
+FILES = [
+    FilePart("application/pdf", b"1"),
+    FilePart("application/pdf", b"2"),
+    FilePart("application/pdf", b"2", name="a.pdf"),
+]
 DIFFERENT = [
     {"model": "up/n"},
     {"max_tokens": 51},
@@ -58,6 +73,7 @@ DIFFERENT = [
     {"messages": (message("be brief", Role.SYSTEM), Message(Role.USER, (TextPart("which"), TextPart(" port?"))))},
     {"messages": (message("be brief", Role.SYSTEM), Message(Role.USER, (TextPart("which port?"), PNG)))},
     {"messages": (message("be brief", Role.SYSTEM), Message(Role.USER, (TextPart("which port?"), ImagePart("image/png", b"2"))))},
+    *({"messages": (message("be brief", Role.SYSTEM), Message(Role.USER, (TextPart("which port?"), file)))} for file in FILES),
     {"messages": (*BASE.messages, message("", Role.ASSISTANT, tool_calls=(ToolCall("1", "look_up", "{}"),)))},
     {"messages": (*BASE.messages, message("", Role.ASSISTANT, tool_calls=(ToolCall("1", "look_up", '{"a":1}'),)))},
     {"messages": (*BASE.messages, message("x", Role.TOOL, tool_call_id="1"))},

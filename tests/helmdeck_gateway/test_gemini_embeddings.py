@@ -3,6 +3,7 @@
 import pytest
 
 from helmdeck_testing import chat_server
+from tests.helmdeck_gateway.gateway_key_support import keyed
 from tests.helmdeck_gateway.gateway_support import running_gateway, upstream
 
 
@@ -65,6 +66,12 @@ def test_invalid_request_names_its_field_in_googles_form(gateway, method, body, 
     error = send(gateway, method, body).body["error"]
     assert (error["code"], error["status"]) == (400, "INVALID_ARGUMENT")
     assert error["details"][0]["metadata"]["param"] == param
+
+
+def test_key_that_may_not_request_vectors_is_refused(server):
+    with keyed({"providers": {"up": upstream(server)}}, dialects=("gemini",)) as gateway:
+        answer = gateway.send("/v1beta/models/up/e:embedContent", content("tide"))
+        assert (answer.status, answer.body["error"]["status"]) == (403, "PERMISSION_DENIED")
 
 
 def test_model_without_vectors_is_an_error_in_googles_form(gateway):

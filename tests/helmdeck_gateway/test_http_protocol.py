@@ -328,6 +328,7 @@ class Events:
     """Writes events, and is the work of a call that has answered."""
 
     opening = SimpleNamespace(model="")
+    content_type = b"text/event-stream"
     ping = b"ping "
 
     def start(self):

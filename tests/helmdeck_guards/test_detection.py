@@ -1,9 +1,22 @@
 """What the built-in detectors find, and what only looks like it."""
 
+import asyncio
+
 import pytest
 
 from benchmarks.guards.labelled import KINDS, labelled, measure
-from helmdeck_core import GuardServices, GuardSpec, SecretPattern, ToolCall
+from helmdeck_core import (
+    ChatRequest,
+    FilePart,
+    GuardServices,
+    GuardSpec,
+    ImagePart,
+    Message,
+    Role,
+    SecretPattern,
+    TextPart,
+    ToolCall,
+)
 from helmdeck_guards import Guards, GuardSender
 from helmdeck_guards.plain_text import PlainText
 from helmdeck_testing import make_deck
@@ -75,3 +88,12 @@ def redacting(**table):
         "personal": {"kind": "personal_data", "action": "redact", **table},
     }
     return Guards(make_deck(config={"guards": tables})).session(GuardSender(), "up/m")
+
+
+def test_files_beside_a_redacted_text_stay_as_they_are():
+    with make_deck(config={"guards": {"personal": {"kind": "personal_data", "action": "redact"}}}) as deck:
+        session = Guards(deck).session(GuardSender(), "up/m")
+        files = (ImagePart("image/png", b"1"), FilePart("application/pdf", b"2"))
+        message = Message(Role.USER, (files[0], TextPart("write to jane@acme.org"), files[1]))
+        checked = asyncio.run(session.check_request(ChatRequest(model="up/m", messages=(message,))))
+    assert checked.messages[0].parts == (files[0], TextPart("write to [EMAIL_1]"), files[1])

@@ -13,6 +13,7 @@ import pytest
 import helmdeck_core
 import helmdeck_providers
 import helmdeck_runs
+from helmdeck_cli.scaffold.render import compatible_range
 from helmdeck_testing import make_deck
 
 ROOT = Path(__file__).parents[2]
@@ -70,12 +71,14 @@ def test_it_is_whole(folder, project, module):
     assert list((folder / "tests").glob("test_*.py"))
     assert f"# {project['name']}\n" in (folder / project["readme"]).read_text()
     assert project["license"] == "Apache-2.0"
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    assert project["license-files"] == ["LICENSE"]
     assert project["requires-python"] == PROJECT["project"]["requires-python"]
 
 
 def test_it_depends_on_helmdeck_and_a_provider_on_nothing_else(folder, project):
     names = [requirement.partition(">")[0] for requirement in project["dependencies"]]
-    assert names[0] == "helmdeck"
+    assert project["dependencies"][0] == compatible_range(PROJECT["project"]["version"])
     assert names[1:] == [] or folder.parent.name != "contrib_providers"
 
 

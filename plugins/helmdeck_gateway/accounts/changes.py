@@ -290,8 +290,20 @@ async def _check_key(store: GatewayStore, record: KeyRecord, actor: Actor, *, is
     teams = await _teams_by_name(store)
     if actor.team and record.team not in below(tuple(teams.values()), actor.team):
         raise ChangeRefused(f"the key {record.name!r} is not of the team {actor.team!r} or of one below it")
+    if actor.team and not is_stored:
+        await _check_caller(store, record, below(tuple(teams.values()), actor.team))
     if record.team and teams and not is_stored:
         _active_team(teams, record.team)
+
+
+async def _check_caller(store: GatewayStore, record: KeyRecord, names: frozenset[str]) -> None:
+    """Check that a key does not get the stored responses of keys of other teams, which belong to their callers."""
+    records = await store.list_keys()
+    own = {record.name, *(each.caller for each in records if each.team in names)}
+    if record.caller not in own or any(each.caller == record.caller and each.team not in names for each in records):
+        raise ChangeRefused(
+            f"the caller {record.caller!r} is not one of the team; leave it out, or name one of its keys"
+        )
 
 
 def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Actor) -> None:

@@ -27,6 +27,8 @@ from helmdeck_gateway.dialects.reply import CountingDialect, DamagedCallError, D
 from helmdeck_gateway.endpoints.bodies import Disconnected, JsonBody, headers_of, read_json, send_whole
 from helmdeck_gateway.failure_log import FailureLog
 from helmdeck_gateway.http_server.counters import Counters
+from helmdeck_gateway.load.fair_queue import Tenant
+from helmdeck_gateway.load.request_load import LOAD, RequestLoad
 from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid
 
 if TYPE_CHECKING:
@@ -59,15 +61,34 @@ class Door:
         settings, under_way = self.service.settings, self.counters.under_way
         if self.counters.is_draining:
             raise stopping("the gateway is stopping; send the request again")
-        if under_way > settings.max_requests:
-            raise Problem(
-                message=f"the gateway is processing {settings.max_requests:,} requests, its limit",
-                status=429, kind="rate_limit_error", code="too_many_requests", retry_after_s=1, is_worth_retrying=True,
-            )  # fmt: skip
+        self.counters.load.check(under_way, settings.max_lag_s)
+        is_full, places = under_way > settings.max_requests, self.counters.places
+        if is_full and not places.waiting:
+            raise self.full()
         headers = headers_of(scope)
         if len(headers) < len(scope["headers"]) and (name := _repeated(scope)):
             raise invalid(f"the header {name} is sent more than once")
-        return await self.authoriser.authorise(headers)
+        principal = await self.authoriser.authorise(headers)
+        tenant = tenant_of(principal)
+        if is_full and not places.make_room(tenant):
+            raise self.full()
+        load: RequestLoad | None = scope.get(LOAD)
+        if load is not None:
+            load.tenant = tenant
+        return principal
+
+    def full(self) -> Problem:
+        """Return the error for a request beyond ``max_requests``."""
+        return Problem(
+            message=f"the gateway is processing {self.service.settings.max_requests:,} requests, its limit",
+            status=429, kind="rate_limit_error", code="too_many_requests", retry_after_s=1, is_worth_retrying=True,
+        )  # fmt: skip
+
+
+def tenant_of(principal: Principal) -> Tenant:
+    """Return whose turn a request is."""
+    key = principal.key
+    return Tenant(principal.caller) if key is None else Tenant(key.team or key.name, key.name)
 
 
 def stopping(message: str) -> Problem:
@@ -100,6 +121,7 @@ class CallEndpoint:
         """Serve one request."""
         counters = self.door.counters
         counters.under_way += 1
+        load = scope[LOAD] = RequestLoad(counters.load, counters.places, self.door.service.settings)
         status = CLIENT_CLOSED
         if request_id := request_id_of(headers_of(scope)):
             send = echoing(send, request_id)
@@ -111,6 +133,7 @@ class CallEndpoint:
             status = self.door.failures.problem(exc, headers_of(scope)).status
             raise
         finally:
+            load.release()
             counters.under_way -= 1
             counters.count(self.name, status)
 

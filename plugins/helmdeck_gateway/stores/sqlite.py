@@ -144,7 +144,7 @@ class SqliteStore:
 
     async def _run(self, action: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an action within a transaction; return its result when its changes are committed."""
-        return await asyncio.wrap_future(self._commits.submit(lambda session: action(session, *args, **kwargs)))
+        return await self._commits.run(lambda session: action(session, *args, **kwargs))
 
     # -- within a transaction -----------------------------------------------------------------------------------------
 
