@@ -19,11 +19,11 @@ TEST: Final = "from tide import next_high_tide\n\nassert next_high_tide(6) == 18
 REPORT: Final = "The function is corrected."
 FAULTS: Final[Mapping[str, Sequence[str]]] = {
     "read": ["empty"],
-    "edit": ["cut"],
+    "edit": ["truncated"],
     "report": ["503"],
-    "file": ["empty", "cut", "503"],
+    "file": ["empty", "truncated", "503"],
 }
-"""What happens to the first requests of each step: an empty answer with `stop`, a stream that is cut within the answer, HTTP 503."""
+"""What happens to the first requests of each step: an empty answer with `stop`, a stream that is truncated within the answer, HTTP 503."""
 
 READERS: Final = ("Read", "read", "read_file", "read_files")
 EDITORS: Final = ("Edit", "edit", "replace", "editor")
@@ -60,7 +60,7 @@ class EditModel(ChatServer):
         is_stream = OPENAI_CHAT.wants_stream(request)
         pieces = list(OPENAI_CHAT.events(answer)) if is_stream else [json.dumps(OPENAI_CHAT.whole(answer)).encode()]
         headers = {"content-type": OPENAI_CHAT.content_type if is_stream else "application/json"}
-        if fault != "cut":
+        if fault != "truncated":
             return Chunks(pieces, headers=headers)
         pieces = pieces[: len(pieces) // 2] if is_stream else [pieces[0][: len(pieces[0]) // 2]]
         return Chunks(pieces, Ending.CUT, headers=headers)

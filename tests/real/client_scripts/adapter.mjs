@@ -33,12 +33,12 @@ export async function main({ chat, embed, models }) {
   const url = process.argv[2];
   const operations = { chat, embed, models };
   for await (const line of createInterface({ input: process.stdin })) {
-    const asked = JSON.parse(line);
+    const request = JSON.parse(line);
     let result;
     try {
-      const operation = operations[asked.op];
-      if (!operation) throw new Unsupported(asked.op === "embed" ? "no embeddings" : "no list of models");
-      result = await operation(url, { key: "right-key-0123456789", ...asked.fields });
+      const operation = operations[request.op];
+      if (!operation) throw new Unsupported(request.op === "embed" ? "no embeddings" : "no list of models");
+      result = await operation(url, { key: "right-key-0123456789", ...request.fields });
     } catch (error) {
       result = error instanceof Unsupported ? { unsupported: error.message } : { error: describe(error) };
     }

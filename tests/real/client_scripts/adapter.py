@@ -52,12 +52,12 @@ def main(chat, embed=None, models=None):
     results, sys.stdout = sys.stdout, sys.stderr  # libraries that print must not disturb the protocol
     operations = {"chat": chat, "embed": embed, "models": models}
     for line in sys.stdin:
-        asked = json.loads(line)
-        fields = {"key": KEY, **asked["fields"]}
+        request = json.loads(line)
+        fields = {"key": KEY, **request["fields"]}
         try:
-            operation = operations[asked["op"]]
+            operation = operations[request["op"]]
             if operation is None:
-                raise Unsupported({"embed": "no embeddings", "models": "no list of models"}[asked["op"]])
+                raise Unsupported({"embed": "no embeddings", "models": "no list of models"}[request["op"]])
             result = operation(url, **fields)
         except Unsupported as exc:
             result = {"unsupported": str(exc)}

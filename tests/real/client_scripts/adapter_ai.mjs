@@ -76,7 +76,7 @@ async function chat(url, { key, model, messages, tools, choice, schema, stop, ma
 await main({
   chat,
   embed: async (url, { key, model, texts }) => {
-    const asked = { model: provider(url, key).embeddingModel(model), values: texts, maxRetries: 0 };
-    return { vectors: (await embedMany(asked)).embeddings };
+    const options = { model: provider(url, key).embeddingModel(model), values: texts, maxRetries: 0 };
+    return { vectors: (await embedMany(options)).embeddings };
   },
 });

@@ -27,21 +27,21 @@ def chat(url, key, model, messages, tools=False, choice=None, schema=None, stric
          stream=False, cancel=False):  # fmt: skip
     options = {"stop": stop} if stop else {}
     limit = {"max_tokens": max_tokens} if max_tokens else {}
-    asked = ChatOpenAI(
+    chat_model = ChatOpenAI(
         model=model, base_url=f"{url}/v1", api_key=key, max_retries=0, timeout=30, stream_usage=True, **limit
     )
     if tools:
         function = {"name": TOOL, "description": DESCRIPTION, "parameters": PARAMETERS}
-        asked = asked.bind_tools([{"type": "function", "function": function}], tool_choice=choice)
+        chat_model = chat_model.bind_tools([{"type": "function", "function": function}], tool_choice=choice)
     if schema:
         form = {"title": "word", "description": "a word", **schema}
-        asked = asked.with_structured_output(form, method="json_schema", strict=strict, include_raw=True)
+        chat_model = chat_model.with_structured_output(form, method="json_schema", strict=strict, include_raw=True)
     messages = [to_message(each) for each in messages]
     if schema:
-        return reply(asked.invoke(messages)["raw"].text)
+        return reply(chat_model.invoke(messages)["raw"].text)
     if not stream:
-        return read(asked.invoke(messages, **options))
-    chunks = asked.stream(messages, **options)
+        return read(chat_model.invoke(messages, **options))
+    chunks = chat_model.stream(messages, **options)
     if cancel:
         next(chunk for chunk in chunks if chunk.text)
         chunks.close()

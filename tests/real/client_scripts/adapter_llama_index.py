@@ -41,25 +41,25 @@ def chat(url, key, model, messages, tools=False, choice=None, schema=None, stric
     if schema:
         form = {"name": "word", "schema": schema, "strict": strict}
         options["response_format"] = {"type": "json_schema", "json_schema": form}
-    asked, messages = llm(url, key, model, **more), [to_message(each) for each in messages]
+    model_client, messages = llm(url, key, model, **more), [to_message(each) for each in messages]
     if tools:
         known = {"tools": [FunctionTool.from_defaults(look_up, name=TOOL)], "chat_history": messages}
         known |= {"tool_choice": choice} if choice else {}
         if not stream:
-            return read(asked.chat_with_tools(**known), asked)
-        *_, last = asked.stream_chat_with_tools(**known, allow_parallel_tool_calls=True)
-        return read(last, asked)
+            return read(model_client.chat_with_tools(**known), model_client)
+        *_, last = model_client.stream_chat_with_tools(**known, allow_parallel_tool_calls=True)
+        return read(last, model_client)
     if not stream:
-        return read(asked.chat(messages, **options), asked)
+        return read(model_client.chat(messages, **options), model_client)
     if cancel:
         raise Unsupported("closing the generator leaves the connection open, without the gateway too")
-    chunks = asked.stream_chat(messages, stream_options={"include_usage": True})
+    chunks = model_client.stream_chat(messages, stream_options={"include_usage": True})
     all_chunks = list(chunks)
-    return read(all_chunks[-1], asked, sum(bool(chunk.delta) for chunk in all_chunks))
+    return read(all_chunks[-1], model_client, sum(bool(chunk.delta) for chunk in all_chunks))
 
 
-def read(made, asked, deltas=0):
-    calls = asked.get_tool_calls_from_response(made, error_on_no_tool_call=False)
+def read(made, model_client, deltas=0):
+    calls = model_client.get_tool_calls_from_response(made, error_on_no_tool_call=False)
     raw = made.raw
     usage = getattr(raw, "usage", None)
     choices = getattr(raw, "choices", None) or ()

@@ -6,10 +6,10 @@ const client = (url, key) => new OpenAI({ baseURL: `${url}/v1`, apiKey: key, max
 
 function toMessage(message) {
   if (message.calls) {
-    const calls = message.calls.map(({ id, name, arguments: given }) => ({
+    const calls = message.calls.map(({ id, name, arguments: value }) => ({
       id,
       type: "function",
-      function: { name, arguments: JSON.stringify(given) },
+      function: { name, arguments: JSON.stringify(value) },
     }));
     return { role: "assistant", content: null, tool_calls: calls };
   }

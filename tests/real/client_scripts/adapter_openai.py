@@ -10,7 +10,7 @@ def client(url, key):
     return OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0, timeout=30)
 
 
-def given(**fields):
+def without_none(**fields):
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -43,7 +43,7 @@ def read_chat(made, deltas=0):
 def chat(url, key, model, messages, tools=False, choice=None, schema=None, strict=False, stop=None, max_tokens=None,
          stream=False, cancel=False):  # fmt: skip
     function = {"name": TOOL, "description": DESCRIPTION, "parameters": PARAMETERS}
-    options = given(
+    options = without_none(
         model=model, messages=[chat_message(each) for each in messages], stop=stop, max_tokens=max_tokens,
         tools=[{"type": "function", "function": function}] if tools else None,
         tool_choice={"type": "function", "function": {"name": choice}} if choice else None,
@@ -95,7 +95,7 @@ def respond(url, key, model, messages, tools=False, choice=None, schema=None, st
             stream=False, cancel=False):  # fmt: skip
     if stop:
         return {"unsupported": "the API has no stop sequences"}
-    options = given(
+    options = without_none(
         model=model, input=[item for each in messages for item in response_items(each)], max_output_tokens=max_tokens,
         tools=[{"type": "function", "name": TOOL, "description": DESCRIPTION, "parameters": PARAMETERS, "strict": True}]
         if tools else None,
