@@ -152,9 +152,9 @@ class PostgresStore:
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
         day, month = await self._database.rows(accounts.USAGE, (account, now_s))
-        tokens, tokens_s, now_s = day[6:]
+        tokens, tokens_s, clock_s = day[6:]
         return Usage(
-            day=_period(day), month=_period(month), under_way=day[0], tokens=tokens, tokens_s=tokens_s, now_s=now_s
+            day=_period(day), month=_period(month), under_way=day[0], tokens=tokens, tokens_s=tokens_s, now_s=clock_s
         )
 
     async def aclose(self) -> None:
