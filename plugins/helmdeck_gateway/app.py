@@ -104,8 +104,8 @@ class Gateway:
 
     def _routes(self) -> list[BaseRoute]:
         post = ["POST"]
-        responses, gemini = ResponsesEndpoint(self.door), GeminiEndpoint(self.door)
         self._direct_calls = DirectCalls(self.deck, self.ledger.pricing)
+        responses, gemini = ResponsesEndpoint(self.door), GeminiEndpoint(self.door, self._direct_calls)
         rerank = RerankEndpoint(self.door, self._direct_calls)
         return [
             Route("/v1/chat/completions", CallEndpoint(self.door, chat_dialect, "chat"), methods=post),

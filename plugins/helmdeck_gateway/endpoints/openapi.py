@@ -27,6 +27,8 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
         "/v1beta/models/{model}:streamGenerateContent",
     ): "The same as a stream: events with alt=sse, else one JSON array",
     ("post", "/v1beta/models/{model}:countTokens"): "An estimate of the input tokens of a generateContent request",
+    ("post", "/v1beta/models/{model}:embedContent"): "The vector of a text, as from /v1/embeddings",
+    ("post", "/v1beta/models/{model}:batchEmbedContents"): "The vectors of several texts",
     ("get", "/v1beta/models"): "The models in the form of Gemini's API",
     ("get", "/v1beta/models/{model}"): "One model in the form of Gemini's API",
     ("post", "/v1/files"): "Store a file; multipart/form-data with the fields purpose and file",
