@@ -73,6 +73,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the documentation site into ``site``; it needs the extra ``docs``. Arguments after ``--`` go to the program."""
+    session.run(sys.executable, "docs/website/build.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmarks of pytest; arguments after ``--`` go to pytest, such as ``--benchmark-save=before``."""
     # With the project's way to share tests among processors, pytest-benchmark would measure nothing.
@@ -81,5 +87,11 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def build(session: nox.Session) -> None:
-    """Build the wheel and the source distribution into ``dist``."""
-    python(session, "hatchling", "build")
+    """Build the wheel and the source distribution of Helmdeck and of each contrib into ``dist``."""
+    python(session, "release", "build")
+
+
+@nox.session
+def api(session: nox.Session) -> None:
+    """Name changes of the public names that break users of the last release; ``-- --write`` writes those of a new one."""
+    python(session, "release", "api", *session.posargs)

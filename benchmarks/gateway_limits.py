@@ -33,7 +33,7 @@ from helmdeck_gateway.accounts.key_counters import KeyCounters
 from helmdeck_gateway.accounts.ledger import LEASE_S, Ledger
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores import open_store
-from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, Open, TeamRecord
+from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, Node, Open, TeamRecord
 from helmdeck_testing import make_deck
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,6 +85,11 @@ def team(calls: int) -> TeamRecord:
     return TeamRecord(name="team", id="team", limits=Limits(day_nusd=round(TEAM_SHARE * expected)))
 
 
+def nodes(calls: int) -> list[Node]:
+    """Return the accounts of the keys and of the team."""
+    return [*(key.node for key in keys(calls)), team(calls).node]
+
+
 # -- one process -------------------------------------------------------------------------------------------------
 
 
@@ -94,7 +99,7 @@ class Worker:
     def __init__(self, url: str, total: int, file: Path, seed: int) -> None:
         self.store = open_store(url)
         self.keys = keys(total)
-        self.teams = [(team(total),)] * 2 + [()] * (len(self.keys) - 2)
+        self.teams: list[tuple[TeamRecord, ...]] = [(team(total),)] * 2 + [()] * (len(self.keys) - 2)
         self.random = random.Random(seed)
         self.file = os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         deck = make_deck(config={"budgets": {"up/": PRICES}})
@@ -212,7 +217,7 @@ def measure(name: str, url: str, processes: int, calls: int, folder: Path, seed:
     charged, refused = _charges(files)
     charged.append(charged[0] + charged[1])  # those of the team
     spent = asyncio.run(_spent(url, total))
-    limits = [node.limits.day_nusd for node in (*keys(total), team(total))]
+    limits = [node.limits.day_nusd for node in nodes(total)]
     overs = [
         0.0,
         *(max(0, c - most) / (2 * HELD_NUSD) for c, most in zip(charged, limits, strict=True) if most is not None),
@@ -259,7 +264,7 @@ async def _spent(url: str, total: int) -> list[int]:
     """What counts as spent when the leases of the killed processes have ended."""
     store = open_store(url)
     later_s = time.time() + LEASE_S + 1
-    found = [await store.usage(node.id, now_s=later_s) for node in (*keys(total), team(total))]
+    found = [await store.usage(node.account, now_s=later_s) for node in nodes(total)]
     await store.aclose()
     assert [(usage.under_way, usage.month.held_nusd) for usage in found] == [(0, 0)] * len(found)
     return [usage.month.spent_nusd for usage in found]

@@ -23,7 +23,8 @@ from typing import Any
 
 import aiohttp
 
-from benchmarks.gateway.__main__ import ROOT, STREAM, Served, configure, process
+from benchmarks.gateway.__main__ import STREAM
+from benchmarks.gateway.servers import ROOT, Served, configure, process
 from benchmarks.gateway_faults.judge import PATHS
 
 PAGE = ROOT / "docs" / "benchmarks" / "gateway-long-runs.md"

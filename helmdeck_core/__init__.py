@@ -6,6 +6,6 @@
 
 from helmdeck_core.public_names import export_from_stub
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__ = export_from_stub(__name__, __file__)

@@ -43,7 +43,7 @@ class SchemaProblem:
 
     path: str
     message: str
-    is_missing: bool = False
+    is_missing: bool = attrs.field(default=False, kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"

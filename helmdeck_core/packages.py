@@ -15,6 +15,8 @@ CAPABILITIES = (
     "helmdeck_telemetry",
     "helmdeck_runs",
     "helmdeck_mcp",
+    "helmdeck_guards",
+    "helmdeck_cache",
     "helmdeck_gateway",
     "helmdeck_console",
     "helmdeck_testing",

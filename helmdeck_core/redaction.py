@@ -91,12 +91,12 @@ class Secrets:
     __slots__ = ("_forms", "_grams", "_values", "pattern", "shortest")
 
     def __init__(self, values: Iterable[str] = (), pattern: re.Pattern[str] | None = None) -> None:
-        self.pattern = pattern
+        self.pattern: re.Pattern[str] | None = pattern
         self._values = tuple(dict.fromkeys(filter(None, values)))
         self._forms: tuple[str, ...] | None = None
         self._grams: frozenset[str] | None = None
         # No form is shorter than its secret.
-        self.shortest = min(map(len, self._values), default=0)
+        self.shortest: int = min(map(len, self._values), default=0)
 
     @classmethod
     def of(cls, values: Iterable[str]) -> Secrets:

@@ -25,8 +25,8 @@ class Deadline:
     __slots__ = ("_cancelling", "_task", "_timer", "has_expired", "when")
 
     def __init__(self, when: float | None) -> None:
-        self.when = when
-        self.has_expired = False
+        self.when: float | None = when
+        self.has_expired: bool = False
 
     def __enter__(self) -> Self:
         if self.when is None:
@@ -116,7 +116,7 @@ class Limited(Generic[T]):
     def __init__(self, steps: Generator[Any, Any, T], limit: float | None) -> None:
         self._steps = steps
         self._limit = limit
-        self.has_expired = False
+        self.has_expired: bool = False
 
     def __await__(self) -> Generator[Any, Any, T]:
         try:

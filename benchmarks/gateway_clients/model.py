@@ -54,6 +54,7 @@ TOOLS: Final[Mapping[str, Callable[[str], Mapping[str, Any]]]] = {
     "exec_command": lambda path: {"cmd": f"cat {path}"},  # codex
     "shell": lambda path: {"command": ["cat", path]},  # codex, earlier
     "Read": lambda path: {"file_path": path},  # claude-code
+    "read_file": lambda path: {"file_path": path},  # gemini-cli
     "read": lambda path: {"filePath": path},  # opencode
     "bash": lambda path: {"command": f"cat {path}"},  # mini-swe-agent
     "look_up": lambda path: {"name": path},  # the tests of SDKs

@@ -20,7 +20,7 @@ from typing import Any
 
 import aiohttp
 
-from benchmarks.gateway.__main__ import ROOT, process
+from benchmarks.gateway.servers import ROOT, process
 from benchmarks.gateway_faults.cases import DEADLINE_S, SECONDS, SILENCE_S, all_cases, configuration, plans_of
 from benchmarks.gateway_faults.judge import PATHS, Case, Outcome, judge
 from benchmarks.gateway_faults.upstream import ScriptedUpstream

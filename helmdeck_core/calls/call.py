@@ -58,7 +58,7 @@ class Call(Generic[T]):
     ) -> None:
         self.services = services
         self._operation, self._options, self._streams = operation, options, streams
-        self.ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
+        self.ref: CallRef = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
         self._start_s = services.clock()
         self.order = order = services.chains.order(operation.chain_facts, options)
         chain = services.chains.configured(options) if order is None else order.models

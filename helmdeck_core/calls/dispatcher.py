@@ -50,7 +50,7 @@ class Dispatcher:
         )
         rules = runtime.contributed(RecoveryRule)
         budget = RetryBudget(config.retry_share, config.retry_minimum)
-        self.services = CallServices(
+        self.services: CallServices = CallServices(
             runtime=runtime,
             client=client,
             completer=Completer(runtime, client, clock),

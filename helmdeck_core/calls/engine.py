@@ -39,11 +39,11 @@ class Engine:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
-        self.pool = ProviderPool(runtime)
-        self.client = ProviderClient(self.pool)
-        self.live_catalog = LiveCatalog(runtime, self.pool.registry.first_settings)
+        self.pool: ProviderPool = ProviderPool(runtime)
+        self.client: ProviderClient = ProviderClient(self.pool)
+        self.live_catalog: LiveCatalog = LiveCatalog(runtime, self.pool.registry.first_settings)
         self._forms: dict[tuple[str, str], SchemaForm] = {}
-        self.dispatcher = Dispatcher(runtime, self.client)
+        self.dispatcher: Dispatcher = Dispatcher(runtime, self.client)
         config = runtime.config.recovery
         self._default_limits = CallLimits(
             max_attempts=config.max_attempts, deadline_s=config.deadline_s or None, max_cost_usd=config.max_cost_usd

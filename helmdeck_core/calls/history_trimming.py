@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core.domain.chat import ImagePart, Message, Role
+from helmdeck_core.domain.chat import Message, Role, TextPart
 
 IMAGE_CHARS = 3_000
-"""Size of an image: most interfaces charge about a thousand tokens for one, whatever its bytes."""
+"""Size of an image or file: most interfaces charge about a thousand tokens for one, whatever its bytes."""
 
 
 def drop_oldest_turns(messages: Sequence[Message], factor: float) -> tuple[Message, ...]:
@@ -58,5 +58,5 @@ def _last_results(messages: Sequence[Message]) -> list[int]:
 
 
 def _size(message: Message) -> int:
-    parts = sum(IMAGE_CHARS if isinstance(part, ImagePart) else len(part.text) for part in message.parts)
+    parts = sum(len(part.text) if isinstance(part, TextPart) else IMAGE_CHARS for part in message.parts)
     return parts + sum(len(call.name) + len(call.arguments) for call in message.tool_calls)

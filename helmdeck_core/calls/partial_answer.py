@@ -22,8 +22,8 @@ class PartialAnswer:
     """
 
     def __init__(self) -> None:
-        self.text = ""
-        self.is_begun = False
+        self.text: str = ""
+        self.is_begun: bool = False
         self._parts: list[tuple[str, int]] = []
         self._reasoning: list[str] = []
 

@@ -19,7 +19,7 @@ class ProviderPool:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self.registry = ProviderRegistry(runtime)
+        self.registry: ProviderRegistry = ProviderRegistry(runtime)
         # An open provider belongs to one event loop; a deck may be used from several. Providers hold their loop, so weak
         # keys would never expire; those of closed loops are dropped when a new loop appears.
         self._open: dict[asyncio.AbstractEventLoop, dict[str, Provider]] = {}

@@ -182,7 +182,7 @@ class RecoveryPolicy:
         self._actions: list[Action] = []
         self._skip_reasons: dict[str, None] = {}
         self._failed: AttemptFailure | None = None
-        self.deadline_s = None if limits.deadline_s is None else now_s + limits.deadline_s
+        self.deadline_s: float | None = None if limits.deadline_s is None else now_s + limits.deadline_s
         self.attempts: tuple[Attempt, ...] = ()
 
     def begin(self, now_s: float, cooling: Collection[str] = ()) -> NextAttempt:

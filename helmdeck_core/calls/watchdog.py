@@ -37,9 +37,9 @@ class ReasoningWatchdog:
         self._reasoning_chars = 0
         self._texts: list[str] | None = [] if is_structured else None
         self._unchecked = 0
-        self.has_output = False
-        self.exceeds_reasoning_limit = False
-        self.is_blank_loop = False
+        self.has_output: bool = False
+        self.exceeds_reasoning_limit: bool = False
+        self.is_blank_loop: bool = False
 
     def feed(self, deltas: Sequence[ChatDelta]) -> Sequence[ChatDelta]:
         """Take the next chunks; return those to pass on: all, unless one of them exceeds a limit."""

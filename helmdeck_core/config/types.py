@@ -28,7 +28,7 @@ def is_hidden(path: Sequence[str]) -> bool:
             return len(names) < 2 or names[1] in ("api_key", "headers")
         case ("catalog", _, _) | ("catalog", _, _, "headers" | "env" | "args", *_):
             return True
-        case ("providers", _, "options", *names) | (("events" | "packs"), "options", _, *names):
+        case (("providers" | "guards"), _, "options", *names) | (("events" | "packs"), "options", _, *names):
             return not names or any(map(speaks_of_secrets, names))
         case _:
             return False
@@ -388,6 +388,8 @@ class Config:
     :ivar log_level: minimum level of the log lines on standard error; left out: no log.
     :ivar budgets: by prefix of a model id; ``fallback`` for models without a row in the budget table.
     :ivar fallback: fallback models in order, by prefix of a model id; ``""`` for every model.
+    :ivar guards: checks of requests and answers, by name; the guide "Guard requests and answers" has their keys.
+    :ivar cache: settings of response caches; the guide "Cache answers" has their keys.
     :ivar gateway: settings of ``helmdeck serve``; the guide "Put a gateway in front of your clients" has their keys.
     """
 
@@ -409,4 +411,6 @@ class Config:
     chains: ChainsConfig = ChainsConfig()
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY
+    guards: Mapping[str, Mapping[str, Any]] = attrs.field(default=EMPTY, converter=hidden)
+    cache: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
     gateway: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)

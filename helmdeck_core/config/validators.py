@@ -18,7 +18,10 @@ class Invalid(ValueError):
 
     def __init__(self, problem: str, allowed: str, *, is_secret: bool = False, field: str = "") -> None:
         super().__init__(problem)
-        self.problem, self.allowed, self.is_secret, self.field = problem, allowed, is_secret, field
+        self.problem: str = problem
+        self.allowed: str = allowed
+        self.is_secret: bool = is_secret
+        self.field: str = field
 
 
 def above_zero(_: object, field: attrs.Attribute[Any], value: float | None) -> None:

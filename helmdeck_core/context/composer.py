@@ -163,7 +163,7 @@ class Composer:
         schemas = question.schema if question.constraint is None else question.constraint(prompt.task)
         forms = (self._form_of(question, schemas),) if isinstance(schemas, Mapping) else tuple(schemas or ())
         is_steady = selection is None or selection.index is not None or not selection.depends_on_request
-        return ResponseFormat("json_object", question.task, SchemaOffer(forms, is_steady))
+        return ResponseFormat("json_object", question.task, SchemaOffer(forms, is_steady=is_steady))
 
     def _form_of(self, question: Question[Any], schema: Mapping[str, Any]) -> SchemaForm:
         """The form of a schema, kept per pack and task because it caches its versions in provider dialects."""

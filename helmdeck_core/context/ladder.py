@@ -57,7 +57,7 @@ class PreparedCatalog:
 
     def __init__(self, catalog: Catalog, steps: Sequence[Contribution[TrimStep]], report: Report | None = None) -> None:
         self.catalog = catalog
-        self.last_rung = len(steps)
+        self.last_rung: int = len(steps)
         self._steps = steps
         self._report = report or _ignore
         self._pack_count = len(catalog.packs)

@@ -40,7 +40,7 @@ class LiveCatalog:
         self._options: dict[str, Mapping[str, Any]] = {name: {} for name in named}
         if config.mcp:
             self._options["mcp"] = config.mcp
-        self.library = Library(runtime, self._load, settings, is_slow=bool(self._options))
+        self.library: Library = Library(runtime, self._load, settings, is_slow=bool(self._options))
         weakref.finalize(self, _close, self.opened)  # at the end of the process
 
     def owner(self, entry_id: str) -> OpenSource | None:

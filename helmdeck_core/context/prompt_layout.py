@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.domain.chat import ImagePart, Message, Role, TextPart
+from helmdeck_core.domain.chat import FilePart, ImagePart, Message, Part, Role, TextPart
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import PromptVariant, Selection
 from helmdeck_core.domain.shared_text import SharedText
@@ -56,7 +56,7 @@ def lay_out(
     *,
     caches_prefix: bool,
     is_narrowed: bool = False,
-    images: tuple[ImagePart, ...] = (),
+    images: tuple[ImagePart | FilePart, ...] = (),
 ) -> tuple[Message, ...]:
     """Return one system and one user message.
 
@@ -74,7 +74,7 @@ def lay_out(
     if rest and is_narrowed and caches_prefix:
         system.append(TextPart(_clean(f"\n\n{_headed(*rest)}")))
         rest = ()
-    user: tuple[TextPart | ImagePart, ...] = (_asking(rest, tail, is_shared=not _is_own(selection)), *images)
+    user: tuple[Part, ...] = (_asking(rest, tail, is_shared=not _is_own(selection)), *images)
     return (Message(Role.SYSTEM, tuple(system)), Message(Role.USER, user))
 
 

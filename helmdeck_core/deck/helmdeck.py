@@ -98,7 +98,7 @@ class Helmdeck(Inspection):
         else:
             path = Path(file) if file is not None else None
             loaded = load_config(file=path, environ=os.environ if environ is None else environ, arguments=arguments)
-        self.runtime = make_runtime(loaded, plugins, http_clients or {})
+        self.runtime: Runtime = make_runtime(loaded, plugins, http_clients or {})
         self._engine = Engine(self.runtime)
         self._runner = Runner(self._engine)
         self._portal = Portal()

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 import attrs
 
 from helmdeck_core.domain.answer_types import AnswerFormat, AnswerType, WrongShape
-from helmdeck_core.domain.chat import ChatRequest, ImagePart, Message, Role, TextPart
+from helmdeck_core.domain.chat import ChatRequest, Message, Role, TextPart
 from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInput
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.questions import Question
@@ -135,7 +135,7 @@ def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Questio
         instructions="\n\n".join(filter(None, system)),
         constraint=lambda _: answer.schema,
         messages=tuple(message for message in earlier if message.role is not Role.SYSTEM),
-        images=tuple(part for part in last.parts if isinstance(part, ImagePart)),
+        images=tuple(part for part in last.parts if not isinstance(part, TextPart)),
         temperature=request.temperature,
     )
 

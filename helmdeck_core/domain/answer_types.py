@@ -19,7 +19,8 @@ class WrongShape(ValueError):
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}")
-        self.path, self.message = path, message
+        self.path: str = path
+        self.message: str = message
 
 
 @attrs.frozen(kw_only=True)

@@ -79,9 +79,9 @@ class Catalog:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         every = tuple(entries)
-        self.packs = tuple(entry for entry in every if entry.kind is EntryKind.PACK)
-        self.pipelines = tuple(entry for entry in every if entry.kind is EntryKind.PIPELINE)
-        self.entries = self.packs + self.pipelines
+        self.packs: tuple[Entry, ...] = tuple(entry for entry in every if entry.kind is EntryKind.PACK)
+        self.pipelines: tuple[Entry, ...] = tuple(entry for entry in every if entry.kind is EntryKind.PIPELINE)
+        self.entries: tuple[Entry, ...] = self.packs + self.pipelines
         self._by_id = {entry.id: entry for entry in self.entries}
 
     @cached_property

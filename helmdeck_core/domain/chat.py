@@ -91,7 +91,7 @@ class TextPart:
     """
 
     text: str
-    ends_prefix: bool = False
+    ends_prefix: bool = attrs.field(default=False, kw_only=True)
     shared: SharedText | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
@@ -113,6 +113,25 @@ class ImagePart:
     media_type: str
     data: bytes | None = attrs.field(default=None, repr=lambda value: f"<{len(value or b'')} bytes>")
     url: str | None = None
+
+
+@attrs.frozen
+class FilePart:
+    """A file in a message that is no image: a recording, a PDF document, a video.
+
+    :ivar media_type: such as ``audio/wav`` or ``application/pdf``; empty if only the URL is known.
+    :ivar data: the file; ``None`` if ``url`` refers to it.
+    :ivar name: the file's name; empty if it has none.
+    """
+
+    media_type: str
+    data: bytes | None = attrs.field(default=None, repr=lambda value: f"<{len(value or b'')} bytes>")
+    url: str | None = None
+    name: str = ""
+
+
+Part = TextPart | ImagePart | FilePart
+"""A part of a message."""
 
 
 class Role(enum.StrEnum):
@@ -144,7 +163,7 @@ class Message:
     """
 
     role: Role
-    parts: tuple[TextPart | ImagePart, ...]
+    parts: tuple[Part, ...]
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     opaque: Mapping[str, Any] = attrs.field(default=EMPTY, repr=False)

@@ -24,7 +24,7 @@ class SchemaForm:
 
     name: str
     make: Callable[[], Mapping[str, Any] | None]
-    is_read_freely: bool = False
+    is_read_freely: bool = attrs.field(default=False, kw_only=True)
     _derived: dict[Hashable, Any] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
@@ -55,8 +55,8 @@ class SchemaOffer:
     """
 
     forms: tuple[SchemaForm, ...] = attrs.field(default=(), repr=False)
-    is_steady: bool = True
-    is_bounded: bool = False
+    is_steady: bool = attrs.field(default=True, kw_only=True)
+    is_bounded: bool = attrs.field(default=False, kw_only=True)
 
     def without(self, number: int) -> SchemaOffer:
         """Return the offer without its first forms."""

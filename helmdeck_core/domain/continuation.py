@@ -258,7 +258,7 @@ class Merged:
     added: str
     dropped: int = 0
     kinds: tuple[str, ...] = ()
-    is_restart: bool = False
+    is_restart: bool = attrs.field(default=False, kw_only=True)
 
 
 class MergeStream(Protocol):

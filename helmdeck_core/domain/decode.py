@@ -77,8 +77,8 @@ class Stripped:
     text: str
     reasoning: str = ""
     found: tuple[str, ...] = ()
-    is_unclosed: bool = False
-    starts_in_reasoning: bool = False
+    is_unclosed: bool = attrs.field(default=False, kw_only=True)
+    starts_in_reasoning: bool = attrs.field(default=False, kw_only=True)
 
 
 @attrs.frozen(kw_only=True)

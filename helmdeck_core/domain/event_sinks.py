@@ -11,21 +11,49 @@ import attrs
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.events import Event
 
+_ATOMS = frozenset((str, int, float, bool, type(None)))
+"""Types of plain values, which are the most common ones."""
+
 
 def event_data(event: Event) -> dict[str, Any]:
     """An event as plain data, its name as ``event``; without empty fields."""
-    data = attrs.asdict(event, filter=_has_content, value_serializer=_plain)
-    return {"event": event.name, **data}
+    return {"event": event.name, **_content(event, _names(type(event)) or ())}
 
 
-def _has_content(_: Any, value: Any) -> bool:
-    return value is not None and value != "" and value != ()
+_known: dict[type, tuple[str, ...] | None] = {}
+"""The fields of classes that events contain; ``None`` for a class that has none."""
 
 
-def _plain(_: Any, __: Any, value: Any) -> Any:
+def _names(kind: type) -> tuple[str, ...] | None:
+    if kind not in _known:
+        _known[kind] = tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else None
+    return _known[kind]
+
+
+def _content(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    # ``attrs.asdict`` with a filter and a serializer takes five times as long, for each event of a call.
+    data = {}
+    for name in names:
+        each = getattr(value, name)
+        if each is None or each == "" or each == ():
+            continue
+        data[name] = each if type(each) in _ATOMS else _plain(each)
+    return data
+
+
+def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
     if isinstance(value, enum.Enum):
         return value.value
-    return list(value) if isinstance(value, tuple) else value
+    if (names := _names(kind)) is not None:
+        return _content(value, names)
+    if isinstance(value, tuple | list | set | frozenset):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name.value if isinstance(name, enum.Enum) else name: _plain(each) for name, each in value.items()}
+    return value
 
 
 class EventSinkWarning(UserWarning):

@@ -12,7 +12,9 @@ from helmdeck_core.domain.chat import StopReason, Usage
 from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.event_base import CallRef as CallRef
 from helmdeck_core.domain.event_base import EventBase as EventBase
+from helmdeck_core.domain.guards import GuardReported
 from helmdeck_core.domain.models import Tier
+from helmdeck_core.domain.response_caches import AnswerReused, CacheFailed, CacheMissed
 from helmdeck_core.errors import Attempt, FailureClass
 
 
@@ -432,4 +434,8 @@ Event = (
     | CallAborted
     | HistoryFailed
     | CatalogSourceFailed
+    | GuardReported
+    | AnswerReused
+    | CacheMissed
+    | CacheFailed
 )

@@ -189,7 +189,7 @@ class BudgetTable:
 
     def __init__(self, rows: Iterable[BudgetRow]) -> None:
         named = (attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix)) for row in rows)
-        self.rows = tuple(sorted(named, key=lambda row: (row.order, row.prefix)))
+        self.rows: tuple[BudgetRow, ...] = tuple(sorted(named, key=lambda row: (row.order, row.prefix)))
         aliases = {f"{name}/{row.prefix.partition('/')[2]}": row for row in self.rows for name in row.providers}
         by_prefix = aliases | {row.prefix: row for row in self.rows}
         self._by_prefix = {prefix.strip().casefold(): row for prefix, row in by_prefix.items()}
@@ -235,7 +235,7 @@ class BudgetLookup:
     row: str
     sources: Mapping[str, str]
     prompt_variant: str = ""
-    asks_for_json: bool = False
+    asks_for_json: bool = attrs.field(default=False, kw_only=True)
     notice: str = ""
 
     @property

@@ -166,6 +166,8 @@ class ProviderSpec:
     :ivar budget_of: for a provider that wraps others: takes a model name under this provider and returns the model id
         whose budget and trim steps apply.
     :ivar example_model: the name of a model for a first request; empty where there is none that every account may call.
+    :ivar rerank_path: the path of an endpoint that ranks documents, after the base URL, in the form of Cohere's and Jina's
+        APIs; empty without one.
     :ivar is_generic: whether this is the kind of a configured provider that has a ``base_url`` and an unknown name.
     """
 
@@ -179,5 +181,6 @@ class ProviderSpec:
     constrain: Callable[[ProviderSettings, ChatRequest], Constraint] | None = None
     budget_of: Callable[[str], str] | None = None
     example_model: str = ""
+    rerank_path: str = ""
     is_generic: bool = False
     order: int = 0

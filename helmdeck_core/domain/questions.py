@@ -10,7 +10,7 @@ import attrs
 
 from helmdeck_core.domain import EMPTY, present
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
-from helmdeck_core.domain.chat import ChatResponse, ImagePart, Message, ToolCall, ToolDefinition
+from helmdeck_core.domain.chat import ChatResponse, FilePart, ImagePart, Message, ToolCall, ToolDefinition
 from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import Learned
@@ -76,7 +76,7 @@ class Question(Generic[T]):
         they are tried, the most exact first; ``None`` for JSON mode. It is called once per request with JSON mode, so it
         should return the same forms again, and they should make their schemas on demand.
     :ivar messages: earlier messages of a conversation, between the instructions and the request.
-    :ivar images: images after the text of the request.
+    :ivar images: images and files after the text of the request.
     :ivar tools: tools that the model may call instead of answering; where there are any, the response is not constrained.
     :ivar tool_choice: as in ``ChatRequest``.
     :ivar read_calls: returns the value of an answer that calls the tools; it gets the complete calls of a turn that ended for
@@ -108,7 +108,7 @@ class Question(Generic[T]):
     schema: Mapping[str, Any] | None = None
     constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
     messages: tuple[Message, ...] = ()
-    images: tuple[ImagePart, ...] = ()
+    images: tuple[ImagePart | FilePart, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: str | None = None
     read_calls: Callable[[tuple[ToolCall, ...]], T | None] | None = None

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pluggy
@@ -21,9 +21,13 @@ import pluggy
 from helmdeck_core import hookspecs
 from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadError
 from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
+from helmdeck_core.hooks.compatibility import IncompatiblePlugin, refuse_incompatible
 from helmdeck_core.hooks.foreign_code import LIMIT_S, PluginWarning, describe_error, run_foreign
 from helmdeck_core.hooks.plugin_files import line_in, load_file, plugin_name
 from helmdeck_core.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 GROUP = "helmdeck"
 ENTRY_POINT = "entry point"
@@ -187,6 +191,7 @@ class _Candidate:
     target: str
     load: Any
     distribution: str | None = None
+    installed: Distribution | None = None
 
 
 def load_plugins(
@@ -213,7 +218,8 @@ def load_plugins(
         left out with a ``PluginWarning``, and the first error of another one is raised.
     :param required: names of installed plugins and files whose errors are raised, too.
     :param limit_s: seconds for the import of an installed plugin or file, and for each of its hooks.
-    :raises PluginLoadError: a plugin cannot be imported, has a hook that does not exist, or is required and not installed.
+    :raises PluginLoadError: a plugin cannot be imported, is written for another version, has a hook that does not exist, or is required
+        and not installed.
     :raises PluginConflictError: two plugins have one name.
     """
     installed = _entry_points() if autoload else []
@@ -266,7 +272,7 @@ def _entry_points() -> list[_Candidate]:
     found = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         dist = f"{point.dist.name} {point.dist.version}" if point.dist else None
-        found.append(_Candidate(point.name, ENTRY_POINT, point.value, point.load, dist))
+        found.append(_Candidate(point.name, ENTRY_POINT, point.value, point.load, dist, point.dist))
     # A distribution may be on the path twice: a checkout and its installed copy.
     return list({(c.name, c.target, c.distribution): c for c in reversed(found)}.values())[::-1]
 
@@ -316,6 +322,8 @@ def _name_conflicts(candidates: Iterable[_Candidate]) -> dict[_Candidate, Plugin
 
 def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
     try:
+        if c.installed is not None:
+            refuse_incompatible(c.installed)
         plugin = _imported(c, limit_s) if c.source in OPTIONAL else c.load()
         pm.parsed = set()
         pm.register(plugin, c.name)
@@ -326,6 +334,8 @@ def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
     except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
         if pm.has_plugin(c.name):
             pm.unregister(name=c.name)
+        if isinstance(exc, IncompatiblePlugin):
+            raise PluginLoadError(c.name, c.target, str(exc), c.distribution) from None
         line = line_in(Path(c.target), exc) if c.source == FILE else None
         where = f" (line {line})" if line is not None and not isinstance(exc, SyntaxError) else ""
         raise PluginLoadError(c.name, c.target, f"{describe_error(exc)}{where}", c.distribution) from exc

@@ -8,7 +8,7 @@ sorted. A value replaces a built-in one of the same name; two installed plugins 
 
 All hooks are called when a deck is made, except for the lookup: it is called at the first request to a model id and cached.
 
-The hooks exist since version 0.1, unless one says otherwise with ``.. versionadded::``.
+Each hook states the version that it is new in (``.. versionadded::``); 0.2 is the first released version.
 """
 
 from helmdeck_core.hookspecs import catalogs, models, operation, responses

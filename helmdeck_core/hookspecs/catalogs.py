@@ -29,6 +29,8 @@ def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
 
     :returns: Catalog sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -42,7 +44,7 @@ def helmdeck_instruction_patterns() -> Sequence[InstructionPattern]:
     :returns: Patterns. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
-    .. versionadded:: 0.1
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -55,6 +57,8 @@ def helmdeck_packs() -> Sequence[Pack]:
 
     :returns: Packs. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -67,6 +71,8 @@ def helmdeck_pipelines() -> Sequence[Pipeline]:
 
     :returns: Pipelines; their names are ids of entries. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -79,6 +85,8 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
 
     :returns: Trim steps; their names are used in the configuration and in trim records. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -91,6 +99,8 @@ def helmdeck_rankers() -> Sequence[Ranker]:
 
     :returns: Rankers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -104,7 +114,7 @@ def helmdeck_choosers() -> Sequence[Chooser]:
     :returns: Choosers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
-    .. versionadded:: 0.1
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -117,6 +127,8 @@ def helmdeck_chat_inputs() -> Sequence[ChatInputReader]:
 
     :returns: Readers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -129,6 +141,8 @@ def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
 
     :returns: Prompt variants; their names are ``task.variant``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -141,6 +155,8 @@ def helmdeck_prompt_texts() -> Sequence[PromptText]:
 
     :returns: Texts; ``PromptText`` lists their names. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -153,5 +169,7 @@ def helmdeck_weights() -> Sequence[Weight]:
 
     :returns: Weights; ``Weight`` lists their names. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()

@@ -2,5 +2,5 @@
 
 import pluggy
 
-hookspec = pluggy.HookspecMarker("helmdeck")
-hookimpl = pluggy.HookimplMarker("helmdeck")
+hookspec: pluggy.HookspecMarker = pluggy.HookspecMarker("helmdeck")
+hookimpl: pluggy.HookimplMarker = pluggy.HookimplMarker("helmdeck")

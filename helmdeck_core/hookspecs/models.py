@@ -28,6 +28,8 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
     :raises Exception: none is expected; any exception leaves the plugin out, or stops start-up if it is required; both name the plugin.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -41,6 +43,8 @@ def helmdeck_transports() -> Sequence[TransportSpec]:
 
     :returns: Transport specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -53,6 +57,8 @@ def helmdeck_routers() -> Sequence[RouterSpec]:
 
     :returns: Router specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -66,6 +72,8 @@ def helmdeck_chain_policies() -> Sequence[ChainPolicySpec]:
 
     :returns: Policy specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -78,6 +86,8 @@ def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
 
     :returns: Tables; their names are wire formats. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -90,6 +100,8 @@ def helmdeck_error_rules() -> Sequence[ErrorRuleSet]:
 
     :returns: Rule sets, usually ``helmdeck_providers.ErrorRules``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -102,6 +114,8 @@ def helmdeck_budget_rows() -> Sequence[BudgetRow]:
 
     :returns: Rows, named by prefix of a model id; bytes, tokens, US dollars per million tokens. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -114,6 +128,8 @@ def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
 
     :returns: Defaults; their names are tiers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -128,6 +144,8 @@ def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  
     :param table: The rows that all plugins contributed.
     :returns: The budget, or ``None`` to leave the model to the next plugin.
     :raises Exception: none is expected for any string; the error names the plugin.
+
+    .. versionadded:: 0.2
     """
     return None
 
@@ -140,6 +158,8 @@ def helmdeck_prices() -> Sequence[PriceSource]:
 
     :returns: Sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -152,6 +172,8 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
 
     :returns: Rules; their names are causes, or causes with sub-causes. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -164,5 +186,7 @@ def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
 
     :returns: Rows; their names are prefixes of model ids, the longest matching one applies. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()

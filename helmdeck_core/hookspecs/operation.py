@@ -24,6 +24,8 @@ def helmdeck_commands() -> Sequence[Command]:
 
     :returns: Commands; their names follow ``helmdeck`` on the command line. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -36,6 +38,8 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
 
     :returns: Store specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -48,6 +52,8 @@ def helmdeck_histories() -> Sequence[HistorySpec]:
 
     :returns: Specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -60,6 +66,8 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
 
     :returns: Event sinks. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -72,6 +80,8 @@ def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
 
     :returns: Patterns. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -84,6 +94,8 @@ def helmdeck_run_engines() -> Sequence[RunEngineSpec]:
 
     :returns: Engine specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -96,6 +108,8 @@ def helmdeck_run_programs() -> Sequence[RunProgram]:
 
     :returns: Programs. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -108,6 +122,8 @@ def helmdeck_gateway_apps() -> Sequence[GatewayApp]:
 
     :returns: Applications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -120,5 +136,7 @@ def helmdeck_console_screens() -> Sequence[ConsoleScreen]:
 
     :returns: Screens. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()

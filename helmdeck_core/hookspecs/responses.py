@@ -1,4 +1,4 @@
-"""Hooks for responses: decoding, tool calls and continuation."""
+"""Hooks for responses: decoding, tool calls, continuation and guards."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.answer_types import AnswerType
     from helmdeck_core.domain.continuation import ContinuationAnnouncement, ContinuationMergerSpec
     from helmdeck_core.domain.decode import DecoderSpec, DecodeStep, ReasoningTag, RefusalPattern
+    from helmdeck_core.domain.guards import GuardSpec
+    from helmdeck_core.domain.response_caches import ResponseCacheSpec
     from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallReaderSpec
 
 
@@ -22,6 +24,8 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 
     :returns: Reasoning tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -34,6 +38,8 @@ def helmdeck_decoders() -> Sequence[DecoderSpec]:
 
     :returns: Decoder specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -46,6 +52,8 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
 
     :returns: Decode steps; their names are reported with the decoded value. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -58,6 +66,8 @@ def helmdeck_answer_types() -> Sequence[AnswerType]:
 
     :returns: Kinds of types. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -70,6 +80,8 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 
     :returns: Patterns; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -82,6 +94,8 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
 
     :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -94,6 +108,8 @@ def helmdeck_tool_call_readers() -> Sequence[ToolCallReaderSpec]:
 
     :returns: Reader specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -106,6 +122,8 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
 
     :returns: Announcements; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()
 
@@ -118,5 +136,36 @@ def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
 
     :returns: Merger specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_guards() -> Sequence[GuardSpec]:
+    """Contribute kinds of guards, which check requests and answers.
+
+    Called once when a deck is made. ``[guards.NAME]`` opens a guard of a kind with its options.
+
+    :returns: Kinds of guards. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_response_caches() -> Sequence[ResponseCacheSpec]:
+    """Contribute kinds of response caches, which return the answers of earlier calls again.
+
+    Called once when a deck is made; ``CachedDeck`` and the gateway open those that ``[cache] caches`` names. A cache gets the
+    tenant with every request, and never returns the answer of another tenant.
+
+    :returns: Specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.2
     """
     return ()

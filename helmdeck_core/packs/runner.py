@@ -56,7 +56,7 @@ class Runner:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.runtime = engine.runtime
-        self.history = open_history(engine.runtime, lambda: engine.library.catalog)
+        self.history: History = open_history(engine.runtime, lambda: engine.library.catalog)
 
     @functools.cached_property
     def runs(self) -> Any:

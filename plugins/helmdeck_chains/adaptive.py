@@ -68,7 +68,7 @@ class AdaptivePolicy:
     ) -> None:
         self.options = options
         self.learning = learning
-        self.explored_usd = 0.0
+        self.explored_usd: float = 0.0
         self._share: Callable[[Kind, Sequence[Trial]], None] | None = None
         self._close: Callable[[], None] | None = None
         self._wait: Callable[[], None] | None = None

@@ -73,8 +73,9 @@ class Counts:
     __slots__ = ("attempts", "recent", "usable")
 
     def __init__(self) -> None:
-        self.attempts = self.usable = 0.0
-        self.recent = -1.0
+        self.attempts: float = 0.0
+        self.usable: float = 0.0
+        self.recent: float = -1.0
 
     def add(self, usable: float, attempts: float, weight: float) -> None:
         """Add attempts, some of them usable; the earlier ones keep a share of their weight."""
@@ -97,8 +98,13 @@ class Level:
     __slots__ = ("after", "first", "log_s", "log_s2", "usd", "usd_weight", "weight")
 
     def __init__(self) -> None:
-        self.first, self.after = Counts(), Counts()
-        self.usd = self.usd_weight = self.weight = self.log_s = self.log_s2 = 0.0
+        self.first: Counts = Counts()
+        self.after: Counts = Counts()
+        self.usd: float = 0.0
+        self.usd_weight: float = 0.0
+        self.weight: float = 0.0
+        self.log_s: float = 0.0
+        self.log_s2: float = 0.0
 
 
 @attrs.frozen
@@ -132,8 +138,8 @@ class ModelEvidence:
     __slots__ = ("_cache", "_levels", "_prior_usable", "_seen", "prior_usd", "up")
 
     def __init__(self, prior_usd: float | None = None, prior_usable: float = PRIOR_USABLE) -> None:
-        self.prior_usd = prior_usd
-        self.up = UP_SHARE
+        self.prior_usd: float | None = prior_usd
+        self.up: float = UP_SHARE
         self._prior_usable = prior_usable
         self._levels: dict[Kind, Level] = {}
         self._cache: dict[Kind, Estimate] = {}

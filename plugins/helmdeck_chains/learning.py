@@ -77,7 +77,7 @@ class Learning:
     ) -> None:
         self._prior_usable = prior_usable
         self.options = options
-        self.calls = 0
+        self.calls: int = 0
         self._price = price
         self._rates: dict[str, float] = {}
         self.models: dict[str, ModelEvidence] = {}

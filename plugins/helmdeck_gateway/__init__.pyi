@@ -19,6 +19,7 @@ from helmdeck_gateway.accounts.changes import revoke_team as revoke_team
 from helmdeck_gateway.accounts.changes import rotate_key as rotate_key
 from helmdeck_gateway.accounts.changes import visible_keys as visible_keys
 from helmdeck_gateway.accounts.changes import visible_teams as visible_teams
+from helmdeck_gateway.accounts.endpoint_names import endpoint_names as endpoint_names
 from helmdeck_gateway.accounts.keys import NewKey as NewKey
 from helmdeck_gateway.accounts.keys import digest_of as digest_of
 from helmdeck_gateway.accounts.local_only import LocalOnly as LocalOnly
@@ -30,6 +31,12 @@ from helmdeck_gateway.accounts.principals import Authoriser as Authoriser
 from helmdeck_gateway.accounts.principals import Principal as Principal
 from helmdeck_gateway.app import Gateway as Gateway
 from helmdeck_gateway.commands.key_store import with_store as with_store
+from helmdeck_gateway.dialects.parsed import Parsed as Parsed
+from helmdeck_gateway.dialects.reply import Dialect as Dialect
+from helmdeck_gateway.dialects.reply import Opening as Opening
+from helmdeck_gateway.dialects.reply import Reply as Reply
+from helmdeck_gateway.dialects.reply import StreamWriter as StreamWriter
+from helmdeck_gateway.endpoints.calls import CallEndpoint as CallEndpoint
 from helmdeck_gateway.http_server.counters import ConfigState as ConfigState
 from helmdeck_gateway.problems import Problem as Problem
 from helmdeck_gateway.settings import GatewaySettings as GatewaySettings

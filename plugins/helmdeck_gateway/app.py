@@ -13,21 +13,33 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from helmdeck_core import GatewayApp, Helmdeck
+from helmdeck_gateway.accounts.endpoint_names import endpoint_names
 from helmdeck_gateway.accounts.keys import StoredKeys
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
+from helmdeck_gateway.batches.runner import BatchRunner
 from helmdeck_gateway.calls.call_record import SINK
+from helmdeck_gateway.calls.direct_calls import DirectCalls
 from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
+from helmdeck_gateway.dialects import completions as completions_dialect
+from helmdeck_gateway.dialects import gemini as gemini_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
+from helmdeck_gateway.dialects.reply import Dialect
 from helmdeck_gateway.endpoints.admin import AdminEndpoints
+from helmdeck_gateway.endpoints.batches import BatchEndpoints
 from helmdeck_gateway.endpoints.bodies import headers_of
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
+from helmdeck_gateway.endpoints.files import FileEndpoints
+from helmdeck_gateway.endpoints.gemini import PATHS as GEMINI_PATHS
+from helmdeck_gateway.endpoints.gemini import GeminiEndpoint, is_google, with_api_key
+from helmdeck_gateway.endpoints.message_batches import MessageBatchEndpoints
 from helmdeck_gateway.endpoints.models import list_models
 from helmdeck_gateway.endpoints.openapi import document
+from helmdeck_gateway.endpoints.rerank import RerankEndpoint
 from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
 from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.problems import Problem
@@ -37,7 +49,7 @@ from helmdeck_gateway.stores import GatewayStore
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _encode = msgspec.json.Encoder().encode
 
@@ -92,25 +104,52 @@ class Gateway:
 
     def _routes(self) -> list[BaseRoute]:
         post = ["POST"]
-        responses = ResponsesEndpoint(self.door)
-        self._embeddings = EmbeddingsEndpoint(self.door, self.deck)
+        self._direct_calls = DirectCalls(self.deck, self.ledger.pricing)
+        responses, gemini = ResponsesEndpoint(self.door), GeminiEndpoint(self.door, self._direct_calls)
+        rerank = RerankEndpoint(self.door, self._direct_calls)
         return [
             Route("/v1/chat/completions", CallEndpoint(self.door, chat_dialect, "chat"), methods=post),
+            Route("/v1/completions", CallEndpoint(self.door, completions_dialect, "completions"), methods=post),
             Route("/v1/messages", CallEndpoint(self.door, messages_dialect, "messages"), methods=post),
             Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
-            Route("/v1/embeddings", self._embeddings, methods=post),
-            *AdminEndpoints(self.state.find_store).routes(self._checked),
+            Route("/v1/embeddings", EmbeddingsEndpoint(self.door, self._direct_calls), methods=post),
+            Route("/v1/rerank", rerank, methods=post),
+            Route("/v2/rerank", rerank, methods=post),  # of Cohere's clients
+            Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
+            Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
+            *self._batch_routes(),
+            *AdminEndpoints(self.state.find_store, endpoint_names(self.deck.runtime)).routes(self._checked),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
-            Route("/v1/models", self._checked(self._models), methods=["GET"]),
-            Route("/v1/models/{name:path}", self._checked(self._model), methods=["GET"]),
+            *(Route(path, self._checked(self._models), methods=["GET"]) for path in GEMINI_PATHS),
+            *(Route(f"{path}/{{name:path}}", self._checked(self._model), methods=["GET"]) for path in GEMINI_PATHS),
+            *(Route(f"{path}/{{name:path}}", gemini, methods=post) for path in GEMINI_PATHS),
             Route("/healthz", self._health, methods=["GET"]),
             Route("/readyz", self._ready, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             *self._contributed_apps(),
         ]
+
+    def _batch_routes(self) -> Iterator[BaseRoute]:
+        files = FileEndpoints(self.state, self.settings)
+        batches = BatchEndpoints(self.state, self.settings, files)
+        messages = MessageBatchEndpoints(self.state, self.settings, batches)
+        rows: tuple[tuple[str, Callable[[Request], Awaitable[Response]], list[str]], ...] = (
+            ("/v1/files", files.serve, ["GET", "POST"]),
+            ("/v1/files/{name}", files.one, ["GET", "DELETE"]),
+            ("/v1/files/{name}/content", files.content, ["GET"]),
+            ("/v1/batches", batches.serve, ["GET", "POST"]),
+            ("/v1/batches/{name}", batches.one, ["GET"]),
+            ("/v1/batches/{name}/cancel", batches.cancel, ["POST"]),
+            ("/v1/messages/batches", messages.serve, ["GET", "POST"]),
+            ("/v1/messages/batches/{name}", messages.one, ["GET", "DELETE"]),
+            ("/v1/messages/batches/{name}/cancel", messages.cancel, ["POST"]),
+            ("/v1/messages/batches/{name}/results", messages.results, ["GET"]),
+        )
+        for path, serve, methods in rows:
+            yield Route(path, self._checked(serve), methods=methods)
 
     def _contributed_apps(self) -> Iterator[BaseRoute]:
         """The applications of plugins, such as the console."""
@@ -122,12 +161,23 @@ class Gateway:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        runner = asyncio.create_task(self.batch_runner(self.app, lambda: self.settings).run())
         try:
             yield
         finally:
             self.drain()
+            runner.cancel()
+            await asyncio.gather(runner, return_exceptions=True)
             await self.aclose()
             await self.state.aclose()
+
+    def batch_runner(self, app: ASGIApp, settings: Callable[[], GatewaySettings]) -> BatchRunner:
+        """Return what runs the batches of the store.
+
+        :param app: serves their requests.
+        :param settings: returns those of the gateway as they are now.
+        """
+        return BatchRunner(app, self.state, settings, self.counters)
 
     def drain(self) -> None:
         """Refuse new requests; those under way are completed."""
@@ -139,23 +189,27 @@ class Gateway:
 
     async def aclose(self) -> None:
         """Close what the gateway opened, and settle the calls that were aborted; its deck stays open."""
-        await self._embeddings.aclose()
+        await self._direct_calls.aclose()
+        await self.service.guards.aclose()
         await self.ledger.aclose()
 
     # -- what is not a call ----------------------------------------------------------------------------------
 
     def _checked(self, serve: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def checked(request: Request) -> Response:
+            headers = headers_of(with_api_key(request.scope))
             try:
-                request.state.principal = await self.door.authoriser.authorise(headers_of(request.scope))
+                request.state.principal = await self.door.authoriser.authorise(headers)
                 return await serve(request)
             except Exception as exc:
-                return refusal(self.door.failures.problem(exc, headers_of(request.scope)))
+                return refusal(self.door.failures.problem(exc, headers), _dialect_of(request))
 
         return checked
 
     async def _models(self, request: Request) -> Response:
         names = await self._names(request)
+        if is_google(request.url.path, headers_of(request.scope)):
+            return _json(gemini_dialect.models(names))
         is_anthropic = "anthropic-version" in request.headers
         return _json(messages_dialect.models(names) if is_anthropic else chat_dialect.models(names))
 
@@ -163,9 +217,10 @@ class Gateway:
         name = request.path_params["name"]
         for row in chat_dialect.models(await self._names(request))["data"]:
             if row["id"] == name:
-                return _json(row)
+                is_own = is_google(request.url.path, headers_of(request.scope))
+                return _json(gemini_dialect.model(name) if is_own else row)
         raise Problem(
-            message=f"there is no model {name!r}; GET /v1/models lists the models",
+            message=f"there is no model {name[:200]!r}; GET /v1/models lists the models",
             status=404, kind="not_found_error", code="model_not_found", param="model",
         )  # fmt: skip
 
@@ -234,9 +289,26 @@ def _json(data: Any, status: int = 200) -> Response:
     return Response(_encode(data), status, media_type="application/json")
 
 
-def refusal(problem: Problem) -> Response:
+def _dialect_of(request: Request) -> Dialect:
+    if request.url.path.startswith("/v1/messages/"):
+        return messages_dialect
+    return gemini_dialect if is_google(request.url.path, headers_of(request.scope)) else chat_dialect
+
+
+def refusal(problem: Problem, dialect: Dialect = chat_dialect) -> Response:
     """Return an error as a response."""
-    return Response(_encode(chat_dialect.error(problem)), problem.status, problem.headers, "application/json")
+    return Response(_encode(dialect.error(problem)), problem.status, problem.headers, "application/json")
+
+
+async def _no_realtime(_: Request) -> Response:
+    return refusal(
+        Problem(
+            message="the realtime API is not supported: its audio sessions cannot be continued by another model;"
+            " send audio to /v1/chat/completions",
+            status=501,
+            code="not_supported",
+        )
+    )
 
 
 async def _not_found(request: Request, exc: Exception) -> Response:
@@ -248,5 +320,6 @@ async def _not_found(request: Request, exc: Exception) -> Response:
             status=status,
             kind="not_found_error",
             code="unknown_url",
-        )
+        ),
+        _dialect_of(request),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, PackError
+from helmdeck_guards import GuardBlocked
 
 CLIENT_CLOSED = 499
 """Status of a request whose client disconnected; only metrics show it."""
@@ -52,6 +53,7 @@ class Problem(Exception):
     :ivar code: a stable code, such as ``context_length_exceeded``.
     :ivar param: the field of the request that is wrong, such as ``messages[2].content``.
     :ivar details: cause, hint, next action, call id and attempts, where a call failed.
+    :ivar ends_connection: the connection is closed after the error.
     :ivar is_worth_retrying: whether the same request may succeed; the gateway has used up its own retries.
     """
 
@@ -63,6 +65,7 @@ class Problem(Exception):
     retry_after_s: float | None = None
     is_worth_retrying: bool = False
     details: Mapping[str, Any] = attrs.field(factory=dict)
+    ends_connection: bool = False
 
     def __str__(self) -> str:
         return self.message
@@ -72,7 +75,7 @@ class Problem(Exception):
         """The headers of an error response."""
         # OpenAI's and Anthropic's clients read this one; without it they repeat every 5xx twice.
         headers = {"x-should-retry": "true" if self.is_worth_retrying else "false"}
-        if self.code == DRAINING:  # the next request should reach another process
+        if self.code == DRAINING or self.ends_connection:  # the next request should reach another process
             headers["connection"] = "close"
         if self.retry_after_s is not None:
             milliseconds = max(0, math.ceil(self.retry_after_s * 1000))
@@ -98,6 +101,8 @@ def problem_of(error: Exception) -> Problem:
         if isinstance(cause, CallFailed):
             return _failure(cause)
         return Problem(message=str(error), code=error.code.value, details={"cause": error.code.value})
+    if isinstance(error, GuardBlocked):
+        return _blocked(error)
     if isinstance(error, ConfigError | HelmdeckError):
         return Problem(message=str(error), status=500, kind="api_error", code="configuration")
     message = "the gateway failed to process the request; its log has the details under the request id"
@@ -114,6 +119,17 @@ def without_addresses(failure: CallFailed) -> CallFailed:
     else:
         detail = "" if 300 <= failure.status < 400 else failure.detail
     return failure if detail == failure.detail else attrs.evolve(failure, detail=detail)
+
+
+def _blocked(block: GuardBlocked) -> Problem:
+    """The error of a guard; after a failure of the guard itself, the same request may succeed."""
+    details: dict[str, Any] = {"guard": block.guard, "stage": block.stage}
+    if block.failure:
+        return Problem(
+            message=str(block), status=503, kind="overloaded_error", code="guard_failed", retry_after_s=1,
+            is_worth_retrying=True, details=details,
+        )  # fmt: skip
+    return Problem(message=str(block), code="content_filter", details={**details, "findings": dict(block.kinds)})
 
 
 def _failure(failure: CallFailed) -> Problem:

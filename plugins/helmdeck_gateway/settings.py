@@ -19,6 +19,18 @@ REFERENCES = ("env", "file")
 
 
 @attrs.frozen(kw_only=True)
+class VectorModel:
+    """A row of ``[gateway.embeddings]``.
+
+    :ivar model: the model that a deployment serves, where its name is another one.
+    :ivar dimensions: the length of its vectors; 0 is that of the first ones.
+    """
+
+    model: str = ""
+    dimensions: int = 0
+
+
+@attrs.frozen(kw_only=True)
 class GatewaySettings:
     """The keys of ``[gateway]``.
 
@@ -29,6 +41,7 @@ class GatewaySettings:
     :ivar workers: processes that serve requests.
     :ivar models: by the name that clients send: a model id, a list of them (the first one and its fallbacks), or a table of
         weights; ``*`` for every name without a provider.
+    :ivar embeddings: by model id: which model serves its vectors, and their length; a fallback of the same model may replace it.
     :ivar key: reference to the key that clients send: ``env:NAME`` or ``file:PATH``; left out: none is required.
     :ivar metrics_key: reference to the key that ``/metrics`` needs; left out: none, and names of keys are not shown.
     :ivar store: where keys, limits, spend and conversations are kept: ``sqlite:PATH``, ``postgresql://…``, ``redis://…``, or a reference to such a
@@ -41,7 +54,13 @@ class GatewaySettings:
     :ivar max_request_bytes: size of a request body.
     :ivar max_tools: tools of a request; more are refused. Those that the model's budget has no room for are left out.
     :ivar max_response_bytes: size of a response body, streamed or not; a larger one ends with an error.
-    :ivar max_requests: requests under way in one process; more are answered with 429.
+    :ivar max_requests: requests under way in one process, with those that wait; more are answered with 429.
+    :ivar max_active: requests that one process works on at a time. Others wait, and the places go round the teams, or keys without a
+        team, so that one with many requests does not delay the others.
+    :ivar queue_s: seconds that a request waits for a place; then it is answered with 429.
+    :ivar shares: by the name of a team, or of a key without a team: its share of the places; 1 for those that are left out.
+    :ivar max_body_bytes: bytes of the bodies of all requests under way in one process; more are answered with 429.
+    :ivar max_lag_s: seconds by which the process may be late, for a second; then new requests are answered with 429.
     :ivar header_s: seconds until the head of a request must be complete, and that a client may take to read a part of a
         response.
     :ivar body_s: seconds until the body of a request must be complete.
@@ -49,6 +68,10 @@ class GatewaySettings:
     :ivar narrows_tools: tools beyond the catalog limit of the model's budget are left out of a request.
     :ivar max_stored_responses: responses that ``previous_response_id`` can name; in a store, also turns and choices of tools.
     :ivar stored_days: days that stored responses and the data of conversations are kept.
+    :ivar max_file_bytes: size of an uploaded file, such as the requests of a batch.
+    :ivar max_stored_file_bytes: size of all files of a caller; files are kept for ``stored_days``.
+    :ivar batch_concurrency: requests of batches that one process has under way for one caller.
+    :ivar batch_lease_s: seconds after which the requests of a batch that a lost process had under way are taken over.
     :ivar drain_s: seconds that requests under way get when the server stops.
     :ivar console: serve the console at ``/console``, and record requests for it.
     """
@@ -58,6 +81,7 @@ class GatewaySettings:
     hosts: tuple[str, ...] = ()
     workers: int = attrs.field(default=1, validator=above_zero)
     models: Mapping[str, Any] = EMPTY
+    embeddings: Mapping[str, VectorModel] = EMPTY
     key: SecretRef | None = None
     metrics_key: SecretRef | None = None
     store: str | None = attrs.field(default=None, repr=False)  # it may have a password
@@ -69,12 +93,21 @@ class GatewaySettings:
     max_tools: int = attrs.field(default=2_048, validator=above_zero)
     max_response_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
     max_requests: int = attrs.field(default=1_024, validator=above_zero)
+    max_active: int = attrs.field(default=512, validator=above_zero)
+    queue_s: float = attrs.field(default=30.0, validator=above_zero)
+    shares: Mapping[str, float] = EMPTY
+    max_body_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
+    max_lag_s: float = attrs.field(default=3.0, validator=above_zero)
     header_s: float = attrs.field(default=20.0, validator=above_zero)
     body_s: float = attrs.field(default=60.0, validator=above_zero)
     keep_alive_s: float = attrs.field(default=75.0, validator=above_zero)
     narrows_tools: bool = True
     max_stored_responses: int = attrs.field(default=2_000, validator=above_zero)
     stored_days: float = attrs.field(default=30.0, validator=above_zero)
+    max_file_bytes: int = attrs.field(default=100_000_000, validator=above_zero)
+    max_stored_file_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
+    batch_concurrency: int = attrs.field(default=8, validator=above_zero)
+    batch_lease_s: float = attrs.field(default=30.0, validator=above_zero)
     drain_s: float = 30.0
     console: bool = True
 
@@ -98,6 +131,10 @@ class GatewaySettings:
         for name, most in AT_MOST.items():
             if isinstance(value := options.get(name), int) and value > most:
                 mistakes.append(Mistake(f"gateway.{name}", "too high", repr(value), f"at most {most:,}"))
+        shares = options.get("shares")
+        for name, share in shares.items() if isinstance(shares, Mapping) else ():
+            if share == 0:  # other values that are not possible are found above
+                mistakes.append(Mistake(f"gateway.shares.{name}", "not a share", repr(share), "a number above 0"))
         store = options.get("store")
         scheme = store.partition(":")[0] if isinstance(store, str) else "sqlite"
         if scheme not in (*SCHEMES, *REFERENCES):

@@ -40,6 +40,7 @@ from helmdeck_providers.http.rendering import key_headers as key_headers
 from helmdeck_providers.http.rendering import path_segment as path_segment
 from helmdeck_providers.http.rendering import returned_fields as returned_fields
 from helmdeck_providers.http.rendering import text_of as text_of
+from helmdeck_providers.http.rendering import unsupported_part as unsupported_part
 from helmdeck_providers.http.response_reader import ReaderContext as ReaderContext
 from helmdeck_providers.http.response_reader import ResponseReader as ResponseReader
 from helmdeck_providers.http.settings import checked_base_url as checked_base_url

@@ -8,7 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helmdeck_core import ChatInput, ChatInputReader, ImageInput, ImagePart, Message, Role, TextPart, ToolCall, hookimpl
+from helmdeck_core import (
+    ChatInput,
+    ChatInputReader,
+    FilePart,
+    ImageInput,
+    ImagePart,
+    Message,
+    Part,
+    Role,
+    TextPart,
+    ToolCall,
+    hookimpl,
+)
 
 _SIGNATURES = ((b"\x89PNG\r\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _ROLES = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
@@ -53,7 +65,7 @@ def _message(value: Any, place: str) -> Message:
     )
 
 
-def _parts(content: Any, place: str) -> tuple[TextPart | ImagePart, ...]:
+def _parts(content: Any, place: str) -> tuple[Part, ...]:
     if content is None:
         return ()
     if isinstance(content, str):
@@ -63,8 +75,8 @@ def _parts(content: Any, place: str) -> tuple[TextPart | ImagePart, ...]:
     return tuple(_part(each, f"{place}[{index}]") for index, each in enumerate(content))
 
 
-def _part(value: Any, place: str) -> TextPart | ImagePart:
-    if isinstance(value, (TextPart, ImagePart)):
+def _part(value: Any, place: str) -> Part:
+    if isinstance(value, (TextPart, ImagePart, FilePart)):
         return value
     match value:
         case {"type": "text" | "input_text", "text": str(text)}:

@@ -51,9 +51,9 @@ class Closer:
     def __init__(self, marks: Iterable[str]) -> None:
         self._atoms = [_closing(mark) for mark in sorted(set(marks))]
         lead = common_lead(self._atoms)
-        self.before = lead - 1
-        self.hop = self._atoms[0][lead - 1][-1] if lead else ""
-        self.first = self._atoms[0][0][-1] if lead else ""
+        self.before: int = lead - 1
+        self.hop: str = self._atoms[0][lead - 1][-1] if lead else ""
+        self.first: str = self._atoms[0][0][-1] if lead else ""
         self._follow = "".join(map(_follows, {atoms[lead:][:2] for atoms in map(tuple, self._atoms)}))
 
     @functools.cached_property
@@ -134,12 +134,12 @@ class ReasoningMarks:
         self._tokens = frozenset(tag.name for tag in opening if not tag.close)
         self._pattern = compile_marks(self._all)
         self._kinds = {index: kinds[number] for index, number in mark_of_group(self._pattern).items()}
-        self.longest = (
+        self.longest: int = (
             MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
         )
         self._last_block: _BlockMarks | None = None
         self._unambiguous = _without_prefixes(mark.lower() for tag in tags for mark in (tag.open, *tag.close))
-        self.any_close = Closer([close for _, close in alone])
+        self.any_close: Closer = Closer([close for _, close in alone])
 
     @functools.cached_property
     def partial(self) -> re.Pattern[str]:

@@ -93,6 +93,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     # The server does not support the schema; a planning prompt works without it, and a caller's own request may work with
     # another model.
     "invalid_request/schema_refused": (_WITHOUT_GRAMMAR, NextModel()),
+    # The API or the model does not take images or files of this type.
+    "invalid_request/unsupported_media": (NextModel(),),
     "cancelled": (),
     "artifact_invalid": (),
     # The reader has seen a part: a new connection to the same model most probably completes it in the same style.

@@ -29,7 +29,8 @@ class StepFailedError(HelmdeckError):
     """
 
     def __init__(self, step_id: str, failure: Mapping[str, Any]) -> None:
-        self.step_id, self.failure = step_id, failure
+        self.step_id: str = step_id
+        self.failure: Mapping[str, Any] = failure
         super().__init__(f"step {step_id!r}: {failure.get('message', 'failed')}")
 
 

@@ -7,13 +7,13 @@ import functools
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from zlib import crc32
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from helmdeck_storage.database import Database
+from helmdeck_storage.database import Database, Dialect
 from helmdeck_storage.errors import StorageError, failure
 from helmdeck_storage.pool import ConnectionPool
 from helmdeck_storage.schema import Schema, Session, store_version, stored_version, upgrade
@@ -37,7 +37,7 @@ class PostgresDatabase(Database):
     :param waits_for_disk: ``False``: the newest transactions may be lost if the server crashes, not if a client is killed.
     """
 
-    dialect = "postgresql"
+    dialect: ClassVar[Dialect] = "postgresql"
 
     def __init__(self, url: str, schema: Schema, *, waits_for_disk: bool = True) -> None:
         self._url = url

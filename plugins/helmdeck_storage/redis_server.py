@@ -57,7 +57,7 @@ class RedisServer:
 
     def __init__(self, url: str, name: str, prefix: str) -> None:
         self._settings = _Settings(url, name, prefix)
-        self.prefix = self._settings.prefix
+        self.prefix: str = self._settings.prefix
         self.client: Any = redis.Redis.from_url(
             self._settings.plain_url, decode_responses=True, retry=Retry(NoBackoff(), 1), **_OPTIONS
         )
@@ -95,7 +95,7 @@ class AsyncRedisServer:
 
     def __init__(self, url: str, name: str, prefix: str) -> None:
         self._settings = _Settings(url, name, prefix)
-        self.prefix = self._settings.prefix
+        self.prefix: str = self._settings.prefix
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self.client: Any = redis.asyncio.Redis.from_url(
             self._settings.plain_url, retry=AsyncRetry(NoBackoff(), 1), **_OPTIONS

@@ -9,9 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from helmdeck_storage.database import Database
+from helmdeck_storage.database import Database, Dialect
 from helmdeck_storage.errors import StorageError, failure
 from helmdeck_storage.pool import ConnectionPool
 from helmdeck_storage.private_files import create_private_file
@@ -35,7 +35,7 @@ class SqliteDatabase(Database):
     :param path: ``None`` for a database in memory; then one thread at a time has a session.
     """
 
-    dialect = "sqlite"
+    dialect: ClassVar[Dialect] = "sqlite"
 
     def __init__(self, path: Path | None, schema: Schema, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = None if path is None else path.expanduser()

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import (
+    AnswerReused,
     AttemptEnded,
+    CacheFailed,
+    CacheMissed,
     CallAborted,
     CallExhausted,
     CallFinished,
@@ -125,6 +128,12 @@ def line_of(event: Event) -> tuple[str, str]:
             return DEBUG, "a chain policy ordered the models of a call"
         case RequestSent():
             return DEBUG, "a request was sent"
+        case AnswerReused():
+            return DEBUG, "a call was answered from a response cache"
+        case CacheMissed():
+            return DEBUG, "no response cache has an answer"
+        case CacheFailed():
+            return WARNING, "a response cache failed; it is not used for a while"
         case CallFinished():
             return DEBUG, "a model call finished"
         case _:  # an event that a plugin defines

@@ -1,12 +1,14 @@
 """Creates OpenTelemetry spans, one per call and one per attempt. ``[events] sinks = ["otel"]`` enables it.
 
 It needs the extra ``otel``, which is only the API: the application configures an SDK and an exporter; without them
-nothing is recorded. Names follow the semantic conventions for generative AI. Token usage is recorded on attempts only, so
+nothing is recorded. A process without an application of its own, such as ``helmdeck serve``, sends spans to ``endpoint`` with the
+extra ``otlp``. Names follow the semantic conventions for generative AI. Token usage is recorded on attempts only, so
 that it is not counted twice.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ from helmdeck_core import (
     EventSink,
     FilterFailed,
     RequestSent,
+    SecretRef,
     SelectionFiltered,
     event_data,
     hookimpl,
@@ -31,6 +34,7 @@ from helmdeck_core import (
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
 
 PROVIDERS: Mapping[str, str] = {
@@ -47,13 +51,20 @@ PROVIDERS: Mapping[str, str] = {
 
 MAX_OPEN_CALLS = 10_000
 """Maximum number of calls with open spans."""
+CLOSE_S = 3.0
+"""Seconds that closing waits for the collector."""
 
 
 @hookimpl
 def helmdeck_event_sinks() -> Sequence[EventSink]:
     """The OpenTelemetry sink."""
     return (
-        EventSink(name="otel", open=OtelSink, summary="OpenTelemetry spans with the conventions for generative AI"),
+        EventSink(
+            name="otel",
+            open=OtelSink,
+            options={"endpoint": ""},
+            summary="OpenTelemetry spans with the conventions for generative AI",
+        ),
     )
 
 
@@ -71,9 +82,13 @@ class OtelSink:
 
     A call's span is a child of the span that is current when the call starts, else of the one that the client of a server
     names in ``traceparent``.
+
+    :param endpoint: the URL of a collector for OTLP over HTTP, such as ``http://localhost:4318/v1/traces``, or a reference to it:
+        ``env:NAME`` or ``file:PATH``; empty: the provider that the application has configured. Headers, such as one with a key, are
+        those of ``OTEL_EXPORTER_OTLP_HEADERS``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, endpoint: str = "") -> None:
         try:
             from opentelemetry import trace
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -81,7 +96,10 @@ class OtelSink:
             raise RuntimeError("opentelemetry-api is missing; pip install 'helmdeck[otel]'") from exc
         self._trace = trace
         self._propagator = TraceContextTextMapPropagator()
-        self._tracer = trace.get_tracer("helmdeck")
+        kind, _, target = endpoint.partition(":")
+        url = (SecretRef(kind, target).read() or "") if kind in ("env", "file") else endpoint
+        self._exporting = _provider(url) if url else None
+        self._tracer = (self._exporting or trace.get_tracer_provider()).get_tracer("helmdeck")
         self._open: dict[str, _OpenCall] = {}
 
     def handle(self, event: Event) -> None:
@@ -120,6 +138,14 @@ class OtelSink:
                 self._end(event.call_id)
             case _:
                 self._annotate(call, event)
+
+    def close(self) -> None:
+        """Send the spans of calls that have ended, within a few seconds."""
+        exporting, self._exporting = self._exporting, None
+        if exporting is not None:
+            thread = threading.Thread(target=exporting.shutdown, name="helmdeck-otlp", daemon=True)
+            thread.start()
+            thread.join(CLOSE_S)
 
     # -- spans -------------------------------------------------------------------------------------------
 
@@ -223,6 +249,20 @@ class OtelSink:
         if call.attempt is not None:
             call.attempt.end()
         call.span.end()
+
+
+def _provider(url: str) -> TracerProvider:
+    """Return a provider that sends spans to a collector, in batches and in a thread of its own."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as exc:
+        raise RuntimeError("the exporter of OpenTelemetry is missing; pip install 'helmdeck[otlp]'") from exc
+    provider = TracerProvider(resource=Resource.create({"service.name": "helmdeck"}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=url)))
+    return provider
 
 
 def _name(model: str) -> str:

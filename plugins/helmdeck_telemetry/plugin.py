@@ -5,5 +5,6 @@ PLUGINS = {
     "prometheus": "helmdeck_telemetry.prometheus",  # events as metrics
     "otel": "helmdeck_telemetry.otel",  # events as OpenTelemetry spans
     "traces": "helmdeck_telemetry.traces",  # stored traces of recent calls
+    "jsonl": "helmdeck_telemetry.request_log.json_lines",  # finished calls as lines of JSON
     "requests": "helmdeck_telemetry.request_log.sink",  # finished calls and their sums, for the console
 }

@@ -6,12 +6,14 @@ Each deck has its own registry. Requests, responses and callers are never labels
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_core import (
-    Attempt,
+    AnswerReused,
     AttemptEnded,
+    CacheFailed,
+    CacheMissed,
     CallAborted,
     CallExhausted,
     CallFinished,
@@ -23,6 +25,7 @@ from helmdeck_core import (
     Event,
     EventSink,
     FilterFailed,
+    GuardReported,
     HistoryFailed,
     InvariantRestored,
     ReasoningStripped,
@@ -41,6 +44,8 @@ OTHER = "other"
 """Label of all models beyond ``max_models``."""
 MAX_MODEL_CHARS = 200
 """Longer model ids never become labels."""
+MAX_CHILDREN = 10_000
+"""Combinations of labels that are found without the library."""
 
 SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
 BYTES = (1_000, 2_500, 5_000, 10_000, 22_000, 35_000, 50_000, 100_000, 250_000, 1_000_000)
@@ -78,6 +83,30 @@ class PrometheusSink:
         self._metrics = _Metrics(self.registry)
         self._max_models = max_models
         self._models: set[str] = set()
+        self._children: dict[tuple[str, tuple[str, ...]], Any] = {}
+        self._counts: Mapping[type[Event], Callable[[Any], None]] = {
+            CatalogSelected: self._count_catalog,
+            SelectionFiltered: self._count_filter,
+            FilterFailed: self._count_filter,
+            StopReasonObserved: self._count_stop,
+            StopReasonUnknown: self._count_unknown_stop,
+            ContinuationAttempt: self._count_continuation,
+            ContinuationTerminated: self._count_continued,
+            ToolPayloadRepair: self._count_tool_repair,
+            ReasoningStripped: self._count_reasoning,
+            AttemptEnded: self._count_attempt,
+            CallFinished: self._count_finished,
+            ChainOrdered: self._count_order,
+            CallExhausted: self._count_exhausted,
+            CallAborted: self._count_aborted,
+            CooldownStarted: self._count_cooldown,
+            InvariantRestored: self._count_restored,
+            HistoryFailed: self._count_history,
+            GuardReported: self._count_guard,
+            AnswerReused: self._count_reused,
+            CacheMissed: self._count_missed,
+            CacheFailed: self._count_cache_failure,
+        }
 
     def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
@@ -87,86 +116,114 @@ class PrometheusSink:
 
     def handle(self, event: Event) -> None:
         """Count an event."""
-        metrics = self._metrics
-        match event:
-            case CatalogSelected():
-                metrics.catalog_before.labels(event.tier.value).observe(event.record.before_bytes)
-                metrics.catalog_after.labels(event.tier.value).observe(event.record.after_bytes)
-                metrics.left_out.labels(event.tier.value).inc(event.record.left_out)
-            case SelectionFiltered() | FilterFailed():
-                result = "failed" if isinstance(event, FilterFailed) else "settled"
-                metrics.filters.labels(*self._labels(event.filter_model), result).inc()
-            case StopReasonObserved():
-                metrics.stops.labels(*self._labels(event.model), event.stop_reason.value).inc()
-            case StopReasonUnknown():
-                metrics.unknown_stops.labels(*self._labels(event.model)).inc()
-            case ContinuationAttempt():
-                metrics.continuations.labels(*self._labels(event.model)).inc()
-            case ContinuationTerminated():
-                self._count_continuation(event)
-            case ToolPayloadRepair():
-                result = "repaired" if event.is_successful else "failed"
-                metrics.tool_repairs.labels(*self._labels(event.model), result).inc()
-            case ReasoningStripped():
-                metrics.reasoning.labels(*self._labels(event.model)).inc(event.chars)
-            case AttemptEnded():
-                self._count_attempt(event.outcome)
-            case CallFinished():
-                self._count_finished(event)
-            case ChainOrdered():
-                metrics.chain_orders.labels(event.policy, *self._known_labels(event.models[0])).inc()
-            case CallExhausted():
-                metrics.calls.labels(event.pack, *self._known_labels(event.model), event.cause.value).inc()
-                metrics.call_seconds.labels(event.pack, event.cause.value).observe(event.latency_s)
-            case CallAborted():
-                metrics.calls.labels(event.pack, *self._known_labels(event.model), "aborted").inc()
-            case CooldownStarted():
-                metrics.cooldowns.labels(event.provider, event.cause.value).inc()
-            case InvariantRestored():
-                metrics.restored.labels(event.plugin, event.step).inc()
-            case HistoryFailed():
-                metrics.history.inc()
-            case _:
-                pass
+        # A table instead of a match statement: most events are the last ones of its cases.
+        if (count := self._counts.get(type(event))) is not None:
+            count(event)
 
-    def _count_attempt(self, attempt: Attempt) -> None:
-        metrics, labels = (
-            self._metrics,
-            self._labels(attempt.model) if attempt.is_sent else self._known_labels(attempt.model),
-        )
-        metrics.attempts.labels(*labels, attempt.cause.value if attempt.cause else "none").inc()
+    def _count_catalog(self, event: CatalogSelected) -> None:
+        child, tier = self._child, event.tier.value
+        child("catalog_before", tier).observe(event.record.before_bytes)
+        child("catalog_after", tier).observe(event.record.after_bytes)
+        child("left_out", tier).inc(event.record.left_out)
+
+    def _count_filter(self, event: SelectionFiltered | FilterFailed) -> None:
+        result = "failed" if isinstance(event, FilterFailed) else "settled"
+        self._child("filters", *self._labels(event.filter_model), result).inc()
+
+    def _count_stop(self, event: StopReasonObserved) -> None:
+        self._child("stops", *self._labels(event.model), event.stop_reason.value).inc()
+
+    def _count_unknown_stop(self, event: StopReasonUnknown) -> None:
+        self._child("unknown_stops", *self._labels(event.model)).inc()
+
+    def _count_continuation(self, event: ContinuationAttempt) -> None:
+        self._child("continuations", *self._labels(event.model)).inc()
+
+    def _count_tool_repair(self, event: ToolPayloadRepair) -> None:
+        result = "repaired" if event.is_successful else "failed"
+        self._child("tool_repairs", *self._labels(event.model), result).inc()
+
+    def _count_reasoning(self, event: ReasoningStripped) -> None:
+        self._child("reasoning", *self._labels(event.model)).inc(event.chars)
+
+    def _count_order(self, event: ChainOrdered) -> None:
+        self._child("chain_orders", event.policy, *self._known_labels(event.models[0])).inc()
+
+    def _count_exhausted(self, event: CallExhausted) -> None:
+        self._child("calls", event.pack, *self._known_labels(event.model), event.cause.value).inc()
+        self._child("call_seconds", event.pack, event.cause.value).observe(event.latency_s)
+
+    def _count_aborted(self, event: CallAborted) -> None:
+        self._child("calls", event.pack, *self._known_labels(event.model), "aborted").inc()
+
+    def _count_cooldown(self, event: CooldownStarted) -> None:
+        self._child("cooldowns", event.provider, event.cause.value).inc()
+
+    def _count_restored(self, event: InvariantRestored) -> None:
+        self._child("restored", event.plugin, event.step).inc()
+
+    def _count_history(self, _: HistoryFailed) -> None:
+        self._metrics.history.inc()
+
+    def _count_guard(self, event: GuardReported) -> None:
+        self._child("guards", event.guard, event.stage, event.outcome).inc()
+
+    def _count_reused(self, event: AnswerReused) -> None:
+        labels = self._labels(event.model)
+        self._child("cache_lookups", *labels, event.cache).inc()
+        self._child("cache_saved", *labels).inc(event.saved_usd or 0.0)
+
+    def _count_missed(self, event: CacheMissed) -> None:
+        self._child("cache_lookups", *self._known_labels(event.model), event.reason).inc()
+
+    def _count_cache_failure(self, event: CacheFailed) -> None:
+        self._child("cache_failures", event.cache, event.action).inc()
+
+    def _count_attempt(self, event: AttemptEnded) -> None:
+        attempt, child = event.outcome, self._child
+        labels = self._labels(attempt.model) if attempt.is_sent else self._known_labels(attempt.model)
+        child("attempts", *labels, attempt.cause.value if attempt.cause else "none").inc()
         if attempt.is_sent:
-            metrics.attempt_seconds.labels(*labels).observe(attempt.latency_s)
+            child("attempt_seconds", *labels).observe(attempt.latency_s)
         if attempt.continuations:
-            metrics.continued_seconds.labels(*labels).observe(attempt.latency_s)
+            child("continued_seconds", *labels).observe(attempt.latency_s)
         for kind in ("input", "cached_input", "cache_write", "output", "reasoning"):
             if tokens := getattr(attempt.usage, f"{kind}_tokens"):
-                metrics.tokens.labels(*labels, kind).inc(tokens)
+                child("tokens", *labels, kind).inc(tokens)
         if attempt.cost_usd:
-            metrics.cost.labels(*labels).inc(attempt.cost_usd)
+            child("cost", *labels).inc(attempt.cost_usd)
 
     def _count_finished(self, event: CallFinished) -> None:
-        metrics, labels = self._metrics, self._labels(event.model)
-        metrics.calls.labels(event.pack, *labels, "answered").inc()
-        metrics.call_seconds.labels(event.pack, "answered").observe(event.total_s)
+        child, labels = self._child, self._labels(event.model)
+        child("calls", event.pack, *labels, "answered").inc()
+        child("call_seconds", event.pack, "answered").observe(event.total_s)
         if event.model != event.requested_model:
-            metrics.fallbacks.labels(*self._labels(event.requested_model)).inc()
+            child("fallbacks", *self._labels(event.requested_model)).inc()
         if event.saved_usd and event.saved_usd > 0:
-            metrics.saved.labels(*labels).inc(event.saved_usd)
+            child("saved", *labels).inc(event.saved_usd)
         for step in event.repairs:
-            metrics.repairs.labels(step).inc()
+            child("repairs", step).inc()
         if event.downgrades:
-            metrics.downgraded.labels(*labels).inc()
+            child("downgraded", *labels).inc()
 
-    def _count_continuation(self, event: ContinuationTerminated) -> None:
-        metrics, labels = self._metrics, self._labels(event.model)
+    def _count_continued(self, event: ContinuationTerminated) -> None:
+        child, labels = self._child, self._labels(event.model)
         if event.attempts:
-            metrics.per_turn.labels(*labels).observe(event.attempts)
-            metrics.turns.labels(*labels, event.terminal_reason.value).inc()
+            child("per_turn", *labels).observe(event.attempts)
+            child("turns", *labels, event.terminal_reason.value).inc()
         elif event.terminal_reason is not TerminalReason.COMPLETED:
-            metrics.exits.labels(*labels, event.terminal_reason.value).inc()
+            child("exits", *labels, event.terminal_reason.value).inc()
 
     # -- labels ------------------------------------------------------------------------------------------
+
+    def _child(self, name: str, *labels: str) -> Any:
+        """Return the part of a metric with the labels; found by the library, it takes three times as long."""
+        child = self._children.get((name, labels))
+        if child is None:
+            child = getattr(self._metrics, name).labels(*labels)
+            if len(self._children) < MAX_CHILDREN:
+                self._children[name, labels] = child
+        return child
 
     def _labels(self, model: str) -> tuple[str, str]:
         """Return provider and model of a request that was sent."""
@@ -235,6 +292,16 @@ class _Metrics:
             "cache_savings_usd_total", "US dollars that cached input would have cost more.", *_MODEL
         )
 
+        self.cache_lookups = self._counter(
+            "cache_lookups_total",
+            "Calls that use response caches, by the cache with the answer, shared, absent or refresh.",
+            *_MODEL, "result",
+        )  # fmt: skip
+        self.cache_saved = self._counter(
+            "cached_answers_saved_usd_total", "US dollars that calls with a cached answer would have cost.", *_MODEL
+        )
+        self.cache_failures = self._counter("cache_failures_total", "Failures of response caches.", "cache", "action")
+
     def _add_catalogs(self) -> None:
         self.catalog_before = self._histogram(
             "catalog_full_bytes", "Size of catalogs before selection and trimming.", BYTES, "tier"
@@ -279,5 +346,12 @@ class _Metrics:
         )
         self.restored = self._counter(
             "invariants_restored_total", "Required fields that a trim step removed.", "plugin", "step"
+        )
+        self.guards = self._counter(
+            "guard_reports_total",
+            "Requests and answers in which a guard found something, or failed.",
+            "guard",
+            "stage",
+            "outcome",
         )
         self.history = self._counter("history_failures_total", "Plans that could not be stored in the history.")

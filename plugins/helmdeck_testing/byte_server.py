@@ -65,7 +65,7 @@ class ByteServer:
         self.greeting = greeting
         self.answers = list(answers)
         self.host = host
-        self.port = 0
+        self.port: int = 0
         self.options = options
         self.connections: list[ServedConnection] = []
         self.gone: list[ServedConnection] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +79,26 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[t
 
 
 def write_distribution(
-    folder: Path, name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0"
+    folder: Path,
+    name: str,
+    entry_points: Mapping[str, str],
+    modules: Mapping[str, str],
+    version: str = "1.0",
+    *,
+    requires: Sequence[str] = (),
 ) -> Path:
     """Write modules and metadata with entry points into ``folder``, as ``pip install`` would.
 
     :param entry_points: plugin name to import target.
     :param modules: module name to source text.
+    :param requires: requirements, such as ``helmdeck>=0.2,<0.3``.
     :returns: ``folder``, for ``sys.path``.
     """
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    metadata += [f"Requires-Dist: {requirement}" for requirement in requires]
+    (info / "METADATA").write_text("\n".join(metadata) + "\n", encoding="utf-8")
     lines = [f"{plugin} = {target}" for plugin, target in entry_points.items()]
     (info / "entry_points.txt").write_text("[helmdeck]\n" + "\n".join(lines) + "\n", encoding="utf-8")
     for module, source in modules.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,16 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     """Install a distribution with entry points for one test. See ``write_distribution``."""
     written: list[str] = []
 
-    def install(name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0") -> Path:
+    def install(
+        name: str,
+        entry_points: Mapping[str, str],
+        modules: Mapping[str, str],
+        version: str = "1.0",
+        *,
+        requires: Sequence[str] = (),
+    ) -> Path:
         folder = tmp_path / f"site-{name}-{version}"
-        write_distribution(folder, name, entry_points, modules, version)
+        write_distribution(folder, name, entry_points, modules, version, requires=requires)
         monkeypatch.syspath_prepend(str(folder))
         importlib.invalidate_caches()
         for module in modules:  # one of this name may have been imported from elsewhere

@@ -21,7 +21,7 @@ class LoopListener:
     """
 
     def __init__(self, serve: Serve) -> None:
-        self.port = 0
+        self.port: int = 0
         self._serve = serve
         self._listening: socket.socket | None = None
         self._running: dict[asyncio.Task[None], socket.socket] = {}

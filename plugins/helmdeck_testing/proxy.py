@@ -62,8 +62,8 @@ class FaultyProxy:
     def __init__(self, upstream: str, fault: Fault) -> None:
         url = urlsplit(upstream)
         self.fault = fault
-        self.base_url = ""
-        self.open = 0
+        self.base_url: str = ""
+        self.open: int = 0
         self._upstream = (url.hostname or "127.0.0.1", url.port or 80)
         self._path = url.path
         self._listener = LoopListener(self._serve)

@@ -92,7 +92,7 @@ class ChatServer:
         # The default poll interval of half a second would delay the end of every test.
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="chat-server")
         self._thread.start()
-        self.base_url = f"http://127.0.0.1:{self._http.server_port}/v1"
+        self.base_url: str = f"http://127.0.0.1:{self._http.server_port}/v1"
 
     def close(self) -> None:
         """Stop, and wait for all threads."""

@@ -67,7 +67,7 @@ class StubProvider:
     """
 
     def __init__(self, *replies: Any) -> None:
-        self.replies = list(replies)
+        self.replies: list[Any] = list(replies)
         self.requests: list[ChatRequest] = []
 
     async def complete(self, request: ChatRequest) -> ChatResponse:

@@ -14,13 +14,21 @@ from pathlib import Path
 import hatchling.build
 import pytest
 
-from helmdeck_cli.scaffold.render import KINDS, render, render_file
+from helmdeck_cli.scaffold.render import KINDS, compatible_range, render, render_file
 from helmdeck_core.cli import ExitCode, main
 from helmdeck_testing import chat_server
 from tests.case_support import each_case
 from tests.cli_support import ROOT, environment
 
 NAME = "tide-tables"
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("0.2.7", "helmdeck>=0.2,<0.3"), ("0.9.0.dev1", "helmdeck>=0.9,<0.10"), ("1.4.0", "helmdeck>=1.4,<2")],
+)
+def test_distribution_requires_the_versions_that_do_not_break_it(version, expected):
+    assert compatible_range(version) == expected
 
 
 @pytest.fixture(scope="module")

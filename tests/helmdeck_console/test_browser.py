@@ -73,7 +73,7 @@ def page(browser, console):
     shown.on("pageerror", lambda error: shown.problems.append(str(error)))
     shown.on("dialog", lambda dialog: dialog.accept())
     shown.goto(console.url + "/sign-in")
-    shown.get_by_label("Key with a role").fill(console.secret)
+    shown.get_by_label("Key or token with a role").fill(console.secret)
     shown.get_by_role("button", name="Sign in").click()
     shown.wait_for_url("**/console/")
     yield shown

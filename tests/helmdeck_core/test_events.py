@@ -83,6 +83,8 @@ def test_events_convert_to_plain_data():
     for event in recorder.events:
         data = event_data(event)
         assert json.loads(json.dumps(data)) == data and data["event"] == event.name
+        whole = attrs.asdict(event, filter=lambda _, value: value is not None and value not in ("", ()))
+        assert data == json.loads(json.dumps({"event": event.name, **whole}))
 
 
 def test_stream_emits_the_same_events():

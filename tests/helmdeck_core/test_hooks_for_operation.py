@@ -2,8 +2,10 @@
 
 import asyncio
 
+import attrs
 import pytest
 
+from helmdeck_cache import CachedDeck
 from helmdeck_core import (
     CallFailed,
     ChatRequest,
@@ -12,6 +14,8 @@ from helmdeck_core import (
     ConsoleScreen,
     EventSink,
     GatewayApp,
+    Guard,
+    GuardSpec,
     History,
     HistorySpec,
     HistoryStoreSpec,
@@ -20,6 +24,7 @@ from helmdeck_core import (
     Message,
     PluginError,
     ProviderSpec,
+    ResponseCacheSpec,
     Role,
     RunEngineSpec,
     RunProgram,
@@ -27,6 +32,7 @@ from helmdeck_core import (
     SecretPattern,
     TextPart,
 )
+from helmdeck_guards import Guards, GuardSender
 from tests.helmdeck_core.hooks_support import FREE, GOOD, contributing
 
 
@@ -190,3 +196,50 @@ def test_helmdeck_event_sinks_get_events_only_while_they_are_active(answering, i
     deck, _ = answering(GOOD, beside=(contributing("helmdeck_event_sinks", sink),))
     deck.plan("draft a post", model=FREE)
     assert bool(events) is is_active
+
+
+def test_helmdeck_guards_open_with_the_options_of_their_table(deck_with):
+    opened = []
+
+    def open_guard(options, _):
+        opened.append(options.most)
+        return Guard(max_chars=options.most)
+
+    plugin = contributing("helmdeck_guards", GuardSpec(name="short", options=ShortOptions, open=open_guard))
+    deck = deck_with(plugin, config={"guards": {"brief": {"kind": "short", "options": {"most": 3}}}})
+    session = Guards(deck).session(GuardSender(), "any/model")
+    assert session is not None
+    assert opened == [3]
+
+
+@attrs.frozen(kw_only=True)
+class ShortOptions:
+    """The options of a contributed guard."""
+
+    most: int = 1
+
+
+def test_helmdeck_response_caches_are_searched_in_the_order_of_the_settings(answering):
+    class Cache:
+        def __init__(self, setup):
+            self.answers, self.limit = {}, setup.options.limit
+
+        async def find(self, query):
+            return self.answers.get((query.tenant, query.text))
+
+        async def keep(self, query, answer):
+            self.answers[query.tenant, query.text] = answer
+
+    @attrs.frozen
+    class Options:
+        limit: int = 3
+
+    opened = []
+    spec = ResponseCacheSpec(
+        name="acme", open=lambda setup: opened.append(Cache(setup)) or opened[-1], options_type=Options
+    )
+    config = {"cache": {"caches": ["acme"], "options": {"acme": {"limit": 7}}}}
+    deck, script = answering("once", beside=(contributing("helmdeck_response_caches", spec),), config=config)
+    cached = CachedDeck(deck)
+    texts = [asyncio.run(cached.acomplete("q", cache="t", model=FREE)).text for _ in range(2)]
+    assert (texts, opened[0].limit, len(script.requests)) == (["once", "once"], 7, 1)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from helmdeck_core import PluginConflictError, PluginLoadError
+from helmdeck_core import PluginConflictError, PluginLoadError, __version__
 from helmdeck_core.hooks.foreign_code import PluginWarning, run_foreign
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_testing import make_deck
@@ -59,6 +59,28 @@ def test_required_plugin_that_is_broken_stops_the_start(installed_plugin, source
 def test_required_plugin_that_is_not_installed_stops_the_start():
     with pytest.raises(PluginLoadError, match="'acme' cannot be loaded .*not installed"):
         make_deck(config={"plugins": {"required": ["acme"]}})
+
+
+@pytest.mark.parametrize(
+    "requirement", ["helmdeck<0.2", "Helmdeck[serve] >= 1,<2", "helmdeck==0.1.*; python_version>'3'"]
+)
+def test_plugin_for_another_version_is_left_out_before_its_code_runs(installed_plugin, requirement):
+    installed_plugin("acme-dist", {"acme": "acme_plugin"}, {"acme_plugin": "1/0"}, requires=["attrs", requirement])
+    fix = (
+        r"requires helmdeck\S+, and this is helmdeck \S+; install a version that fits: pip install --upgrade acme-dist"
+    )
+    with pytest.warns(PluginWarning, match=fix):
+        plugins = load_plugins()
+    assert not next(info for info in plugins.infos if info.name == "acme").is_loaded
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    ["helmdeck", f"helmdeck>=0.2,<={__version__}", "helmdeck-x<0.1", "helmdeck<0.1; extra=='old'", "helmdeck?"],
+)
+def test_plugin_for_this_version_is_loaded(installed_plugin, requirement):
+    installed_plugin("acme-dist", {"acme": "acme_plugin"}, {"acme_plugin": ROWS}, requires=[requirement])
+    assert next(info for info in load_plugins().infos if info.name == "acme").is_loaded
 
 
 def test_plugin_with_the_name_of_a_built_in_is_left_out(installed_plugin):

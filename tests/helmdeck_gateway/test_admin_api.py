@@ -49,6 +49,8 @@ def lead(admin):
     for name, parent in (("acme", ""), ("search", "acme"), ("crawl", "search"), ("sales", "acme")):
         asyncio.run(create_team(admin.gateway.store, TeamRecord(name=name, id="", parent=parent)))
     admin("POST", "keys", {"name": "seller", "team": "sales"})
+    admin("POST", "keys", {"name": "former", "team": "sales"})
+    admin("DELETE", "keys/former")
     key = admin("POST", "keys", {"name": "lead", "role": "admin", "team": "search"})[1]["key"]
 
     def send(method, path, body=None):
@@ -125,6 +127,10 @@ def test_admin_of_a_team_sees_that_team_and_those_below_it_alone(lead):
         ("POST", "teams", {"name": "free", "parent": None}, 403),
         ("POST", "keys", {"name": "free", "team": None}, 403),
         ("POST", "keys", {"name": "spy", "team": "sales"}, 403),
+        ("POST", "keys", {"name": "spy", "caller": "seller"}, 403),
+        ("POST", "keys", {"name": "spy", "caller": "ann@issuer"}, 403),
+        ("POST", "keys", {"name": "former"}, 403),
+        ("PATCH", "keys/lead", {"caller": "seller"}, 403),
         ("PATCH", "keys/lead", {"team": None}, 403),
         ("PATCH", "keys/lead", {"team": "acme"}, 403),
     ],

@@ -75,10 +75,18 @@ def test_spend_limit_is_reached_by_what_is_spent_and_names_when_it_resets(server
         assert chat["resets_at"].endswith("T00:00:00+00:00")
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/embeddings", "plan"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses", "/v1/embeddings", "/v1/rerank", "plan",
+        "/v1beta/models/up/m:generateContent", "/v1beta/models/up/m:streamGenerateContent",
+    ],
+)  # fmt: skip
 def test_every_endpoint_that_costs_money_is_limited(server, path):
     with keyed(config(server, model="up/m"), day_nusd=0) as gateway:
         body = {"model": "up/m", "input": "hi", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}
+        body |= {"prompt": "hi"} if path == "/v1/completions" else {}
+        body |= {"query": "hi", "documents": ["hi"], "contents": [{"parts": [{"text": "hi"}]}]}
         if path == "plan":
             path, body["model"] = "/v1/chat/completions", "helmdeck/plan"
         answer = gateway.send(path, body)
@@ -155,14 +163,15 @@ def test_models_without_a_price_count_as_zero_and_can_be_refused(server):
 
 
 def test_embeddings_cost_what_their_usage_says():
-    vectors = {"object": "list", "data": [], "model": "e", "usage": {"prompt_tokens": 2_000, "total_tokens": 2_000}}
+    rows = [{"embedding": [0.5]}] * 2
+    vectors = {"object": "list", "data": rows, "model": "e", "usage": {"prompt_tokens": 2_000, "total_tokens": 2_000}}
     with chat_server(lambda _: vectors) as server, keyed(config(server)) as gateway:
         assert gateway.send("/v1/embeddings", {"model": "up/e", "input": ["x", [1, 2]]}).status == 200
         assert (gateway.usage.day.spent_nusd, gateway.usage.under_way) == (to_nusd(0.002), 0)
 
 
 def test_embeddings_need_no_price_of_fallbacks_since_they_have_none():
-    with chat_server(lambda _: {"object": "list", "data": [], "model": "e"}) as server:
+    with chat_server(lambda _: {"object": "list", "data": [{"embedding": [0.5]}], "model": "e"}) as server:
         configured = config(server, budgets={"up/e": PRICED}, fallback={"": ["up/unpriced"]})
         with keyed(configured, requires_price=True) as gateway:
             assert gateway.send("/v1/embeddings", {"model": "up/e", "input": "x"}).status == 200
@@ -284,7 +293,7 @@ def test_killed_worker_leaves_its_spend_and_its_place_for_a_minute(tmp_path):
         release.wait(10)
         return {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 5}}
 
-    release, path = threading.Event(), tmp_path / "gateway.db"
+    release, path, started_s = threading.Event(), tmp_path / "gateway.db", time.time()
     with chat_server(silent) as slow, contextlib.closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -316,9 +325,13 @@ def test_killed_worker_leaves_its_spend_and_its_place_for_a_minute(tmp_path):
             connection.close()
 
         async def later():
-            now_s = time.time()
-            before, after = [await store.usage(made.record.id, now_s=now_s + each) for each in (0, 61)]
-            return before.day, before.under_way, after.day, after.under_way
+            used = [await store.usage(made.record.id, now_s=each) for each in (started_s, time.time())]
+            before = next(
+                (each for each in used if each.day.held_nusd), used[0]
+            )  # the day may have changed since the start
+            lost = await store.usage(made.record.id, now_s=time.time() + 61)
+            after = await store.usage(made.record.id, now_s=before.now_s)
+            return before.day, before.under_way, after.day, lost.under_way
 
         before, open_before, after, open_after = asyncio.run(_closing(store, later()))
     assert (before.spent_nusd, open_before, open_after) == (0, 1, 0)

@@ -175,7 +175,7 @@ def test_fields_that_name_other_models_are_not_sent(server):
 
 def test_fields_that_name_other_models_are_not_sent_with_embeddings():
     body = {"model": "up/e", "input": "x", "models": ["up/n"], "preset": "x", "dimensions": 1}
-    vectors = {"object": "list", "data": []}
+    vectors = {"object": "list", "data": [{"embedding": [0.5]}]}
     with chat_server(lambda _: vectors) as server, keyed(config(server), models=("up/e",)) as gateway:
         answer = gateway.send("/v1/embeddings", body)
         assert (answer.status, answer.headers["x-helmdeck-dropped"]) == (200, "models, preset")

@@ -158,6 +158,11 @@ def test_reasoning_that_a_provider_wants_back_returns_with_the_tool_result(gatew
         ("messages", "anthropic", {"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}, None),
         ("messages", "gemini", {"thinking": {"type": "adaptive"}}, {}, "thinking"),
         ("responses", "openai-chat", {"reasoning": {"effort": "low", "summary": "auto"}}, {"reasoning_effort": "low"}, "reasoning.summary"),
+        ("messages", "openai-responses", {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "max"}}, {"reasoning": {"effort": "xhigh", "summary": "auto"}}, None),
+        ("messages", "openai-chat", {"thinking": {"type": "enabled", "budget_tokens": 4000}}, {"reasoning_effort": None}, "thinking"),
+        ("messages", "gemini", {"output_config": {"effort": "low"}}, {"generationConfig": {"maxOutputTokens": 500, "thinkingConfig": {"thinkingBudget": 1024}}}, None),
+        ("chat", "gemini", {"reasoning_effort": "high", "top_p": 0.5}, {"generationConfig": {"topP": 0.5, "thinkingConfig": {"thinkingBudget": 24576}}}, None),
+        ("chat", "anthropic", {"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}, None),
         ("responses", "ollama", {"top_p": 0.1, "tools": [{"type": "web_search"}]}, {}, "tools.web_search, top_p"),
     ],
 )  # fmt: skip
@@ -171,3 +176,20 @@ def test_fields_are_translated_or_dropped_by_name(gateway, servers, name, family
     assert answer.status == 200
     assert {key: server.requests[0].body.get(key) for key in sent} == sent
     assert answer.headers.get("x-helmdeck-dropped") == dropped
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "sent"),
+    [("gpt-5-mini", 4_000, "medium"), ("openai/gpt-oss-20b", 1, "low"), ("gpt-4o", 4_000, None)],
+)
+def test_limit_of_thinking_tokens_is_an_effort_for_models_that_reason(gateway, servers, model, tokens, sent):
+    server = servers["openai-chat"]
+    server.answer = ScriptedAnswer(text="hello")
+    server.requests.clear()
+    body = {
+        **DIALECTS["messages"].body("hi"),
+        "model": f"to-openai-chat/{model}",
+        "thinking": {"type": "enabled", "budget_tokens": tokens},
+    }
+    assert gateway.send("/v1/messages", body).status == 200
+    assert server.requests[0].body.get("reasoning_effort") == sent

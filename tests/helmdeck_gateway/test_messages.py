@@ -96,7 +96,7 @@ def test_stream_that_cannot_be_completed_ends_with_an_error_event(gateway, faili
     ("name", "body", "param"),
     [
         ("messages", {}, "messages"),
-        ("messages", {"messages": [{"role": "user", "content": [{"type": "document"}]}]}, "messages[0].content[0].type"),
+        ("messages", {"messages": [{"role": "user", "content": [{"type": "video"}]}]}, "messages[0].content[0].type"),
         ("messages", {"messages": [{"role": "user", "content": "x"}], "tool_choice": {"type": "odd"}}, "tool_choice.type"),
         ("responses", {}, "input"),
         ("responses", {"input": [{"type": "function_call", "name": "f"}]}, "input[0].call_id"),

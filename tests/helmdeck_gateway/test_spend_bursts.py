@@ -11,7 +11,7 @@ from helmdeck_gateway.accounts.request_costs import Pricing, Spend
 from helmdeck_gateway.accounts.surcharges import Surcharges
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore
-from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, to_nusd
+from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, TeamRecord, to_nusd
 from helmdeck_testing import make_deck
 from tests.helmdeck_gateway.test_pricing import CONFIG, ended, sent
 
@@ -25,9 +25,10 @@ LIMIT = to_nusd(10 * COST)
 class Worker:
     """A worker that serves calls of one key."""
 
-    def __init__(self, store, **limits):
+    def __init__(self, store, name="ann", teams=(), **limits):
+        self.teams = teams
         self.ledger = Ledger(make_deck(config=CONFIG), lambda: store, KeyCounters())
-        self.key = KeyRecord(name="ann", id="ann", digest="", caller="ann", limits=Limits(**limits))
+        self.key = KeyRecord(name=name, id=name, digest="", caller=name, limits=Limits(**limits))
         self.most_at_once = self.at_once = 0
         self.statuses = set()
 
@@ -42,7 +43,7 @@ class Worker:
     async def call(self, usage=USAGE, seconds=1.0, **attempt):
         """Make a call; return whether it was admitted."""
         try:
-            booking = await self.ledger.admit(self.key, "up/m", TOKENS, 10)
+            booking = await self.ledger.admit(self.key, "up/m", TOKENS, 10, teams=self.teams)
         except Problem as exc:
             self.statuses.add(exc.status)
             return False
@@ -57,11 +58,11 @@ class Worker:
         return True
 
 
-def run(workers, count, **options):
+def run(workers, count, account="ann", **options):
     async def serve():
         answers = await asyncio.gather(*(worker.call(**options) for _ in range(count) for worker in workers))
         store = workers[0].ledger._find_store()
-        spent = (await store.usage("ann")).day.spent_nusd
+        spent = (await store.usage(account)).day.spent_nusd
         for worker in workers:
             await worker.ledger.aclose()
         return sum(answers), spent
@@ -75,6 +76,16 @@ def test_burst_overspends_by_at_most_one_call_of_each_worker(virtual_time, count
     workers = [Worker(store, day_nusd=LIMIT) for _ in range(count)]
     admitted, spent = run(workers, 200)
     assert LIMIT <= spent <= LIMIT + count * to_nusd(COST)
+    assert admitted == spent // to_nusd(COST)
+    assert set.union(*(worker.statuses for worker in workers)) <= {402, 429}
+
+
+def test_burst_of_two_keys_overspends_the_limit_of_their_team_by_at_most_one_call_of_each_worker(virtual_time):
+    store = MemoryStore()
+    teams = (TeamRecord(name="search", id="search", limits=Limits(day_nusd=LIMIT)), TeamRecord(name="acme", id="acme"))
+    workers = [Worker(store, name, teams) for name in ("ann", "bob")]
+    admitted, spent = run(workers, 100, "acme")
+    assert LIMIT <= spent <= LIMIT + len(workers) * to_nusd(COST)
     assert admitted == spent // to_nusd(COST)
     assert set.union(*(worker.statuses for worker in workers)) <= {402, 429}
 

@@ -22,7 +22,7 @@ from helmdeck_gateway.stores.records import MAX_TEAMS, Limits, TeamRecord, to_nu
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.case_support import each_case
 from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, config, keyed, record
-from tests.helmdeck_gateway.gateway_support import FormatServer
+from tests.helmdeck_gateway.gateway_support import FormatServer, running_gateway
 
 CHAT = {"model": "up/m", "messages": [{"role": "user", "content": "hi"}]}
 
@@ -213,3 +213,30 @@ def test_changes_at_the_same_time_are_all_stored_and_all_in_the_audit_log(tmp_pa
     assert len(keys[0].models) == 6
     assert [each.number for each in entries] == list(range(14, 0, -1))
     assert broken is None
+
+
+class Counting(MemoryStore):
+    """A store that records the names of its operations."""
+
+    def __init__(self):
+        super().__init__()
+        self.operations = []
+
+    def __getattribute__(self, name):
+        if name in ("admit", "settle", "renew", "usage", "find_key", "find_teams", "list_keys", "list_audit"):
+            self.operations.append(name)
+        return super().__getattribute__(name)
+
+
+def test_call_of_a_key_below_two_teams_takes_one_step_to_admit_and_one_to_settle(server):
+    store = Counting()
+    for made in (team("acme", limits=Limits(day_nusd=to_nusd(1.0))), team("search", "acme", Limits(tokens=100_000))):
+        asyncio.run(create_team(store, made))
+    secret = asyncio.run(create_key(store, record(team="search", month_nusd=to_nusd(1.0)))).secret
+    with running_gateway(config=config(server), store=store) as gateway:
+        headers = {"authorization": f"Bearer {secret}"}
+        gateway.send("/v1/chat/completions", CHAT, headers=headers)
+        gateway.gateway.authoriser._clock = lambda: 0.0  # the key and its teams stay known
+        store.operations.clear()
+        assert gateway.send("/v1/chat/completions", CHAT, headers=headers).headers["x-helmdeck-budget-left"]
+        assert store.operations == ["admit", "settle"]

@@ -1,5 +1,6 @@
 """What is submitted together is committed together; a failed operation does not affect the others."""
 
+import asyncio
 import contextlib
 import multiprocessing
 import threading
@@ -109,3 +110,24 @@ def test_forked_process_has_a_thread_of_its_own(database, commits):
     process.join()
     assert process.exitcode == 0
     assert commits.submit(entries).result() == ["child", "parent"]
+
+
+def test_operations_of_one_turn_of_a_loop_share_a_transaction_and_its_results(database, commits):
+    def fail(_):
+        raise KeyError("defect")
+
+    async def run():
+        tasks = [asyncio.create_task(commits.run(add(f"{number:02}"))) for number in range(20)]
+        cancelled, failed = asyncio.create_task(commits.run(add("cancelled"))), asyncio.create_task(commits.run(fail))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        database.begin.set()
+        results = await asyncio.gather(*tasks, cancelled, failed, return_exceptions=True)
+        before, database.transactions = database.transactions, 0
+        await asyncio.gather(*(commits.run(add(f"more {number}")) for number in range(20)))
+        return results, before, database.transactions
+
+    results, _, transactions = asyncio.run(run())
+    assert results[:20] == [1] * 20 and [type(each) for each in results[20:]] == [asyncio.CancelledError, KeyError]
+    assert transactions == 1
+    assert len(commits.submit(entries).result()) == 40

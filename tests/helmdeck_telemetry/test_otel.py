@@ -222,3 +222,12 @@ def test_otlp_receiver_gets_the_spans(receiver, monkeypatch):
     assert said["gen_ai.usage.output_tokens"].int_value == 1_000
     assert said["helmdeck.call_id"].string_value == plan.call_id
     assert b"PLANTED" not in b"".join(request.SerializeToString() for request in receiver.received)
+
+
+def test_endpoint_sends_spans_without_an_application(receiver, monkeypatch):
+    monkeypatch.setenv("COLLECTOR", f"http://127.0.0.1:{receiver.server_port}/v1/traces")
+    with failing_deck("otel", options={"otel": {"endpoint": "env:COLLECTOR"}}) as deck:
+        failing_plan(deck)
+    (found,) = receiver.received[0].resource_spans
+    assert "helmdeck" in {each.value.string_value for each in found.resource.attributes}
+    assert [span.name for span in found.scope_spans[0].spans][-1] == "helmdeck.plan"

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -12,6 +13,7 @@ import pytest
 import helmdeck_core
 import helmdeck_providers
 import helmdeck_runs
+from helmdeck_cli.scaffold.render import compatible_range
 from helmdeck_testing import make_deck
 
 ROOT = Path(__file__).parents[2]
@@ -47,9 +49,8 @@ def sources(folder):
 
 
 def test_it_is_named_after_what_it_is(folder, project, module):
-    kind = {"contrib_providers": "provider", "contrib_packs": "pack", "contrib_transports": "transport"}[
-        folder.parent.name
-    ]
+    kinds = {"contrib_providers": "provider", "contrib_packs": "pack", "contrib_transports": "transport"}
+    kind = {**kinds, "contrib_caches": "cache"}[folder.parent.name]
     assert project["name"] == f"helmdeck-{kind}-{folder.name}"
     assert module == f"helmdeck_{kind}_{folder.name}"
     assert list(project["entry-points"]["helmdeck"]) == [folder.name]
@@ -70,12 +71,14 @@ def test_it_is_whole(folder, project, module):
     assert list((folder / "tests").glob("test_*.py"))
     assert f"# {project['name']}\n" in (folder / project["readme"]).read_text()
     assert project["license"] == "Apache-2.0"
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    assert project["license-files"] == ["LICENSE"]
     assert project["requires-python"] == PROJECT["project"]["requires-python"]
 
 
 def test_it_depends_on_helmdeck_and_a_provider_on_nothing_else(folder, project):
     names = [requirement.partition(">")[0] for requirement in project["dependencies"]]
-    assert names[0] == "helmdeck"
+    assert project["dependencies"][0] == compatible_range(PROJECT["project"]["version"])
     assert names[1:] == [] or folder.parent.name != "contrib_providers"
 
 
@@ -111,7 +114,7 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
 
 def test_it_imports_libraries_only_that_helmdeck_or_itself_brings(folder, project, module):
     requirements = (*PROJECT["project"]["dependencies"], *project["dependencies"])
-    required = {requirement.partition(">")[0] for requirement in requirements}
+    required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
     # A module may be named differently from its distribution, such as pptx of python-pptx.
     brought = {module for module, names in packages_distributions().items() if required & set(names)}
     allowed = {

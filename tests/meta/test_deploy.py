@@ -184,6 +184,7 @@ def test_balancer_and_prometheus_reach_the_gateways_of_the_compose_file():
     balancer = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
     assert set(re.findall(r"^ +server \S+ (\S+)$", balancer, re.MULTILINE)) == gateways
     assert f"bind :{PORT}\n" in balancer and SERVICES["balancer"]["ports"] == [f"{PORT}:{PORT}"]
+    assert SERVICES["gateway-1"]["image"] == pod()["containers"][0]["image"]
     (job,) = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
     assert set(job["static_configs"][0]["targets"]) == gateways
     assert not any("ports" in SERVICES[name.partition(":")[0]] for name in gateways), "/metrics is not public"

@@ -1,6 +1,7 @@
 """The page of hooks is what the generator writes, and it holds what the specifications say."""
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def test_a_section_has_heading_signature_kind_and_every_argument(page, hook):
     assert hook.summary.replace("``", "`") in section
     assert all(f"- `{name}`: " in section for name in inspect.signature(function).parameters)
     assert "- returns: " in section
+    assert re.search(r"\*New in \d+\.\d+\.\*", section), "state the version that the hook is new in: .. versionadded::"
     assert ":param" not in section
     assert "``" not in section.replace("```", "")
 

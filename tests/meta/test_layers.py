@@ -44,7 +44,9 @@ ARROWS = {
     "helmdeck_telemetry": {"helmdeck_storage"},
     "helmdeck_runs": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_mcp": {"helmdeck_cli", "helmdeck_history", "helmdeck_storage"},
-    "helmdeck_gateway": {"helmdeck_cli", "helmdeck_providers", "helmdeck_storage"},
+    "helmdeck_cache": {"helmdeck_storage"},
+    "helmdeck_guards": {"helmdeck_language"},
+    "helmdeck_gateway": {"helmdeck_cache", "helmdeck_cli", "helmdeck_guards", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_console": {
         "helmdeck_cli",
         "helmdeck_gateway",
@@ -58,7 +60,15 @@ ARROWS = {
 
 BASES = [ROOT, ROOT / "plugins", *sorted(ROOT.glob("contrib_*/*/src"))]
 FILES = [(base, path) for base in BASES for path in sorted(base.glob("helmdeck_*/**/*.py"))]
-NOT_OURS_TO_SHIP = {"plugins", "tests", "benchmarks", "contrib_providers", "contrib_packs", "contrib_transports"}
+NOT_OURS_TO_SHIP = {
+    "plugins",
+    "tests",
+    "benchmarks",
+    "contrib_providers",
+    "contrib_packs",
+    "contrib_transports",
+    "contrib_caches",
+}
 
 
 def statements(node):

@@ -9,13 +9,13 @@ import contextlib
 import pytest
 
 from benchmarks.gateway_clients.model import TEXT
-from benchmarks.gateway_clients.programs import LIBRARIES, PROGRAMS, WORD, setting_in, with_file
+from benchmarks.gateway_clients.programs import GEMINI_CLI, LIBRARIES, PROGRAMS, WORD, setting_in, with_file
 from tests.real.gateway_clients_support import chat_gateway as chat_gateway
 from tests.real.gateway_clients_support import gateway as gateway
 from tests.real.gateway_clients_support import models as models
 
 LIMIT_S = 60.0
-AGENTS = ["codex", "claude-code", "opencode"]
+AGENTS = {name: PROGRAMS[name] for name in ("codex", "claude-code", "opencode")} | {"gemini-cli": GEMINI_CLI}
 JAVASCRIPT = [name for name, each in LIBRARIES.items() if each.is_javascript]
 
 
@@ -44,7 +44,7 @@ def is_right(ran, text):
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_agent_gets_text_and_executes_a_tool_over_every_api(gateway, tmp_path, name):
-    agent = installed(PROGRAMS[name])
+    agent = installed(AGENTS[name])
     is_right(agent.run(setting_in(tmp_path / "text", gateway), limit_s=LIMIT_S), TEXT)
     ran = agent.run(with_file(setting_in(tmp_path / "tool", gateway)), limit_s=LIMIT_S)
     is_right(ran, f"The word is {WORD}.")
@@ -53,7 +53,7 @@ def test_agent_gets_text_and_executes_a_tool_over_every_api(gateway, tmp_path, n
 @pytest.mark.parametrize("fault", ["E", "C", "T", "M", "429", "503"])
 @pytest.mark.parametrize("name", AGENTS)
 def test_agent_executes_a_tool_whatever_the_first_model_does(models, chat_gateway, tmp_path, name, fault):
-    agent = installed(PROGRAMS[name])
+    agent = installed(AGENTS[name])
     with changed(models[0], fault=fault):
         ran = agent.run(with_file(setting_in(tmp_path, chat_gateway)), limit_s=LIMIT_S)
     is_right(ran, f"The word is {WORD}.")
@@ -61,7 +61,7 @@ def test_agent_executes_a_tool_whatever_the_first_model_does(models, chat_gatewa
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_agent_executes_a_tool_call_that_the_model_wrote_as_text(models, chat_gateway, tmp_path, name):
-    agent = installed(PROGRAMS[name])
+    agent = installed(AGENTS[name])
     with changed(models[0], writes_calls_as_text=True):
         ran = agent.run(with_file(setting_in(tmp_path, chat_gateway)), limit_s=LIMIT_S)
     is_right(ran, f"The word is {WORD}.")
@@ -69,7 +69,7 @@ def test_agent_executes_a_tool_call_that_the_model_wrote_as_text(models, chat_ga
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_agent_ends_with_an_error_if_every_model_is_silent(models, chat_gateway, tmp_path, name):
-    agent = installed(PROGRAMS[name])
+    agent = installed(AGENTS[name])
     with changed(models[0], fault="E"), changed(models[1], fault="E"):
         ran = agent.run(setting_in(tmp_path, chat_gateway), limit_s=LIMIT_S)
     assert ran.status == 1, ran

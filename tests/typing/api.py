@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_type
 
 import msgspec
 
+from helmdeck_cache import CachedDeck, CacheUse
 from helmdeck_core import (
     Answer,
     Budget,
     BudgetLookup,
     BudgetRow,
+    CachedAnswer,
+    CacheQuery,
+    CacheSetup,
     ChatRequest,
     ChatResponse,
     Decoded,
@@ -24,6 +28,7 @@ from helmdeck_core import (
     ProviderSettings,
     ProviderSpec,
     Question,
+    ResponseCacheSpec,
     Route,
     Selection,
     Tier,
@@ -98,3 +103,35 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
 @hookimpl
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     return [ToolCallFormat(name="acme.at", open=("@@",), head=r"(?P<name>\w+)")]
+
+
+class AcmeCache:
+    async def find(self, query: CacheQuery) -> CachedAnswer | None:
+        return None
+
+    async def keep(self, query: CacheQuery, answer: CachedAnswer) -> None: ...
+
+    async def clear(self, tenant: str | None = None) -> int:
+        return 0
+
+    async def stats(self) -> Mapping[str, int]:
+        return {}
+
+    async def aclose(self) -> None: ...
+
+
+def open_cache(setup: CacheSetup) -> AcmeCache:
+    return AcmeCache()
+
+
+@hookimpl
+def helmdeck_response_caches() -> Sequence[ResponseCacheSpec]:
+    return [ResponseCacheSpec(name="acme", open=open_cache)]
+
+
+async def cached_calls(deck: Helmdeck) -> None:
+    cached = CachedDeck(deck)
+    use = CacheUse(tenant="acme")
+    assert_type(await cached.acomplete("x", cache=use), ChatResponse)
+    assert_type(await cached.aask("x", cache=use), Answer[str])
+    assert_type(await cached.aask("x", Title, cache=None), Answer[Title])

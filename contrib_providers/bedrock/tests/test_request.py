@@ -7,6 +7,7 @@ import pytest
 
 from helmdeck_core import (
     ChatRequest,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
@@ -107,6 +108,7 @@ def test_images_are_sent_as_data_or_s3_location():
         (ImagePart("image/tiff", b"x"), "does not support images of type 'image/tiff'"),
         (ImagePart("image/png", url="https://example.org/x.png"), "does not fetch images"),
         (ImagePart("image/png"), "neither data nor a URL"),
+        (FilePart("audio/wav", b"x"), "Bedrock does not accept audio/wav"),
     ],
 )
 def test_unsupported_image_is_rejected_before_sending(part, message):

@@ -6,6 +6,7 @@ import pytest
 
 from helmdeck_core import (
     ChatRequest,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
@@ -89,6 +90,8 @@ def test_images_are_sent_in_user_messages_only():
         render(ask(Message(Role.USER, (ImagePart("image/png"),))))
     with pytest.raises(InvalidRequest, match="in user messages only"):
         render(ask(Message(Role.TOOL, (ImagePart("image/png", b"x"),), tool_call_id="t1")))
+    with pytest.raises(InvalidRequest, match="Cohere does not accept audio/wav"):
+        render(ask(Message(Role.USER, (FilePart("audio/wav", b"x"),))))
 
 
 @pytest.mark.parametrize(

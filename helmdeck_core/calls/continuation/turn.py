@@ -127,8 +127,8 @@ class Turn:
         takes_native: Callable[[], bool] = lambda: False,
         guard: RequestGuard | None = None,
     ) -> None:
-        self.state = TurnState.REQUEST
-        self.path = [self.state]
+        self.state: TurnState = TurnState.REQUEST
+        self.path: list[TurnState] = [self.state]
         self._request = request
         self._limits = limits
         self._texts = texts

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources.abc import Traversable
 from typing import Final
 
+from helmdeck_core import __version__
+
 KINDS: Final[Mapping[str, str]] = {
     "provider": "models behind another wire format, with the provider contract",
     "transport": "a transport that observes the requests of another one, with the transport contract",
@@ -33,6 +35,15 @@ _MODULE_FILES: Final = frozenset({"__init__.py", "py.typed"})
 def distribution_name(kind: str, name: str) -> str:
     """Return the name of the distribution, which is also the name of its folder."""
     return f"helmdeck-{kind}-{name}"
+
+
+def compatible_range(version: str) -> str:
+    """Return the requirement of a plugin that is written for a version: until 1.0, a minor version may break it.
+
+    :param version: such as ``0.2.1``, for ``helmdeck>=0.2,<0.3``.
+    """
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return f"helmdeck>={major}.{minor},<{major + 1 if major else f'0.{minor + 1}'}"
 
 
 def render(kind: str, name: str) -> dict[str, str]:
@@ -69,6 +80,7 @@ def _filled(template: Traversable, kind: str, name: str) -> str:
         "kind": kind.replace("-", " "),
         "distribution": distribution,
         "module": distribution.replace("-", "_"),
+        "requirement": compatible_range(__version__),
     }
     return _KEY.sub(lambda match: values[match[1]], template.read_text(encoding="utf-8"))
 

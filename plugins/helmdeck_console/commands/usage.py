@@ -1,6 +1,6 @@
 """``helmdeck usage export``: what teams, keys and models cost in a span of days, for a bill.
 
-Teams and keys are billed by the gateway's store, where no call is missing. The request log has the models; it lacks embeddings, and
+Teams and keys are billed by the gateway's store, where no call is missing. The request log has the models; it lacks
 calls of killed processes, so that the rest of each key is a row of its own.
 """
 
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Days are those of UTC. Amounts are US dollars, exact to a billionth; spent_usd has the calls that are settled, and the "
         "upper estimates of calls whose gateway was killed. held_usd is what calls under way may cost. By model, the rest of a key "
-        f"is the row {UNRECORDED}: embeddings, calls of killed gateways, and calls that the request log no longer has."
+        f"is the row {UNRECORDED}: calls of killed gateways, and calls that the request log no longer has."
     )
     parser.add_argument(
         "--from", dest="first", metavar="DATE", type=_date, help="first day; default: the first of the month"

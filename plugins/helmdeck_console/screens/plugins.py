@@ -72,7 +72,9 @@ def _shown(page: PageRequest, loaded: LoadedConfig | None, findings: Sequence[Fi
 def changes_of(before: LoadedConfig, after: LoadedConfig) -> list[tuple[str, Any, Any]]:
     """Return the settings that a reload changed: key, former value, value."""
     old, new = ({each.key: each.value for each in effective_settings(loaded)} for loaded in (before, after))
-    return [(key, old.get(key), new.get(key)) for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
+    changes = [(key, old.get(key), new.get(key)) for key in dict.fromkeys((*old, *new))]
+    # An empty section stands for all its settings, until one of them is set.
+    return [(key, a, b) for key, a, b in changes if a != b and not ({} in (a, b) and None in (a, b))]
 
 
 def findings_of(loaded: LoadedConfig) -> list[FindingRow]:

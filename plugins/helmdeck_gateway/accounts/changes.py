@@ -290,8 +290,20 @@ async def _check_key(store: GatewayStore, record: KeyRecord, actor: Actor, *, is
     teams = await _teams_by_name(store)
     if actor.team and record.team not in below(tuple(teams.values()), actor.team):
         raise ChangeRefused(f"the key {record.name!r} is not of the team {actor.team!r} or of one below it")
+    if actor.team and not is_stored:
+        await _check_caller(store, record, below(tuple(teams.values()), actor.team))
     if record.team and teams and not is_stored:
         _active_team(teams, record.team)
+
+
+async def _check_caller(store: GatewayStore, record: KeyRecord, names: frozenset[str]) -> None:
+    """Check that a key does not get the stored responses of keys of other teams, which belong to their callers."""
+    records = await store.list_keys()
+    own = {record.name, *(each.caller for each in records if each.team in names)}
+    if record.caller not in own or any(each.caller == record.caller and each.team not in names for each in records):
+        raise ChangeRefused(
+            f"the caller {record.caller!r} is not one of the team; leave it out, or name one of its keys"
+        )
 
 
 def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Actor) -> None:
@@ -313,23 +325,27 @@ def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Acto
 
 
 async def _save_key(store: GatewayStore, actor: Actor, action: str, change: Change[KeyRecord]) -> KeyRecord:
+    name = ""
     for _ in range(MAX_TRIES):
         before, after = await change()
+        name = after.name
         details = _details(None if before is None else key_data(before), key_data(after))
         entry = await _entry(store, actor, action, after.name, after.team, details)
         if await store.save_key(after, entry) or await _is_added(store, entry):
             return after
-    raise ChangeRefused(f"the key {after.name!r} is changed by others all the time; try again")
+    raise ChangeRefused(f"the key {name!r} is changed by others all the time; try again")
 
 
 async def _save_team(store: GatewayStore, actor: Actor, action: str, change: Change[TeamRecord]) -> TeamRecord:
+    name = ""
     for _ in range(MAX_TRIES):
         before, after = await change()
+        name = after.name
         details = _details(None if before is None else team_data(before), team_data(after))
         entry = await _entry(store, actor, action, after.name, after.name, details)
         if await store.save_team(after, entry) or await _is_added(store, entry):
             return after
-    raise ChangeRefused(f"the team {after.name!r} is changed by others all the time; try again")
+    raise ChangeRefused(f"the team {name!r} is changed by others all the time; try again")
 
 
 async def add_entry(

@@ -37,6 +37,10 @@ BYTES_PER_TOKEN: Final = 2.0
 
 IMAGE_TOKENS: Final = 2_000
 """Tokens of an image, a high estimate."""
+FILE_TOKENS: Final = 20_000
+"""Tokens of a file behind a URL, whose size is not known."""
+FILE_BYTES_PER_TOKEN: Final = 3
+"""Bytes of a file per token, a low estimate: recordings have over a hundred, pages of a PDF document about twenty."""
 
 MESSAGE_TOKENS: Final = 8
 """Tokens of the frame of a message."""
@@ -76,6 +80,8 @@ def input_tokens(request: ChatRequest) -> int:
                 tokens += text_tokens(part.text)
             elif isinstance(part, ImagePart):
                 tokens += IMAGE_TOKENS
+            else:
+                tokens += IMAGE_TOKENS + len(part.data) // FILE_BYTES_PER_TOKEN if part.data else FILE_TOKENS
     for tool in request.tools:
         tokens += text_tokens(tool.name + tool.description) + math.ceil(
             len(_encode(tool.input_schema)) / ASCII_PER_TOKEN

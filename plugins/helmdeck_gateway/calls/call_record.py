@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from helmdeck_core import CallRef, CallStarted, CatalogSelected, Event, RequestSent, TrimRecord
+from helmdeck_core import (
+    AnswerReused,
+    CallRef,
+    CallStarted,
+    CatalogSelected,
+    Event,
+    GuardReported,
+    RequestSent,
+    TrimRecord,
+)
 
 if TYPE_CHECKING:
     from helmdeck_gateway.accounts.request_costs import Spend
@@ -62,6 +71,8 @@ class CallRecord:
     :ivar team: the team of the key.
     :ivar tags: the tags of the request.
     :ivar spend: counts the cost of the request, where its sender has a key.
+    :ivar direct_cost_usd: US dollars of a request for vectors or a ranking, which has no ``spend``.
+    :ivar direct_tokens: its tokens.
     :ivar tools: how the tools of the request were trimmed; an event reports it, so that it is part of the call trace.
     """
 
@@ -76,9 +87,13 @@ class CallRecord:
     tools: TrimRecord | None = None
     emit: Callable[[Event], None] | None = None
     spend: Spend | None = None
+    direct_cost_usd: float = 0.0
+    direct_tokens: int = 0
     _reported: set[str] = attrs.field(factory=set, init=False)
     _started_s: float = attrs.field(default=0.0, init=False)
     _place: dict[str, Any] | None = attrs.field(default=None, init=False)
+    _ref: dict[str, Any] | None = attrs.field(default=None, init=False)
+    _guard_reports: list[GuardReported] = attrs.field(factory=list, init=False)
 
     def handle(self, event: Event) -> None:
         """Take the facts from an event."""
@@ -90,10 +105,15 @@ class CallRecord:
             return
         if isinstance(event, CallRef) and event.call_id not in self._reported:
             self._reported.add(event.call_id)
+            if self._ref is None:
+                self._ref = event.place
+                self.report_blocked()
             if self.emit is not None and (self.request_id or self.trace_parent or self.key):
                 origin: Any = {"request_id": self.request_id, "trace_parent": self.trace_parent, "key": self.key}
                 origin["team"], origin["tags"] = self.team, self.tags
                 self._emit(RequestReceived(**event.place, **origin))
+        if isinstance(event, AnswerReused):
+            self.model = event.model
         if isinstance(event, RequestSent) and event.call_id == self.call_id:
             self._place = event.place if self._place is None else self._place
             self.model = event.model
@@ -107,6 +127,18 @@ class CallRecord:
         place, self._place = self._place, {}
         if place and self.emit is not None:
             self._emit(StreamStarted(**place, first_chunk_s=time.monotonic() - self._started_s))
+
+    def report_guard(self, event: GuardReported) -> None:
+        """Report what a guard did, as a part of the call; before it starts, the event waits for it."""
+        self._guard_reports.append(event)
+        if self._ref is not None:
+            self.report_blocked()
+
+    def report_blocked(self) -> None:
+        """Report what guards did before; without a call, if the request was blocked."""
+        reports, self._guard_reports = self._guard_reports, []
+        for each in reports if self.emit is not None else ():
+            self._emit(each if self._ref is None else attrs.evolve(each, **self._ref))
 
     def _emit(self, event: Any) -> None:
         assert self.emit is not None

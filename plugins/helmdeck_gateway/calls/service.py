@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 import msgspec
 
+from helmdeck_cache import CachedDeck
 from helmdeck_core import (
     Answer,
     CallFailed,
@@ -17,9 +19,11 @@ from helmdeck_core import (
     ChatResponse,
     Decoded,
     Helmdeck,
+    Message,
     ResponseFormat,
     Role,
     StopReason,
+    TextPart,
     UntrustedSchema,
     schema_mistake,
 )
@@ -27,17 +31,20 @@ from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.accounts.request_costs import input_tokens
 from helmdeck_gateway.calls.aside import aside
+from helmdeck_gateway.calls.cache_use import cache_use
 from helmdeck_gateway.calls.call_record import CallRecord
 from helmdeck_gateway.calls.client_deadlines import lowest
 from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
+from helmdeck_gateway.calls.extra_fields import extra_fields
 from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
-from helmdeck_gateway.calls.targets import Targets, extra_fields, listed
+from helmdeck_gateway.calls.targets import Targets, listed
 from helmdeck_gateway.calls.tool_budget import Narrower
 from helmdeck_gateway.calls.work import NO_LIMITS, PLAN_MODEL, Work
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_guards import GuardBlocked, Guards, GuardSender, guarded_stream, refusal
 
 MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
 """Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
@@ -61,8 +68,10 @@ class Service:
         self.deck = deck
         self.settings = settings
         self.state = state
+        self.cached = CachedDeck(deck, state.response_caches(deck.runtime))
         self.targets = Targets(deck, settings.aliases)
         self.narrower = Narrower(deck, state.choices)
+        self.guards = Guards(deck)
         self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
 
     def prepare(self, parsed: Parsed, family: str, principal: Principal, size: int) -> Work:
@@ -125,6 +134,49 @@ class Service:
             own_s = work.limits.deadline_s or self.deck.runtime.config.recovery.deadline_s
             work.limits = attrs.evolve(work.limits, deadline_s=lowest(own_s, deadline_s))
 
+    async def check_request(self, work: Work, dialect: str) -> None:
+        """Check the request by the guards that apply, and redact what they redact.
+
+        :param dialect: the name of the endpoint.
+        :raises GuardBlocked: a guard blocks it, and the configuration does not ask for a refusal.
+        """
+        record, sender = work.record, _guard_sender(work.principal, work.name, dialect)
+        record.emit = self.deck.runtime.emit
+        work.guards = self.guards.session(sender, work.request.model, record.report_guard)
+        if work.guards is None:
+            return
+        try:
+            work.request = await work.guards.check_request(work.request)
+            work.guards.has_json_text |= work.is_plan
+        except GuardBlocked as exc:
+            record.report_blocked()
+            if not exc.is_refusal:
+                raise
+            work.blocked = exc
+
+    async def check_texts(
+        self, texts: Sequence[str], principal: Principal, name: str, model: str, dialect: str
+    ) -> Sequence[str]:
+        """Return texts that are sent in another way than as messages, as the guards leave them.
+
+        :param name: the client's name for the model.
+        :raises GuardBlocked: a guard blocks them.
+        """
+        sender = _guard_sender(principal, name, dialect)
+        session = self.guards.session(sender, model, self.deck.runtime.emit)
+        if session is None:
+            return texts
+        messages = tuple(Message(Role.USER, (TextPart(text),)) for text in texts)
+        checked = await session.check_request(ChatRequest(model=model, messages=messages))
+        return [message.text for message in checked.messages]
+
+    def use_cache(self, work: Work, headers: Mapping[bytes, bytes]) -> None:
+        """Decide whether a request uses the response caches.
+
+        :raises Problem: a header has an unknown value.
+        """
+        work.cache = cache_use(self.cached.caches.settings, work, headers)
+
     async def narrow_tools(self, work: Work) -> None:
         """Leave out what exceeds the budget of the model, unless the settings or the sender's say otherwise."""
         principal = work.principal
@@ -161,31 +213,51 @@ class Service:
 
         :raises CallFailed: the subclass of the cause.
         """
+        if work.blocked is not None:
+            return refusal(work.blocked)
+        response = await self._completed(work)
+        return response if work.guards is None else await work.guards.check_answer(response)
+
+    async def _completed(self, work: Work) -> ChatResponse:
+        """Make a call and return the response of the model."""
         if work.is_plan:
             return await self._plan(work)
         if (schema := work.enforced_schema) is not None:
             return await self._decoded(work, schema)
         try:
-            response = await self.deck.acomplete(
-                work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
+            response = await self.cached.acomplete(
+                work.request,
+                cache=work.cache,
+                caller=work.principal.caller,
+                limits=work.limits,
+                allows_truncated=False,
             )
         except CallFailed as exc:
             response = work.truncated(exc)
         return await self.finished(work, await self._not_silent(work, response))
 
-    async def stream(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+    def stream(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Make a call: yield the deltas in batches, and last the response.
 
         Plans, structured output and required tool calls are checked as a whole before their first delta.
 
         :raises CallFailed: the subclass of the cause.
         """
-        if work.is_plan or work.enforced_schema is not None or work.request.requires_call:
-            yield await self.complete(work)
+        chunks = self._streamed(work)
+        return chunks if work.guards is None or work.blocked is not None else guarded_stream(work.guards, chunks)
+
+    async def _streamed(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Make a call: yield what the model streams."""
+        if work.blocked is not None:
+            yield refusal(work.blocked)
             return
-        chunks = self.deck.astream_batches(
-            work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False
-        )
+        if work.is_plan or work.enforced_schema is not None or work.request.requires_call:
+            yield await self._completed(work)
+            return
+        stream: Any = self.deck.astream_batches  # each layer costs time in every chunk
+        if work.cache is not None:
+            stream = functools.partial(self.cached.astream_batches, cache=work.cache)
+        chunks = stream(work.request, caller=work.principal.caller, limits=work.limits, allows_truncated=False)
         start, shown = LeadingWhitespace(), list[str]()
         try:
             async for chunk in chunks:
@@ -256,9 +328,10 @@ class Service:
         """Ask for structured output: the schema is enforced and decoded, whatever the model supports natively."""
         request = work.request
         answer_type: Any = UntrustedSchema(schema)
-        answer: Answer[Any] = await self.deck.aask(
+        answer: Answer[Any] = await self.cached.aask(
             request.messages,
             answer_type,
+            cache=work.cache,
             model=request.model,
             temperature=request.temperature,
             caller=work.principal.caller,
@@ -299,6 +372,11 @@ def is_truncated(response: ChatResponse) -> bool:
         return False
     before = response.text[: len(response.text) - record.parts[-1]].rstrip()
     return response.text.rstrip() == before and not before.endswith(_ENDS)
+
+
+def _guard_sender(principal: Principal, name: str, dialect: str) -> GuardSender:
+    key, team = (principal.key.name, principal.key.team) if principal.key is not None else ("", "")
+    return GuardSender(caller=principal.caller, key=key, team=team, dialect=dialect, model=name)
 
 
 def _start_of(request: ChatRequest, principal: Principal) -> bytes:

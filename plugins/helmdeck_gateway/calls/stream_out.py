@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 CONNECTION: Final = "helmdeck.connection"
 """The key of a scope under which the server of the gateway offers a ``Connection``."""
-_SSE: Final = b"text/event-stream; charset=utf-8"
 
 
 class Connection(Protocol):
@@ -64,7 +63,7 @@ class StreamOut:
         writer.opening.model = self._work.shown_model()
         # Proxies such as nginx would hold events back.
         more = {"cache-control": "no-cache", "x-accel-buffering": "no", **self._work.response_headers()}
-        raw = [(b"content-type", _SSE), *raw_headers(more)]
+        raw = [(b"content-type", writer.content_type), *raw_headers(more)]
         self._start = writer.start()  # before the server may switch to a task that sends as well
         await self.raw({"type": "http.response.start", "status": 200, "headers": raw})
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from helmdeck_core import (
     EMPTY,
+    Contribution,
     Helmdeck,
     InvalidRequest,
     Mistake,
@@ -25,8 +26,6 @@ from helmdeck_gateway.calls.aliases import Alias, Chain
 MAX_NAMES: Final = 1_024
 """Names of models whose targets are kept."""
 
-ANTHROPIC_EFFORTS = ("low", "medium", "high", "xhigh", "max")
-
 
 @attrs.frozen(kw_only=True)
 class Target:
@@ -35,11 +34,13 @@ class Target:
     :ivar model: the model id that is called first.
     :ivar families: the plugins that provide the models of the fallback chain, such as ``openai`` or ``anthropic``.
     :ivar fallbacks: the models that are called after it fails; ``None`` for those of ``[fallback]``.
+    :ivar models: all models of the fallback chain.
     """
 
     model: str
     families: frozenset[str]
     fallbacks: tuple[str, ...] | None = None
+    models: tuple[str, ...] = ()
 
 
 class Targets:
@@ -98,11 +99,20 @@ class Targets:
 
     def _target(self, chain: Chain) -> Target:
         models = self._deck.runtime.chain(chain.model, chain.fallbacks)
-        families = frozenset(self._family(each) for each in models)
-        return Target(model=chain.model, families=families, fallbacks=chain.fallbacks)
+        families = frozenset(self.family(each) for each in models)
+        return Target(model=chain.model, families=families, fallbacks=chain.fallbacks, models=tuple(models))
 
-    def _family(self, model: str) -> str:
+    def family(self, model: str) -> str:
         """The plugin that provides a model; every wire format is one plugin."""
+        spec = self._spec(model)
+        return spec.plugin if spec is not None else ""
+
+    def rerank_path(self, model: str) -> str:
+        """Return the path of the endpoint that ranks documents; empty for a provider without one."""
+        spec = self._spec(model)
+        return spec.value.rerank_path if spec is not None else ""
+
+    def _spec(self, model: str) -> Contribution[ProviderSpec] | None:
         provider = model.partition("/")[0].strip()
         runtime = self._deck.runtime
         specs = runtime.contributed(ProviderSpec)
@@ -110,7 +120,7 @@ class Targets:
         kind = (config.kind if config else None) or provider
         if kind not in specs and config is not None and config.base_url:
             kind = next((name for name, each in specs.items() if each.value.is_generic), kind)
-        return specs[kind].plugin if kind in specs else ""
+        return specs.get(kind)
 
 
 def alias_mistakes(runtime: Runtime, aliases: Mapping[str, Alias]) -> Iterator[Mistake]:
@@ -123,83 +133,6 @@ def alias_mistakes(runtime: Runtime, aliases: Mapping[str, Alias]) -> Iterator[M
             except InvalidRequest as exc:
                 allowed = f"a model of {', '.join(registry.names)}"
                 yield Mistake(f"gateway.models.{name}", exc.headline, repr(model), allowed)
-
-
-# -- fields beyond those of a ChatRequest ----------------------------------------------------------------------
-
-
-def _effort_of_messages(value: Any) -> Mapping[str, Any]:
-    return {"output_config": {"effort": value}} if value in ANTHROPIC_EFFORTS else {}
-
-
-_WRITERS: Mapping[str, Mapping[str, Callable[[Any], Mapping[str, Any]]]] = {
-    "openai": {
-        "top_p": lambda value: {"top_p": value},
-        "effort": lambda value: {"reasoning_effort": value},
-        "parallel_tool_calls": lambda value: {"parallel_tool_calls": value},
-        "prompt_cache_key": lambda value: {"prompt_cache_key": value},
-    },
-    "responses": {
-        "top_p": lambda value: {"top_p": value},
-        "effort": lambda value: {"reasoning": {"effort": value}},
-        "parallel_tool_calls": lambda value: {"parallel_tool_calls": value},
-        "prompt_cache_key": lambda value: {"prompt_cache_key": value},
-    },
-    "anthropic": {"effort": _effort_of_messages},
-}
-"""How the families write fields that several dialects have."""
-
-
-def extra_fields(
-    family: str, target: Target, native: Mapping[str, Any], shared: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the fields to send in addition to the request, and the names of those that are left out.
-
-    The same fields go to every model of a fallback chain, so a field is sent only if all of them take it.
-
-    :param family: the family that speaks the client's dialect.
-    :param native: the fields as the client sent them.
-    :param shared: the fields that other families have under another name, by common name; they are part of ``native``.
-    """
-    if not native and not shared:
-        return EMPTY, ()
-    if target.families == {family}:
-        return native, ()
-    (other,) = target.families if len(target.families) == 1 else ("",)
-    writers = _WRITERS.get(other, {})
-    fields: dict[str, Any] = {}
-    left_out = list(_without_common_name(native))
-    for name, value in shared.items():
-        written = writers[name](value) if name in writers else {}
-        fields |= written
-        if not written:
-            left_out.append(_SHOWN.get(family, {}).get(name, name))
-    return fields, tuple(left_out)
-
-
-_SHOWN: Mapping[str, Mapping[str, str]] = {
-    "openai": {"effort": "reasoning_effort"},
-    "responses": {"effort": "reasoning.effort"},
-    "anthropic": {
-        "effort": "output_config.effort",
-        "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
-    },
-}
-_COMMON = frozenset(
-    (
-        "top_p", "reasoning_effort", "parallel_tool_calls", "prompt_cache_key", "reasoning.effort", "output_config.effort",
-        "tool_choice.disable_parallel_tool_use",
-    )
-)  # fmt: skip
-"""Fields that ``shared`` has under a common name."""
-
-
-def _without_common_name(native: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in native.items():
-        if name in ("reasoning", "output_config", "tool_choice", "text") and isinstance(value, Mapping):
-            yield from (each for key in value if (each := f"{name}.{key}") not in _COMMON)
-        elif name not in _COMMON:
-            yield name
 
 
 def _share_of(seed: bytes) -> float:

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 import attrs
 
+from helmdeck_cache import CacheUse
 from helmdeck_core import CallFailed, CallLimits, ChatRequest, ChatResponse, Role, StopReason
 from helmdeck_gateway.accounts.ledger import Booking
 from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.calls.call_record import CallRecord
 from helmdeck_gateway.calls.targets import listed
 from helmdeck_gateway.dialects.parsed import Parsed
+from helmdeck_guards import GuardBlocked, GuardSession
 
 NO_LIMITS = CallLimits()
 
@@ -31,7 +33,10 @@ class Work:
     :ivar dropped: names of fields that are left out.
     :ivar size: bytes of the client's request.
     :ivar headers: further headers of the response.
+    :ivar cache: how it uses the response caches; ``None`` for not at all.
     :ivar booking: what its key holds for it; ``None`` for a sender without a key of its own.
+    :ivar guards: the guards that apply to it; ``None`` for none.
+    :ivar blocked: the block of a guard that is answered with a refusal.
     """
 
     parsed: Parsed
@@ -43,7 +48,10 @@ class Work:
     dropped: tuple[str, ...] = ()
     headers: dict[str, str] = attrs.field(factory=dict)
     limits: CallLimits = NO_LIMITS
+    cache: CacheUse | None = None
     booking: Booking | None = None
+    guards: GuardSession | None = None
+    blocked: GuardBlocked | None = None
 
     async def settle(self) -> None:
         """Count the cost, once all calls of the request have ended."""
@@ -88,6 +96,10 @@ class Work:
             headers["x-helmdeck-model"] = listed([record.model])
         if record.attempts > 1:
             headers["x-helmdeck-attempts"] = str(record.attempts)
+        if self.guards is not None and self.guards.reports:
+            headers["x-helmdeck-guards"] = listed([each.summary for each in self.guards.reports])
+        if self.cache is not None and self.cache.outcome is not None:
+            headers["x-helmdeck-cache"] = str(self.cache.outcome)
         if self.dropped:
             headers["x-helmdeck-dropped"] = listed(self.dropped)
         if self.principal.key is not None:

@@ -69,17 +69,18 @@ def run(arguments: argparse.Namespace) -> int:
     address.check(settings)
     listener = address.listen()
     announcement = f"serving {_clients_of(settings)} on {address.url(listener)}"
+    console = f"\nthe console is at {address.url(listener)}/console" if _has_console(source.loaded) else ""
     if settings.workers == 1:
         from helmdeck_gateway.app import Gateway
         from helmdeck_gateway.http_server.live_gateway import LiveGateway
         from helmdeck_gateway.http_server.server import serve
 
         live = LiveGateway(Gateway(deck, settings), source)
-        asyncio.run(serve(live, listener, lambda: note(f"{announcement}; Ctrl-C stops it")))
+        asyncio.run(serve(live, listener, lambda: note(f"{announcement}; Ctrl-C stops it{console}")))
         return ExitCode.OK
     deck.close()
     return _supervise(
-        arguments, settings, listener, f"{announcement} with {settings.workers} workers; Ctrl-C stops them"
+        arguments, settings, listener, f"{announcement} with {settings.workers} workers; Ctrl-C stops them{console}"
     )
 
 
@@ -195,10 +196,11 @@ def _is_postgres(store: Any) -> bool:
 
 
 def check(runtime: Runtime) -> Sequence[Mistake]:
-    """Return the mistakes of ``[gateway]``."""
+    """Return the mistakes of ``[gateway]`` and ``[guards]``."""
     from helmdeck_gateway.http_server.config_source import gateway_mistakes
+    from helmdeck_guards import guard_mistakes
 
-    return gateway_mistakes(runtime)
+    return (*gateway_mistakes(runtime), *guard_mistakes(runtime))
 
 
 @hookimpl

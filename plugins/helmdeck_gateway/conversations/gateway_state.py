@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Final
 
+from helmdeck_cache import CacheSettings, ResponseCaches
+from helmdeck_core import Runtime
 from helmdeck_gateway.conversations.conversation_store import ConversationStore
 from helmdeck_gateway.conversations.opaque_store import OpaqueStore
 from helmdeck_gateway.conversations.tool_choices import ToolChoices
@@ -27,6 +30,7 @@ class GatewayState:
     :param store: a store of the application, which is not closed.
     :ivar documents: the documents of stored responses.
     :ivar key_sets: the keys of the issuers of tokens.
+    :ivar batches_changed: is set when a batch is created or cancelled.
     """
 
     def __init__(self, store: GatewayStore | None, settings: GatewaySettings, counters: Counters) -> None:
@@ -38,11 +42,23 @@ class GatewayState:
         shared = self._store
         self._is_needed = bool(settings.sign_in)  # for the accounts of those who sign in
         self.key_sets: KeySets = {}
+        self.batches_changed = asyncio.Event()
         documents: DocumentStore = shared if shared is not None else MemoryStore(max_documents=most)
         self.documents = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
         # Within one process, the rest is kept as it is, without an encoded copy.
         self.opaque = OpaqueStore(self.documents if shared is not None else None)
         self.choices = ToolChoices(self.documents if shared is not None else None)
+        self._caches: list[ResponseCaches] = []
+
+    def response_caches(self, runtime: Runtime) -> ResponseCaches:
+        """Return the response caches of a configuration: those of the previous one, if their settings are the same.
+
+        :raises ConfigError: with every mistake of ``[cache]``.
+        """
+        settings = CacheSettings.read(runtime)
+        if not self._caches or self._caches[-1].settings != settings:
+            self._caches.append(ResponseCaches(runtime, settings))  # calls under way may use the previous ones
+        return self._caches[-1]
 
     def find_store(self) -> GatewayStore | None:
         """Return the store of keys and accounts; ``None`` while there is none."""
@@ -50,8 +66,17 @@ class GatewayState:
             self._store = self._opened = open_store(f"sqlite:{self._path}")
         return self._store
 
+    def open_store(self) -> GatewayStore:
+        """Return the store; it is created where none is configured and none exists."""
+        self._is_needed = True
+        store = self.find_store()
+        assert store is not None
+        return store
+
     async def aclose(self) -> None:
         """Close what was opened."""
+        for caches in self._caches:
+            await caches.aclose()
         for keys in self.key_sets.values():
             await keys.aclose()
         if self._opened is not None:

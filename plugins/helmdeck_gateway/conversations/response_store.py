@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import ChatResponse, ImagePart, Message, Role, TextPart, ToolCall
+from helmdeck_core import ChatResponse, FilePart, ImagePart, Message, Part, Role, TextPart, ToolCall
 from helmdeck_gateway.conversations.conversation_store import ConversationStore
 from helmdeck_gateway.problems import Problem
 from helmdeck_storage import StorageError
@@ -82,7 +82,10 @@ def answer_message(response: ChatResponse) -> Message:
 def _data(message: Message) -> dict[str, Any]:
     """A message as plain data; fields with their default value are left out."""
     parts: list[Any] = [
-        part.text if isinstance(part, TextPart) else [part.media_type, part.data, part.url] for part in message.parts
+        part.text
+        if isinstance(part, TextPart)
+        else [part.media_type, part.data, part.url, *([part.name] if isinstance(part, FilePart) else ())]
+        for part in message.parts
     ]
     data: dict[str, Any] = {"role": message.role.value, "parts": parts}
     if message.tool_calls:
@@ -97,8 +100,14 @@ def _data(message: Message) -> dict[str, Any]:
 def _message(data: Mapping[str, Any]) -> Message:
     return Message(
         Role(data["role"]),
-        tuple(TextPart(part) if isinstance(part, str) else ImagePart(*part) for part in data["parts"]),
+        tuple(map(_part, data["parts"])),
         tuple(ToolCall(*call) for call in data.get("calls", ())),
         data.get("call"),
         data.get("opaque", {}),
     )
+
+
+def _part(data: str | list[Any]) -> Part:
+    if isinstance(data, str):
+        return TextPart(data)
+    return ImagePart(*data) if len(data) == len(attrs.fields(ImagePart)) else FilePart(*data)

@@ -11,8 +11,8 @@ from helmdeck_core import (
     ChatDelta,
     ChatRequest,
     ChatResponse,
-    ImagePart,
     Message,
+    Part,
     ResponseFormat,
     Role,
     StopReason,
@@ -26,6 +26,8 @@ from helmdeck_gateway.dialects.parsed import (
     OpaqueOf,
     Parsed,
     field,
+    file_data,
+    file_part,
     image,
     max_tokens,
     not_blank,
@@ -36,7 +38,7 @@ from helmdeck_gateway.dialects.parsed import (
     tool,
     unique,
 )
-from helmdeck_gateway.dialects.reply import CallsOut, Opening, Reply
+from helmdeck_gateway.dialects.reply import EVENT_STREAM, CallsOut, Opening, Reply
 from helmdeck_gateway.problems import Problem, invalid
 
 FAMILY: str = "openai"
@@ -138,7 +140,7 @@ def _message(item: Mapping[str, Any], where: str, opaque_of: OpaqueOf) -> Messag
     return Message(role, parts, calls, opaque=opaque_of(call.id for call in calls))
 
 
-def _parts(content: Any, where: str) -> tuple[TextPart | ImagePart, ...]:
+def _parts(content: Any, where: str) -> tuple[Part, ...]:
     if content is None or content == "":
         return ()
     if isinstance(content, str):
@@ -146,7 +148,7 @@ def _parts(content: Any, where: str) -> tuple[TextPart | ImagePart, ...]:
     return tuple(_part(each, f"{where}[{i}]") for i, each in enumerate(objects(content, where)))
 
 
-def _part(part: Mapping[str, Any], where: str) -> TextPart | ImagePart:
+def _part(part: Mapping[str, Any], where: str) -> Part:
     match part.get("type"):
         case "text":
             return TextPart(required(part, "text", str, f"{where}."))
@@ -158,8 +160,15 @@ def _part(part: Mapping[str, Any], where: str) -> TextPart | ImagePart:
             if not isinstance(url, str):
                 raise invalid("expected an object with a url", f"{where}.image_url")
             return image(url, f"{where}.image_url.url")
+        case "input_audio":
+            audio = required(part, "input_audio", dict, f"{where}.")
+            kind, where = required(audio, "format", str, f"{where}.input_audio."), f"{where}.input_audio."
+            return file_data(f"audio/{kind}", required(audio, "data", str, where), "", f"{where}data")
+        case "file":
+            return file_part(required(part, "file", dict, f"{where}."), f"{where}.file.")
         case kind:
-            raise invalid(f"content of type {kind!r} is not supported; supported: text, image_url", f"{where}.type")
+            supported = "text, image_url, input_audio, file"
+            raise invalid(f"content of type {kind!r} is not supported; supported: {supported}", f"{where}.type")
 
 
 def _call(item: Mapping[str, Any], where: str) -> ToolCall:
@@ -260,6 +269,7 @@ class Writer:
     """
 
     ping = PING
+    content_type = EVENT_STREAM
 
     def __init__(self, opening: Opening, parsed: Parsed) -> None:
         self.opening = opening

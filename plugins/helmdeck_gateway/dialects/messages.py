@@ -11,8 +11,9 @@ import msgspec
 from helmdeck_core import (
     EMPTY,
     ChatRequest,
-    ImagePart,
+    FilePart,
     Message,
+    Part,
     ResponseFormat,
     Role,
     TextPart,
@@ -27,6 +28,8 @@ from helmdeck_gateway.dialects.parsed import (
     OpaqueOf,
     Parsed,
     field,
+    file,
+    file_data,
     image,
     image_data,
     max_tokens,
@@ -46,7 +49,7 @@ FAMILY: str = "anthropic"
 _READ = frozenset(
     (
         "model", "messages", "system", "max_tokens", "temperature", "tools", "tool_choice", "stop_sequences",
-        "stream", "output_config",
+        "stream", "output_config", "output_format",
     )
 )  # fmt: skip
 
@@ -70,11 +73,18 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     choice = field(body, "tool_choice", dict) or {}
     native = {name: value for name, value in body.items() if name not in _READ and value is not None}
     output = dict(field(body, "output_config", dict) or {})
-    response_format = _response_format(output.pop("format", None))
+    response_format = _response_format(output.pop("format", None), "output_config.format")
+    if response_format is None:  # its name while it was in beta
+        response_format = _response_format(body.get("output_format"), "output_format")
     shared: dict[str, Any] = {name: native[name] for name in ("top_p",) if name in native}
     if output:
         native["output_config"] = output
         shared |= {"effort": output["effort"]} if "effort" in output else {}
+    thinking = field(body, "thinking", dict) or {}
+    if "effort" not in shared and (tokens := field(thinking, "budget_tokens", int, "thinking.")) is not None:
+        shared["thinking_tokens"] = tokens
+    if thinking.get("display") == "summarized":
+        shared["summary"] = "auto"
     if choice.get("disable_parallel_tool_use"):
         native["tool_choice"] = {"disable_parallel_tool_use": True}
         shared["parallel_tool_calls"] = False
@@ -111,12 +121,12 @@ def estimate_tokens(parsed: Parsed) -> int:
     return max(1, len(_encode(content)) // BYTES_PER_TOKEN)
 
 
-def _response_format(value: Any) -> ResponseFormat | None:
+def _response_format(value: Any, where: str) -> ResponseFormat | None:
     if value is None:
         return None
     if not isinstance(value, Mapping) or value.get("type") != "json_schema":
-        raise invalid("expected a format of type json_schema", "output_config.format")
-    return ResponseFormat("json_schema", "answer", required(value, "schema", dict, "output_config.format."))
+        raise invalid("expected a format of type json_schema", where)
+    return ResponseFormat("json_schema", "answer", required(value, "schema", dict, f"{where}."))
 
 
 def _tool_choice(choice: Mapping[str, Any]) -> str | None:
@@ -165,7 +175,7 @@ class _Reader:
         if role == "system" or isinstance(content, str):
             return [Message(Role.SYSTEM if role == "system" else Role.USER, self._parts(content, where))]
         messages: list[Message] = []
-        rest: list[TextPart | ImagePart] = []
+        rest: list[Part] = []
         for number, block in enumerate(objects(content, where)):
             if block.get("type") == "tool_result":
                 messages.append(self._result(block, f"{where}[{number}]."))
@@ -183,7 +193,7 @@ class _Reader:
         if content is None or isinstance(content, str):
             return Message(Role.ASSISTANT, (TextPart(content),) if content else ())
         blocks = objects(content, where)
-        parts: list[TextPart | ImagePart] = []
+        parts: list[Part] = []
         calls: list[ToolCall] = []
         ids: list[str] = []
         is_foreign = False
@@ -212,12 +222,12 @@ class _Reader:
             opaque = {FAMILY: {"content": blocks}}
         return Message(Role.ASSISTANT, tuple(parts), tuple(calls), opaque=opaque)
 
-    def _parts(self, content: Any, where: str) -> tuple[TextPart | ImagePart, ...]:
+    def _parts(self, content: Any, where: str) -> tuple[Part, ...]:
         if isinstance(content, str):
             return (TextPart(content),)
         return tuple(self._part(each, f"{where}[{i}]") for i, each in enumerate(objects(content, where)))
 
-    def _part(self, block: Mapping[str, Any], where: str) -> TextPart | ImagePart:
+    def _part(self, block: Mapping[str, Any], where: str) -> Part:
         match block.get("type"):
             case "text":
                 text = required(block, "text", str, f"{where}.")
@@ -228,9 +238,27 @@ class _Reader:
                     return image(str(source.get("url")), f"{where}.source.url")
                 data = required(source, "data", str, f"{where}.source.")
                 return image_data(str(source.get("media_type")), data, f"{where}.source.data")
+            case "document":
+                return _document(block, f"{where}.")
             case kind:
-                supported = "text, image, tool_use, tool_result, thinking"
+                supported = "text, image, document, tool_use, tool_result, thinking"
                 raise invalid(f"content of type {kind!r} is not supported; supported: {supported}", f"{where}.type")
+
+
+def _document(block: Mapping[str, Any], where: str) -> Part:
+    source = required(block, "source", dict, where)
+    name = field(block, "title", str, where) or ""
+    match source.get("type"):
+        case "url":
+            return file(required(source, "url", str, f"{where}source."), name, f"{where}source.url", "application/pdf")
+        case "base64":
+            data = required(source, "data", str, f"{where}source.")
+            return file_data(str(source.get("media_type")), data, name, f"{where}source.data")
+        case "text":
+            return FilePart("text/plain", required(source, "data", str, f"{where}source.").encode(), name=name)
+        case kind:
+            supported = "base64, url, text"
+            raise invalid(f"a source of type {kind!r} is not supported; supported: {supported}", f"{where}source.type")
 
 
 def models(names: Sequence[tuple[str, str]]) -> dict[str, Any]:

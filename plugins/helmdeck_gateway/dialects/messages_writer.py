@@ -10,7 +10,7 @@ import msgspec
 from helmdeck_core import ChatDelta, ChatResponse, StopReason, ToolCallDelta, Usage
 from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects.parsed import Parsed
-from helmdeck_gateway.dialects.reply import CallsOut, DamagedCallError, Opening, Reply
+from helmdeck_gateway.dialects.reply import EVENT_STREAM, CallsOut, DamagedCallError, Opening, Reply
 from helmdeck_gateway.problems import Problem
 
 STOP_REASONS: Final = {
@@ -113,6 +113,7 @@ class Writer:
     """Writes a streamed response: one content block after the other."""
 
     ping = b'event: ping\ndata: {"type":"ping"}\n\n'
+    content_type = EVENT_STREAM
 
     def __init__(self, opening: Opening, parsed: Parsed) -> None:
         self.opening = opening

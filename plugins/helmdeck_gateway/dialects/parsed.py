@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core import EMPTY, ChatRequest, ImagePart, Message, ToolDefinition
+from helmdeck_core import EMPTY, ChatRequest, FilePart, ImagePart, Message, ToolDefinition
 from helmdeck_gateway.problems import invalid
 
 T = TypeVar("T")
@@ -131,6 +131,48 @@ def image(url: str, where: str) -> ImagePart:
     if not head.startswith("data:") or not comma or not head.endswith(";base64"):
         raise invalid("expected an http(s) URL, or a data URL with base64", where)
     return image_data(head.removeprefix("data:").partition(";")[0], data, where)
+
+
+def file(url: str, name: str, where: str, media_type: str = "") -> ImagePart | FilePart:
+    """Return the file behind a URL, which may contain its data; an image is an ``ImagePart``.
+
+    :raises Problem: the data is not valid base64, or the URL has another scheme.
+    """
+    if url.startswith("data:"):
+        head, comma, data = url.partition(",")
+        if not comma or not head.endswith(";base64"):
+            raise invalid("expected a data URL with base64", where)
+        return file_data(head.removeprefix("data:").partition(";")[0], data, name, where)
+    if not url.startswith(("http://", "https://", "gs://")):
+        raise invalid("expected an http(s) URL, or a data URL with base64", where)
+    return (
+        ImagePart(media_type, url=url) if media_type.startswith("image/") else FilePart(media_type, url=url, name=name)
+    )
+
+
+def file_data(media_type: str, data: str, name: str, where: str) -> ImagePart | FilePart:
+    """Return a file; an image is an ``ImagePart``.
+
+    :raises Problem: the data is not valid base64.
+    """
+    part = image_data(media_type, data, where)
+    return part if media_type.startswith("image/") else FilePart(media_type, part.data, name=name)
+
+
+def file_part(item: Mapping[str, Any], where: str) -> ImagePart | FilePart:
+    """Return the file of an object with ``file_data`` or ``file_url``, as OpenAI's APIs have it.
+
+    :raises Problem: it has neither.
+    """
+    name = field(item, "filename", str, where) or ""
+    if item.get("file_id"):
+        raise invalid("stored files are not supported; send the data as file_data", f"{where}file_id")
+    if (url := field(item, "file_url", str, where)) is not None:
+        return file(url, name, f"{where}file_url")
+    data = required(item, "file_data", str, where)
+    if data.startswith("data:"):
+        return file(data, name, f"{where}file_data")
+    return file_data("application/pdf", data, name, f"{where}file_data")
 
 
 def image_data(media_type: str, data: str, where: str) -> ImagePart:

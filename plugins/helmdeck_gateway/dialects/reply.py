@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
 from helmdeck_core import ChatDelta, ChatResponse, ToolCall, ToolCallDelta
 from helmdeck_gateway.dialects.parsed import OpaqueOf, Parsed
 from helmdeck_gateway.problems import Problem
+
+EVENT_STREAM: Final = b"text/event-stream; charset=utf-8"
 
 
 @attrs.define(kw_only=True)
@@ -44,10 +46,12 @@ class StreamWriter(Protocol):
     """Writes the events of one streamed response as bytes.
 
     :ivar ping: an event that clients ignore.
+    :ivar content_type: of the response.
     :ivar opening: the facts that the events repeat; its model may change until ``start``.
     """
 
     ping: bytes
+    content_type: bytes
     opening: Opening
 
     def start(self) -> bytes:
@@ -89,6 +93,14 @@ class Dialect(Protocol):
 
     def Writer(self, opening: Opening, parsed: Parsed) -> StreamWriter:  # noqa: N802
         """Return the writer of a streamed response."""
+        ...
+
+
+class CountingDialect(Dialect, Protocol):
+    """A client API that counts tokens."""
+
+    def estimate_tokens(self, parsed: Parsed) -> int:
+        """Return a conservative estimate of the input tokens of a request."""
         ...
 
 

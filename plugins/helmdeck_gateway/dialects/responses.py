@@ -8,8 +8,8 @@ from typing import Any
 from helmdeck_core import (
     EMPTY,
     ChatRequest,
-    ImagePart,
     Message,
+    Part,
     ResponseFormat,
     Role,
     TextPart,
@@ -20,6 +20,8 @@ from helmdeck_gateway.dialects.parsed import (
     OpaqueOf,
     Parsed,
     field,
+    file_data,
+    file_part,
     image,
     max_tokens,
     not_blank,
@@ -70,8 +72,8 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf, earlier: tuple[Message, 
     shared: dict[str, Any] = {
         name: native[name] for name in ("top_p", "parallel_tool_calls", "prompt_cache_key") if name in native
     }
-    if (effort := (field(body, "reasoning", dict) or {}).get("effort")) is not None:
-        shared["effort"] = effort
+    reasoning = field(body, "reasoning", dict) or {}
+    shared |= {name: reasoning[name] for name in ("effort", "summary") if reasoning.get(name) is not None}
     request = ChatRequest(
         model=field(body, "model", str) or "",
         messages=not_blank(messages, "input"),
@@ -127,7 +129,7 @@ class _Items:
         self._forget()
 
     def _forget(self) -> None:
-        self._parts: list[TextPart | ImagePart] = []
+        self._parts: list[Part] = []
         self._calls: list[ToolCall] = []
         self._own: list[str] = []
         self._foreign: list[Mapping[str, Any]] = []
@@ -190,13 +192,13 @@ class _Items:
         self._forget()
 
 
-def _parts(content: Any, where: str) -> tuple[TextPart | ImagePart, ...]:
+def _parts(content: Any, where: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
     return tuple(_part(each, f"{where}[{i}]") for i, each in enumerate(objects(content, where)))
 
 
-def _part(part: Mapping[str, Any], where: str) -> TextPart | ImagePart:
+def _part(part: Mapping[str, Any], where: str) -> Part:
     match part.get("type"):
         case "input_text" | "output_text" | "text":
             return TextPart(required(part, "text", str, f"{where}."))
@@ -204,8 +206,14 @@ def _part(part: Mapping[str, Any], where: str) -> TextPart | ImagePart:
             return TextPart(required(part, "refusal", str, f"{where}."))
         case "input_image":
             return image(required(part, "image_url", str, f"{where}."), f"{where}.image_url")
+        case "input_file":
+            return file_part(part, f"{where}.")
+        case "input_audio":
+            audio = required(part, "input_audio", dict, f"{where}.")
+            kind, where = required(audio, "format", str, f"{where}.input_audio."), f"{where}.input_audio."
+            return file_data(f"audio/{kind}", required(audio, "data", str, where), "", f"{where}data")
         case kind:
-            supported = "input_text, output_text, input_image"
+            supported = "input_text, output_text, input_image, input_file, input_audio"
             raise invalid(f"content of type {kind!r} is not supported; supported: {supported}", f"{where}.type")
 
 

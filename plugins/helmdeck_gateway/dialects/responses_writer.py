@@ -10,7 +10,7 @@ import msgspec
 from helmdeck_core import ChatDelta, ChatResponse, StopReason, ToolCall, ToolCallDelta, Usage
 from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects.parsed import Parsed
-from helmdeck_gateway.dialects.reply import CallsOut, DamagedCallError, Opening, Reply
+from helmdeck_gateway.dialects.reply import EVENT_STREAM, CallsOut, DamagedCallError, Opening, Reply
 from helmdeck_gateway.dialects.responses_tools import FUNCTION, Declared, call_item, declared_tools
 from helmdeck_gateway.problems import Problem
 
@@ -137,6 +137,7 @@ class Writer:
     """Writes a streamed response: one output item after the other, with numbered events."""
 
     ping = b": keep-alive\n\n"
+    content_type = EVENT_STREAM
 
     def __init__(self, opening: Opening, parsed: Parsed) -> None:
         self.opening = opening

@@ -16,6 +16,7 @@ from helmdeck_core import Limited
 from helmdeck_gateway.accounts.principals import headers_by_name
 from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.calls.stream_out import raw_headers
+from helmdeck_gateway.load.request_load import LOAD, RequestLoad
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
 
@@ -51,9 +52,9 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
 
 
 async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> JsonBody:
-    """Read the body of a request as a JSON object.
+    """Read the body of a request as a JSON object, when it is the turn of the request.
 
-    :raises Problem: it is too large or too slow, or not a JSON object.
+    :raises Problem: it is too large or too slow, not a JSON object, or there is no room for it.
     :raises Disconnected: the client closed the connection.
     """
     until_s = asyncio.get_running_loop().time() + settings.body_s
@@ -62,6 +63,12 @@ async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -
     except TimeoutError:
         message = f"the body did not arrive within {settings.body_s:g} seconds"
         raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
+    load: RequestLoad | None = scope.get(LOAD)
+    if load is not None:
+        try:
+            await load.take_place(scope)
+        except ConnectionError:
+            raise Disconnected from None
     return JsonBody(await aside(len(data), decode_object, data), len(data))
 
 
@@ -93,6 +100,7 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     length = headers_of(scope).get(b"content-length", b"0")
     if length.isdigit() and int(length) > most:
         raise _too_large(most)
+    load: RequestLoad | None = scope.get(LOAD)
     parts: list[bytes] = []
     size = 0
     while True:
@@ -103,6 +111,8 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
         size += len(part)
         if size > most:
             raise _too_large(most)
+        if load is not None:
+            load.take(len(part))
         parts.append(part)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -11,7 +11,7 @@ import msgspec
 
 from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
 from helmdeck_gateway.accounts.ledger import Ledger
-from helmdeck_gateway.accounts.principals import Authoriser, Principal, tags_of
+from helmdeck_gateway.accounts.principals import PRINCIPAL, Authoriser, Principal, tags_of
 from helmdeck_gateway.calls import call_record
 from helmdeck_gateway.calls.aside import INLINE_BYTES, aside
 from helmdeck_gateway.calls.client_deadlines import client_deadline_s
@@ -23,10 +23,12 @@ from helmdeck_gateway.calls.work import Work
 from helmdeck_gateway.conversations.opaque_store import OWN_PREFIX
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.parsed import Parsed
-from helmdeck_gateway.dialects.reply import DamagedCallError, Dialect, Opening, Reply, StreamWriter
+from helmdeck_gateway.dialects.reply import CountingDialect, DamagedCallError, Dialect, Opening, Reply, StreamWriter
 from helmdeck_gateway.endpoints.bodies import Disconnected, JsonBody, headers_of, read_json, send_whole
 from helmdeck_gateway.failure_log import FailureLog
 from helmdeck_gateway.http_server.counters import Counters
+from helmdeck_gateway.load.fair_queue import Tenant
+from helmdeck_gateway.load.request_load import LOAD, RequestLoad
 from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 SINGLE: Final = (b"authorization", b"x-api-key", b"content-length", b"content-type", b"host")
 """Headers that a request has once."""
-SIGNING: Final = frozenset(("anthropic", "responses"))
+SIGNING: Final = frozenset(("anthropic", "responses", "gemini"))
 """Families of dialects whose clients send the signatures of reasoning back."""
 Headers = Mapping[bytes, bytes]
 """The headers of a client's request by lower-case name."""
@@ -59,15 +61,35 @@ class Door:
         settings, under_way = self.service.settings, self.counters.under_way
         if self.counters.is_draining:
             raise stopping("the gateway is stopping; send the request again")
-        if under_way > settings.max_requests:
-            raise Problem(
-                message=f"the gateway is processing {settings.max_requests:,} requests, its limit",
-                status=429, kind="rate_limit_error", code="too_many_requests", retry_after_s=1, is_worth_retrying=True,
-            )  # fmt: skip
+        self.counters.load.check(under_way, settings.max_lag_s)
+        is_full, places = under_way > settings.max_requests, self.counters.places
+        if is_full and not places.waiting:
+            raise self.full()
         headers = headers_of(scope)
         if len(headers) < len(scope["headers"]) and (name := _repeated(scope)):
             raise invalid(f"the header {name} is sent more than once")
-        return await self.authoriser.authorise(headers)
+        own: Principal | None = scope.get(PRINCIPAL)
+        principal = await self.authoriser.authorise(headers) if own is None else own
+        tenant = tenant_of(principal)
+        if is_full and not places.make_room(tenant):
+            raise self.full()
+        load: RequestLoad | None = scope.get(LOAD)
+        if load is not None:
+            load.tenant = tenant
+        return principal
+
+    def full(self) -> Problem:
+        """Return the error for a request beyond ``max_requests``."""
+        return Problem(
+            message=f"the gateway is processing {self.service.settings.max_requests:,} requests, its limit",
+            status=429, kind="rate_limit_error", code="too_many_requests", retry_after_s=1, is_worth_retrying=True,
+        )  # fmt: skip
+
+
+def tenant_of(principal: Principal) -> Tenant:
+    """Return whose turn a request is."""
+    key = principal.key
+    return Tenant(principal.caller) if key is None else Tenant(key.team or key.name, key.name)
 
 
 def stopping(message: str) -> Problem:
@@ -100,6 +122,7 @@ class CallEndpoint:
         """Serve one request."""
         counters = self.door.counters
         counters.under_way += 1
+        load = scope[LOAD] = RequestLoad(counters.load, counters.places, self.door.service.settings)
         status = CLIENT_CLOSED
         if request_id := request_id_of(headers_of(scope)):
             send = echoing(send, request_id)
@@ -111,6 +134,7 @@ class CallEndpoint:
             status = self.door.failures.problem(exc, headers_of(scope)).status
             raise
         finally:
+            load.release()
             counters.under_way -= 1
             counters.count(self.name, status)
 
@@ -120,7 +144,7 @@ class CallEndpoint:
         try:
             principal = await self.door.open(scope)
             principal.check_endpoint(self.name, tags := tags_of(headers))
-            body = await read_json(scope, receive, self.door.service.settings)
+            body = await self.read(scope, receive)
             if principal.key is not None and body.size > INLINE_BYTES:
                 self.door.ledger.check(principal.key, principal.teams)
             parsed = await self.parse(body, principal)
@@ -131,9 +155,13 @@ class CallEndpoint:
             await self.door.service.check_schema(work)
             if not parsed.is_stream:
                 self.door.service.keep_deadline(work, client_deadline_s(headers))
+            if self.door.service.guards:
+                await self.door.service.check_request(work, self.name)
             if work.request.tools and narrows:
                 await self.door.service.narrow_tools(work)
-            await self.door.service.admit(work, self.door.ledger)
+            if work.blocked is None:
+                self.door.service.use_cache(work, headers)
+                await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
         except asyncio.CancelledError:
@@ -164,6 +192,13 @@ class CallEndpoint:
         finally:
             if work.booking is not None:
                 work.booking.close()
+
+    async def read(self, scope: Scope, receive: Receive) -> JsonBody:
+        """Read the body of a request.
+
+        :raises Problem: it is too large or too slow, or not a JSON object.
+        """
+        return await read_json(scope, receive, self.door.service.settings)
 
     async def parse(self, body: JsonBody, principal: Principal) -> Parsed:
         """Read a request of the dialect.
@@ -295,20 +330,26 @@ class CallEndpoint:
 
 
 class CountTokens(CallEndpoint):
-    """Estimates the input tokens of a request without a call."""
+    """Estimates the input tokens of a request without a call.
+
+    :ivar field: of the response, with the number of tokens.
+    """
+
+    dialect: CountingDialect
+    field = "input_tokens"
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         headers = headers_of(scope)
         try:
             principal = await self.door.open(scope)
-            body = await read_json(scope, receive, self.door.service.settings)
+            body = await self.read(scope, receive)
             parsed = await self.parse(body, principal)
-            tokens = await aside(body.size, messages_dialect.estimate_tokens, parsed)
+            tokens = await aside(body.size, self.dialect.estimate_tokens, parsed)
         except Disconnected:
             raise
         except asyncio.CancelledError:
             return await self._refuse(send, headers, self.stopped(), None)
         except Exception as exc:
             return await self._refuse(send, headers, exc, None)
-        await send_whole(send, 200, _encode({"input_tokens": tokens}), {"x-helmdeck-estimate": "true"})
+        await send_whole(send, 200, _encode({self.field: tokens}), {"x-helmdeck-estimate": "true"})
         return 200

@@ -9,12 +9,45 @@ from helmdeck_core import __version__
 
 ENDPOINTS: Mapping[tuple[str, str], str] = {
     ("post", "/v1/chat/completions"): "OpenAI's chat completions, whole or streamed",
+    (
+        "post",
+        "/v1/completions",
+    ): "OpenAI's text completions, whole or streamed; the prompt becomes a message of the user",
     ("post", "/v1/responses"): "OpenAI's Responses, whole or streamed",
     ("get", "/v1/responses/{response_id}"): "A stored response",
     ("delete", "/v1/responses/{response_id}"): "Delete a stored response",
     ("post", "/v1/messages"): "Anthropic's Messages, whole or streamed",
     ("post", "/v1/messages/count_tokens"): "An estimate of the input tokens of a Messages request",
-    ("post", "/v1/embeddings"): "OpenAI's embeddings, passed through to the provider",
+    ("post", "/v1/embeddings"): "OpenAI's embeddings, passed through to the provider or a fallback of the same model",
+    ("post", "/v1/rerank"): "Documents by relevance, in the form of Cohere's and Jina's APIs",
+    ("post", "/v2/rerank"): "The same",
+    ("post", "/v1beta/models/{model}:generateContent"): "Gemini's generateContent",
+    (
+        "post",
+        "/v1beta/models/{model}:streamGenerateContent",
+    ): "The same as a stream: events with alt=sse, else one JSON array",
+    ("post", "/v1beta/models/{model}:countTokens"): "An estimate of the input tokens of a generateContent request",
+    ("post", "/v1beta/models/{model}:embedContent"): "The vector of a text, as from /v1/embeddings",
+    ("post", "/v1beta/models/{model}:batchEmbedContents"): "The vectors of several texts",
+    ("get", "/v1beta/models"): "The models in the form of Gemini's API",
+    ("get", "/v1beta/models/{model}"): "One model in the form of Gemini's API",
+    ("post", "/v1/files"): "Store a file; multipart/form-data with the fields purpose and file",
+    ("get", "/v1/files"): "The files",
+    ("get", "/v1/files/{file_id}"): "One file",
+    ("delete", "/v1/files/{file_id}"): "Delete a file",
+    ("get", "/v1/files/{file_id}/content"): "The content of a file",
+    ("post", "/v1/batches"): "Run the requests of a file in the background",
+    ("get", "/v1/batches"): "The batches",
+    ("get", "/v1/batches/{batch_id}"): "One batch with the number of finished requests",
+    ("post", "/v1/batches/{batch_id}/cancel"): "Cancel a batch",
+    ("post", "/v1/messages/batches"): "Run Messages requests in the background",
+    ("get", "/v1/messages/batches"): "The message batches",
+    ("get", "/v1/messages/batches/{batch_id}"): "One message batch with the number of finished requests",
+    ("delete", "/v1/messages/batches/{batch_id}"): "Delete a message batch that has ended",
+    ("post", "/v1/messages/batches/{batch_id}/cancel"): "Cancel a message batch",
+    ("get", "/v1/messages/batches/{batch_id}/results"): "The results of a message batch as JSON lines",
+    ("get", "/v1/realtime"): "Not supported; answers with 501",
+    ("get", "/v1/realtime/{name}"): "Not supported; answers with 501",
     ("get", "/v1/models"): "The models: aliases, helmdeck/plan, and those that the providers list",
     ("get", "/v1/models/{model}"): "One model",
     ("get", "/v1/me"): "The key, its teams, their limits, use, and what is left",
@@ -42,6 +75,7 @@ HEADERS: Mapping[str, str] = {
     "x-helmdeck-call-id": "The id of the call; `helmdeck explain --run ID` shows its trace",
     "x-helmdeck-model": "The model that answers",
     "x-helmdeck-attempts": "The number of attempts so far, if there were several",
+    "x-helmdeck-ranker": "The local ranker, where no provider ranked the documents",
     "x-helmdeck-dropped": "Fields of the request that the target does not take",
     "x-helmdeck-downgrades": "Parts of the request that the provider does not support; not for streams",
     "x-helmdeck-tools": "How many tools are sent, and what was trimmed, if they exceed the model's budget",
@@ -53,7 +87,7 @@ HEADERS: Mapping[str, str] = {
 """The headers of responses."""
 
 
-_NO_CALLS: Final = ("/v1/messages/count_tokens", "/v1/embeddings")
+_NO_CALLS: Final = ("/v1/messages/count_tokens", "/v1beta/models/{model}:countTokens")
 
 
 def document() -> dict[str, Any]:
@@ -70,7 +104,7 @@ def document() -> dict[str, Any]:
             },
         }
         if "{" in path:
-            name = path.partition("{")[2].rstrip("}")
+            name = path.partition("{")[2].partition("}")[0]
             operation["parameters"] = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}}]
         if method in ("post", "patch"):
             operation["requestBody"] = {

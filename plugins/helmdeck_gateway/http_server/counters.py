@@ -10,6 +10,8 @@ import attrs
 from helmdeck_core import LoadedConfig
 from helmdeck_gateway.accounts.key_counters import KeyCounters
 from helmdeck_gateway.http_server.shared_metrics import SharedMetrics
+from helmdeck_gateway.load.fair_queue import Places
+from helmdeck_gateway.load.shedding import Load
 
 
 @attrs.define
@@ -43,6 +45,8 @@ class Counters:
     :ivar shared: the metrics of the other workers; ``None`` for a single process.
     :ivar store_errors: failed operations of the store for conversations.
     :ivar keys: the counters of single keys.
+    :ivar places: the places of requests, and those that wait for one.
+    :ivar load: what the requests under way take of the process.
     :ivar sign_ins: tokens by issuer and outcome: ``accepted``, or why they were refused.
     """
 
@@ -56,6 +60,8 @@ class Counters:
         self.keys = KeyCounters()
         self.sign_ins: collections.Counter[tuple[str, str]] = collections.Counter()
         self.shared: SharedMetrics | None = None
+        self.places = Places()
+        self.load = Load()
 
     def count(self, endpoint: str, status: int) -> None:
         """Count a request."""
@@ -74,6 +80,14 @@ class Counters:
         failed = "Failed operations of the store for conversations."
         yield from _single("store_errors_total", "counter", failed, self.store_errors)
         yield from _single("requests_under_way", "gauge", "Requests that are being processed.", self.under_way)
+        queued = "Requests that wait for a place."
+        yield from _single("requests_queued", "gauge", queued, self.places.waiting)
+        held = "Bytes of the bodies of requests under way."
+        yield from _single("body_bytes", "gauge", held, self.load.body_bytes)
+        yield from _head("shed_total", "counter", "Requests that were refused because of the load, by reason.")
+        for reason in ("lag", "memory", "queue", "sockets"):
+            count = self.places.refused if reason == "queue" else self.load.refused[reason]
+            yield f'helmdeck_gateway_shed_total{{reason="{reason}"}} {count}'
         if self.sign_ins:
             yield from _head("sign_ins_total", "counter", "Tokens that were checked, by issuer and outcome.")
             for (issuer, outcome), count in sorted(self.sign_ins.items()):

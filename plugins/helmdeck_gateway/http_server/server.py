@@ -86,8 +86,15 @@ class GatewayServer(uvicorn.Server):
         for listener in sockets or ():
             listener.listen(BACKLOG)  # the event loop has set it to the number of connections that it accepts at once
         self._loop = asyncio.get_running_loop()
+        load = self._live.gateway.counters.load
+        load.start(lambda: len(self.server_state.connections), file_limit())
         if self._on_started is not None and not self.should_exit:
             self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop."""
+        self._live.gateway.counters.load.stop()
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: object) -> None:
         """Begin to drain at the first signal; stop at once at the second one."""
@@ -174,6 +181,16 @@ async def serve(
     finally:
         listener.close()
         await live.aclose()
+
+
+def file_limit() -> float:
+    """Return the number of files that the process may open; 0 if it is unknown."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 0 if soft == resource.RLIM_INFINITY else soft
 
 
 def raise_file_limit() -> None:

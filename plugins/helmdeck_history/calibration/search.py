@@ -99,7 +99,7 @@ class CalibrationSearch:
     def __init__(self, sizes: Sequence[int] = SIZES) -> None:
         if not sizes or sorted(set(sizes)) != list(sizes):
             raise ValueError("sizes must be rising and not empty")
-        self.sizes = tuple(sizes)
+        self.sizes: tuple[int, ...] = tuple(sizes)
         self._outcomes: dict[int, Counter[str]] = {}
         # Bisection: the largest size that was located, and the smallest that failed.
         self._low, self._high = -1, len(self.sizes)
@@ -108,7 +108,7 @@ class CalibrationSearch:
         self._test: SequentialTest | None = None
         self._accepted: int | None = None
         self._rejected: set[int] = set()
-        self.is_done = False
+        self.is_done: bool = False
 
     @property
     def size(self) -> int | None:

@@ -110,9 +110,9 @@ class Calibration:
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.model = model
-        self.search = CalibrationSearch()
-        self.calls = 0
-        self.probe = ""
+        self.search: CalibrationSearch = CalibrationSearch()
+        self.calls: int = 0
+        self.probe: str = ""
         self._deck = deck
         self._log = log
         self._limits = limits

@@ -45,8 +45,8 @@ class Vocabulary:
     """The stems of one language with their English words."""
 
     def __init__(self, language: Language) -> None:
-        self.code = language.code
-        self.function_words = language.function_words
+        self.code: str = language.code
+        self.function_words: frozenset[str] = language.function_words
         self._stems: dict[str, list[_Meaning]] = {}
         for english, stems in language.stems.items():
             for stem in stems:

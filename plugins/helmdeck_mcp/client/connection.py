@@ -64,9 +64,9 @@ class ServerConnection:
     ):
         known = known or KnownTools()
         self.name = name
-        self.catalog = known.catalog
-        self.problem = known.problem
-        self.is_settled = asyncio.Event()
+        self.catalog: Catalog = known.catalog
+        self.problem: str = known.problem
+        self.is_settled: asyncio.Event = asyncio.Event()
         self._options = options
         self._publish = publish
         self._warn = warn

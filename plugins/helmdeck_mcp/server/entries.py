@@ -79,8 +79,8 @@ class Tools:
 
     def __init__(self, deck: Helmdeck, facade: Sequence[str] = ()) -> None:
         self.deck = deck
-        self.facade = tuple(facade)
-        self.own = {tool.name: tool for tool in own_tools(deck)}
+        self.facade: tuple[str, ...] = tuple(facade)
+        self.own: dict[str, Tool] = {tool.name: tool for tool in own_tools(deck)}
         self._current: ToolSet | None = None
 
     def current(self) -> ToolSet:

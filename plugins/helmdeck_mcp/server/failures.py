@@ -35,7 +35,7 @@ class UnknownTool(HelmdeckError):
         self, name: str, known: Iterable[str], likely: Iterable[str] = (), *, next_action: str = CALL_A_LISTED_TOOL
     ) -> None:
         self.name = name
-        self.likely = tuple(likely)
+        self.likely: tuple[str, ...] = tuple(likely)
         self.next_action = next_action
         super().__init__(f"there is no tool {name!r}{did_you_mean(name, known)}")
 

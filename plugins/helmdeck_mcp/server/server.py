@@ -27,7 +27,7 @@ from helmdeck_mcp.server.prompts import PROMPTS
 from helmdeck_mcp.server.resources import CATALOG_TTL_MS, FIXED_TTL_MS, RESOURCES, Resource
 from helmdeck_mcp.server.tools import Tool, ToolCall
 
-logger = logging.getLogger("helmdeck.mcp_server")
+logger: logging.Logger = logging.getLogger("helmdeck.mcp_server")
 
 Context = ServerRequestContext[Any, Any]
 

@@ -35,7 +35,7 @@ KEEP_ALIVE_S = 30
 SHUTDOWN_S = 3
 """Seconds that requests under way get when the server is stopped."""
 
-logger = logging.getLogger("helmdeck.mcp_server")
+logger: logging.Logger = logging.getLogger("helmdeck.mcp_server")
 
 
 @attrs.frozen(kw_only=True)

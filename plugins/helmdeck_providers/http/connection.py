@@ -92,8 +92,8 @@ class HttpStream:
         deadline: float,
         secrets: Iterable[str],
     ) -> None:
-        self.status = response.status
-        self.headers = response.headers
+        self.status: int = response.status
+        self.headers: Mapping[str, str] = response.headers
         self._response = response
         self._settings = settings
         self._url = url

@@ -35,7 +35,7 @@ class EventReader(abc.ABC):
 
     def __init__(self, end_mark: bytes) -> None:
         self.end_mark = end_mark
-        self.is_done = False
+        self.is_done: bool = False
         self._high = b""
 
     @abc.abstractmethod

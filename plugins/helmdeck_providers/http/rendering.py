@@ -17,10 +17,12 @@ import msgspec
 from helmdeck_core import (
     EMPTY,
     ChatRequest,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
+    Part,
     Role,
     TextPart,
     ToolCall,
@@ -138,15 +140,16 @@ def returned_fields(message: Message, key: str) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else EMPTY
 
 
-def image_data(part: ImagePart) -> tuple[str, str] | None:
-    """Return media type and base64 data of an embedded image; ``None`` for an image with a URL.
+def image_data(part: ImagePart | FilePart) -> tuple[str, str] | None:
+    """Return media type and base64 data of an embedded image or file; ``None`` for one with a URL.
 
-    :raises InvalidRequest: the image has neither data nor a URL.
+    :raises InvalidRequest: it has neither data nor a URL.
     """
     if part.data is not None:
         return part.media_type, base64.b64encode(part.data).decode("ascii")
     if not part.url:
-        raise InvalidRequest("an image has neither data nor a URL")
+        kind = "an image" if isinstance(part, ImagePart) else "a file"
+        raise InvalidRequest(f"{kind} has neither data nor a URL")
     match = _DATA_URL.fullmatch(part.url)
     return (match["kind"] or part.media_type, match["data"]) if match else None
 
@@ -185,6 +188,29 @@ def image_url(part: ImagePart) -> str:
         return part.url
     kind, data = image_data(part) or ("", "")
     return f"data:{kind};base64,{data}"
+
+
+def unsupported_part(part: Part, api: str, *supported: str) -> InvalidRequest:
+    """Return the failure for a part that an API does not take; the next model of a chain may.
+
+    :param api: its name.
+    :param supported: the kinds of files that it takes, besides text.
+    """
+    kind = part.media_type if isinstance(part, ImagePart | FilePart) else "text"
+    return InvalidRequest(
+        f"{api} does not accept {kind or 'files'}",
+        sub_cause="unsupported_media",
+        detail=f"supported: {', '.join(('text', *supported))}; a model of another provider may accept it",
+    )
+
+
+def file_url(part: FilePart) -> str:
+    """Return a file as a URL; embedded files become data URLs.
+
+    :raises InvalidRequest: the file has neither data nor a URL.
+    """
+    data = image_data(part)
+    return part.url or "" if data is None else f"data:{data[0]};base64,{data[1]}"
 
 
 def first_stops(sequences: Sequence[str], most: int | None, downgrades: list[str]) -> list[str]:

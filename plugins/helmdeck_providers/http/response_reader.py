@@ -110,7 +110,7 @@ class ResponseReader(EventReader):
         self._is_refused = False
         self._is_truncated = False
         self._chars_left = _MAX_CHARS
-        self.is_divided = False
+        self.is_divided: bool = False
 
     # -- defined by subclasses -----------------------------------------------------------------------------------
 

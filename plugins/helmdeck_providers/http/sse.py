@@ -106,7 +106,7 @@ class EventDecoder:
     """
 
     def __init__(self) -> None:
-        self.has_too_many_lines = False
+        self.has_too_many_lines: bool = False
         self._lines = 0
         self._ends = _LineEnds()
         self._rest = bytearray()  # bytes after the last empty line

@@ -85,7 +85,7 @@ class EventFeed:
     """
 
     def __init__(self, reader: ResponseReader, *, has_lines: bool) -> None:
-        self.has_events = False
+        self.has_events: bool = False
         self._reader = reader
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()
 

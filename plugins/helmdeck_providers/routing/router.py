@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core import CallFailed, ChatRequest, ChatResponse, CooldownStarted, Event, Provider
+from helmdeck_core import CallFailed, ChatRequest, ChatResponse, CooldownStarted, Event, Provider, ProviderSettings
 from helmdeck_providers.routing import Choose, Routes
 from helmdeck_providers.routing.key_cooldowns import Cooldowns, kind_of, summary
 
@@ -41,10 +41,10 @@ class RouteChooser:
     """The routes of one provider: requests in flight and cooldowns. Shared by all event loops of a deck."""
 
     def __init__(self, routes: Routes, emit: Callable[[Event], None], choose: Choose) -> None:
-        self.routes = tuple(routes)
+        self.routes: tuple[ProviderSettings, ...] = tuple(routes)
         urls = [route.base_url for route in routes]
         self._servers = [urls.index(url) for url in urls]
-        self.in_flight = [0] * len(routes)
+        self.in_flight: list[int] = [0] * len(routes)
         self._emit = emit
         self._choose = choose
         self._cooldowns = Cooldowns()

@@ -126,7 +126,7 @@ class HttpxResponse:
     def __init__(
         self, pool: HttpxTransport, connection: httpcore2.AsyncConnectionInterface, response: httpcore2.Response
     ) -> None:
-        self.status = response.status
+        self.status: int = response.status
         self.headers: Mapping[str, str] = joined_headers(response.headers)
         self._pool = pool
         self._connection: httpcore2.AsyncConnectionInterface | None = connection

@@ -35,6 +35,7 @@ _AUTH = Cause(AuthFailed)
 _NOT_FOUND = Cause(InvalidRequest, "not_found")
 _PERMISSION = Cause(AuthFailed, "permission")
 _REFUSED = Cause(InvalidRequest, "schema_refused")
+_MEDIA = Cause(InvalidRequest, "unsupported_media")
 _CALL_FAILED = Cause(ConstrainedDeadlock, "tool_use_failed")
 _JSON_FAILED = Cause(ConstrainedDeadlock, "json_validate_failed")
 _UNAVAILABLE = Cause(ProviderUnavailable)
@@ -162,6 +163,18 @@ ERROR_RULES = ErrorRules(
                 "'loc': ('body', 'response_format'",  # llama.cpp's Python server, with 500
                 "json mode is not enabled",
                 "no endpoints found that can handle the requested parameters",  # OpenRouter
+            )
+        ),
+        # The model takes text only: vLLM, llama.cpp, OpenAI, OpenRouter, Gemini.
+        *(
+            (mark, _MEDIA)
+            for mark in (
+                "not a multimodal model",
+                "image input is not supported",
+                "image_url is only supported by certain models",
+                "endpoints found that support image input",
+                "endpoints found that support input audio",
+                "unsupported mime type",
             )
         ),
         ("'loc': ('body'", Cause(InvalidRequest)),  # the same server, for every other field

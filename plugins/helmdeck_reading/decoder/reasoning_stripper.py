@@ -174,8 +174,8 @@ def strip(text: str, marks: ReasoningMarks) -> Stripped:
             again.text,
             "\n".join(filter(None, (stripped.reasoning, again.reasoning))),
             (*stripped.found[: len(stripped.found) - stripped.is_unclosed], *again.found),
-            again.is_unclosed,
-            stripped.starts_in_reasoning or again.starts_in_reasoning,
+            is_unclosed=again.is_unclosed,
+            starts_in_reasoning=stripped.starts_in_reasoning or again.starts_in_reasoning,
         )
         if len(again.found) == again.is_unclosed:
             break
@@ -205,7 +205,13 @@ def _strip_once(text: str, marks: ReasoningMarks) -> Stripped:
             reasoning[-1] = part.text
     if reader.closer is not None:
         visible.add(unclosed + reasoning.pop())
-    return Stripped(str(visible), "\n".join(reasoning), tuple(found), reader.closer is not None, starts_in_reasoning)
+    return Stripped(
+        str(visible),
+        "\n".join(reasoning),
+        tuple(found),
+        is_unclosed=reader.closer is not None,
+        starts_in_reasoning=starts_in_reasoning,
+    )
 
 
 class JoinedText:

@@ -69,8 +69,10 @@ class Scanner:
         self._closes = {mark.lower() for call_format in self._calls for mark in call_format.close}
         self._any_close = _either(mark for mark in self._closes if not mark.startswith("\n"))
         self._words = [f'"{word}"' for call_format in self._calls for word in call_format.protocol]
-        self.protocols = tuple(each for each in self._calls if each.protocol)
-        self.leftovers = tuple(each for each in self._formats if each.kind is ToolCallFormatKind.LEFTOVER)
+        self.protocols: tuple[ToolCallFormat, ...] = tuple(each for each in self._calls if each.protocol)
+        self.leftovers: tuple[ToolCallFormat, ...] = tuple(
+            each for each in self._formats if each.kind is ToolCallFormatKind.LEFTOVER
+        )
 
     def finds(self, text: str) -> bool:
         """Whether the text may contain calls. One search, which rules out almost every response."""

@@ -50,7 +50,7 @@ class AgentLoop:
         self.steps: list[AgentStep] = []
         self.plans: list[Mapping[str, Any]] = []
         self.gaps: list[str] = []
-        self.spent = Spent()
+        self.spent: Spent = Spent()
         self.end: Finish | None = None
         self._policy = policy
         self._limits = limits

@@ -79,7 +79,7 @@ class Host:
     """Launches DBOS at its first use. Every coroutine runs in the loop of the host."""
 
     def __init__(self, url: str | None, config: RunsConfig) -> None:
-        self.url = database_url(url)
+        self.url: str = database_url(url)
         self._config = config
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="helmdeck dbos", daemon=True)
@@ -91,7 +91,7 @@ class Host:
         beats = f"sqlite:{self.url.removeprefix('sqlite:///')}" if scheme == "sqlite" else self.url
         self._database = RunsDatabase(beats, SCHEMA)
         self._tasks: list[asyncio.Task[None]] = []
-        self.is_worker = False
+        self.is_worker: bool = False
 
     def start(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Start a coroutine in the loop of the host."""

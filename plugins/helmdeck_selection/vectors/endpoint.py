@@ -48,7 +48,7 @@ class EndpointSource:
             self._settings = attrs.evolve(settings(provider), timeout_s=timeout_s)
         except KeyError:
             raise ValueError(f"{where}: there is no provider {provider!r}; add [providers.{provider}]") from None
-        self.name = f"{checked_base_url(self._settings)} {self._model}"
+        self.name: str = f"{checked_base_url(self._settings)} {self._model}"
         self._batch = max(1, batch)
 
     def embed(self, texts: Sequence[str]) -> Vectors:

@@ -42,7 +42,7 @@ class LocalSource:
     """The multilingual sentence encoder of the extra. It is loaded at the first text: 1.7 s, 147 MB."""
 
     def __init__(self) -> None:
-        self.name = f"local/{_DISTRIBUTION}-{metadata.version(_DISTRIBUTION)}"
+        self.name: str = f"local/{_DISTRIBUTION}-{metadata.version(_DISTRIBUTION)}"
         self._lock = threading.Lock()
         self._model: Any = None
 

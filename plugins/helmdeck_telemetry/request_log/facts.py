@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import CallTrace
+from helmdeck_core import EMPTY, CallTrace
 
 NANO: Final = 1_000_000_000
 """Nano US dollars in a US dollar; amounts are stored as integers, so that sums are exact."""
@@ -23,6 +23,8 @@ BUCKET_BASE: Final = 1.15
 def clean(text: object, size: int = MAX_TEXT) -> str:
     """Return a string that databases can store: without NUL and lone surrogates, and cut to a size."""
     shown = text if isinstance(text, str) else "" if text is None else str(text)
+    if len(shown) <= size and shown.isascii() and "\0" not in shown:
+        return shown
     return shown[:size].encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
@@ -96,13 +98,18 @@ class AttemptFacts:
 
 def facts_of(trace: CallTrace) -> tuple[RequestFacts, tuple[AttemptFacts, ...]]:
     """Return the facts of a call and of its attempts."""
-    outcomes = [event["outcome"] for event in _events(trace, "attempt_ended")]
+    found: dict[str, Mapping[str, Any]] = {}
+    outcomes: list[Mapping[str, Any]] = []
+    for event in trace.events:
+        found[name := event.get("event", "")] = event
+        if name == "attempt_ended":
+            outcomes.append(event["outcome"])
     attempts = tuple(_attempt(each) for each in outcomes)
-    last: Mapping[str, Any] = trace.events[-1] if trace.events else {}
-    sent = _last(trace, "request_sent")
-    record = _last(trace, "catalog_selected").get("record", {})
-    origin = _last(trace, "request_received")
-    first = _last(trace, "stream_started").get("first_chunk_s")
+    last: Mapping[str, Any] = trace.events[-1] if trace.events else EMPTY
+    sent = found.get("request_sent", EMPTY)
+    record = found.get("catalog_selected", EMPTY).get("record", EMPTY)
+    origin = found.get("request_received", EMPTY)
+    first = found.get("stream_started", EMPTY).get("first_chunk_s")
     duration_s = float(last.get("total_s", last.get("latency_s", last.get("at_s", 0.0))))
     usages = [each.get("usage") or {} for each in outcomes]
     model = (
@@ -147,14 +154,6 @@ def _attempt(outcome: Mapping[str, Any]) -> AttemptFacts:
         cost_nusd=round((outcome.get("cost_usd") or 0.0) * NANO),
         latency_ms=round(float(outcome.get("latency_s", 0.0)) * 1000),
     )
-
-
-def _events(trace: CallTrace, name: str) -> Iterator[Mapping[str, Any]]:
-    return (event for event in trace.events if event.get("event") == name)
-
-
-def _last(trace: CallTrace, name: str) -> Mapping[str, Any]:
-    return next((event for event in reversed(trace.events) if event.get("event") == name), {})
 
 
 def bucket_of(latency_ms: int) -> int:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -32,34 +32,39 @@ _ADD_ATTEMPTS: Final = _upsert(
 )
 
 
+_Sums = collections.defaultdict[tuple[Any, ...], list[int]]
+"""Sums by the start of a minute, the team, and further keys."""
+
+
 def add(session: Session, batch: Iterable[Finished]) -> None:
     """Add finished calls to the sums; those of one batch are added up first."""
-    requests: dict[tuple[Any, ...], list[int]] = collections.defaultdict(lambda: [0] * len(FIGURES))
-    latencies: dict[tuple[Any, ...], int] = collections.defaultdict(int)
-    attempts: dict[tuple[Any, ...], list[int]] = collections.defaultdict(lambda: [0, 0, 0])
+    requests: _Sums = collections.defaultdict(lambda: [0] * len(FIGURES))
+    latencies: _Sums = collections.defaultdict(lambda: [0])
+    attempts: _Sums = collections.defaultdict(lambda: [0, 0, 0])
     for facts, tries, is_helper in batch:
+        minute = facts.ended_us // 60_000_000 * 60, facts.team
         figures = (
             not is_helper, not is_helper and facts.is_usable, not is_helper and facts.outcome == "aborted", facts.cost_nusd,
             facts.unpriced, facts.input_tokens, facts.cached_tokens, facts.output_tokens, facts.before_bytes, facts.after_bytes,
         )  # fmt: skip
-        for place in _places(facts):
-            _add_to(requests[place], figures)
-            if not is_helper and facts.outcome != "aborted":
-                latencies[*place, bucket_of(facts.latency_ms)] += 1
-            for attempt in tries:
-                _add_to(attempts[*place, attempt.model, attempt.cause], (1, attempt.cost_nusd, attempt.latency_ms))
-    # In one order for all writers, so that no two of them wait for each other.
-    session.many(_ADD_REQUESTS, [(*place, *sums) for place, sums in sorted(requests.items())])
-    session.many(_ADD_LATENCIES, [(*place, count) for place, count in sorted(latencies.items())])
-    session.many(_ADD_ATTEMPTS, [(*place, *sums) for place, sums in sorted(attempts.items())])
+        _add_to(requests[minute], figures)
+        if not is_helper and facts.outcome != "aborted":
+            latencies[*minute, bucket_of(facts.latency_ms)][0] += 1
+        for attempt in tries:
+            _add_to(attempts[*minute, attempt.model, attempt.cause], (1, attempt.cost_nusd, attempt.latency_ms))
+    for statement, sums in ((_ADD_REQUESTS, requests), (_ADD_LATENCIES, latencies), (_ADD_ATTEMPTS, attempts)):
+        session.many(statement, _rows(sums))
 
 
-def _places(facts: RequestFacts) -> Iterator[tuple[int, int, str]]:
-    ended_s = facts.ended_us // 1_000_000
-    for span_s in SPANS_S:
-        yield span_s, ended_s - ended_s % span_s, ALL_TEAMS
-        if facts.team:
-            yield span_s, ended_s - ended_s % span_s, facts.team
+def _rows(sums: _Sums) -> list[tuple[Any, ...]]:
+    """The rows of all spans, in one order for all writers, so that no two of them wait for each other."""
+    spans: _Sums = collections.defaultdict(list)
+    for (minute, team, *more), each in sums.items():
+        for span_s in SPANS_S:
+            for shown in dict.fromkeys((ALL_TEAMS, team or ALL_TEAMS)):
+                place = span_s, minute - minute % span_s, shown, *more
+                spans[place] = [a + b for a, b in zip(spans[place] or [0] * len(each), each, strict=True)]
+    return [(*place, *each) for place, each in sorted(spans.items())]
 
 
 def _add_to(sums: list[int], more: Sequence[int]) -> None:

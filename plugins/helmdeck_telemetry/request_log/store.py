@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import secrets
 import threading
 import time
@@ -13,16 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import msgspec
 
 from helmdeck_core import CallTrace, CooldownStarted, data_directory
-from helmdeck_storage import DAY_S, Database, SqliteDatabase, open_database
+from helmdeck_storage import DAY_S, Database, Session, SqliteDatabase, open_database
 from helmdeck_telemetry.request_log import pages, rollups
 from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts, clean, facts_of
 from helmdeck_telemetry.request_log.pages import NEWEST, Filters, Position, RequestPage
 from helmdeck_telemetry.request_log.rollups import Figures, ModelFigures
 from helmdeck_telemetry.request_log.schema import ALL_TEAMS, schema_for
 from helmdeck_telemetry.request_log.spending import ModelSpend, read_spending
+from helmdeck_telemetry.traces import read_trace, trace_text
 
 _ADD: Final = f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))}) ON CONFLICT (call_id) DO NOTHING"
 _ADD_CAUSE: Final = "INSERT INTO request_causes VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -33,6 +34,10 @@ _ADD_COOLDOWN: Final = (
 )
 DELETED_AT_ONCE: Final = 5_000
 """Expired rows that one deletion removes."""
+MOST_PARAMETERS: Final = 500
+"""Parameters of one statement; SQLite has a limit."""
+_row: Final = operator.attrgetter(*COLUMNS)
+"""The columns of the facts of a request; ``attrs.astuple`` takes much longer."""
 
 
 @attrs.frozen(kw_only=True)
@@ -99,14 +104,23 @@ class RequestLog:
 
         :raises StorageError: the database cannot be used.
         """
-        finished = [(trace, *facts_of(trace)) for trace in traces]
+        finished = {
+            facts.call_id: (trace, facts, attempts) for trace in traces for facts, attempts in [facts_of(trace)]
+        }
+        texts = {call_id: trace_text(trace) for call_id, (trace, _, _) in finished.items()}
         with self.database.session() as session:
-            new = [
-                each for each in finished
-                if session.change(_ADD_TRACE, (each[1].call_id, each[1].ended_us, clean(each[0].parent, 100), _text(each[0])))
-            ]  # fmt: skip
+            for (known,) in _known(session, tuple(finished)):
+                del finished[known]
+            new = tuple(finished.values())
+            session.many(
+                _ADD_TRACE,
+                [
+                    (facts.call_id, facts.ended_us, clean(trace.parent, 100), texts[facts.call_id])
+                    for trace, facts, _ in new
+                ],
+            )
             calls = [each for each in new if not each[0].parent]
-            session.many(_ADD, [attrs.astuple(facts) for _, facts, _ in calls])
+            session.many(_ADD, [_row(facts) for _, facts, _ in calls])
             causes = {
                 (attempt.cause, facts.ended_us, facts.call_id, facts.team)
                 for _, facts, attempts in calls
@@ -197,7 +211,7 @@ class RequestLog:
         with self.database.session(writes=False) as session:
             row = session.row(f"SELECT {', '.join(COLUMNS)} FROM requests WHERE call_id = ?", (clean(call_id, 100),))
             stored = session.row("SELECT trace FROM request_traces WHERE call_id = ?", (clean(call_id, 100),))
-        trace = None if stored is None else _trace(stored[0])
+        trace = None if stored is None else read_trace(stored[0])
         if row is None and trace is not None and trace.parent and not team:
             return facts_of(trace)[0], trace
         if row is None:
@@ -212,7 +226,7 @@ class RequestLog:
                 "SELECT trace FROM request_traces WHERE parent = ? AND parent <> '' ORDER BY ended_us LIMIT 20",
                 (clean(call_id, 100),),
             )
-        return [_trace(text) for (text,) in rows]
+        return [read_trace(text) for (text,) in rows]
 
     def newest_traces(self, limit: int) -> tuple[CallTrace, ...]:
         """Return the newest traces, without those of helper calls."""
@@ -220,13 +234,13 @@ class RequestLog:
             rows = session.rows(
                 "SELECT trace FROM request_traces WHERE parent = '' ORDER BY ended_us DESC LIMIT ?", (limit,)
             )
-        return tuple(_trace(text) for (text,) in rows)
+        return tuple(read_trace(text) for (text,) in rows)
 
     def trace(self, call_id: str) -> CallTrace | None:
         """Return the trace of a call; ``None`` if it is not stored."""
         with self.database.session(writes=False) as session:
             row = session.row("SELECT trace FROM request_traces WHERE call_id = ?", (clean(call_id, 100),))
-        return None if row is None else _trace(row[0])
+        return None if row is None else read_trace(row[0])
 
     def figures(self, span_s: int, since_s: float, team: str = "") -> Figures:
         """Return the sums since a time."""
@@ -285,10 +299,9 @@ def default_log_path() -> Path:
     return data_directory() / "requests.db"
 
 
-def _text(trace: CallTrace) -> str:
-    # Strings from models and callers may hold lone surrogates and NUL; JSON in ASCII can store them.
-    return json.dumps(trace.to_dict())
-
-
-def _trace(text: str) -> CallTrace:
-    return msgspec.convert(json.loads(text), CallTrace)
+def _known(session: Session, call_ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The ids of those calls that are recorded already."""
+    for start in range(0, len(call_ids), MOST_PARAMETERS):
+        some = call_ids[start : start + MOST_PARAMETERS]
+        marks = ", ".join("?" * len(some))
+        yield from session.rows(f"SELECT call_id FROM request_traces WHERE call_id IN ({marks})", some)

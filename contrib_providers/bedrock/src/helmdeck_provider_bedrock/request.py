@@ -11,10 +11,12 @@ import attrs
 from helmdeck_core import (
     ChatRequest,
     Constraint,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
+    Part,
     Role,
     TextPart,
     ToolCall,
@@ -30,6 +32,7 @@ from helmdeck_providers import (
     image_data,
     path_segment,
     text_of,
+    unsupported_part,
 )
 
 OPAQUE = "bedrock_reasoning"
@@ -152,11 +155,13 @@ def _content(message: Message, *, marks: bool) -> list[dict[str, Any]]:
     return [*signed, *_blocks(message.parts, marks=marks), *map(_tool_use, message.tool_calls)]
 
 
-def _blocks(parts: Sequence[TextPart | ImagePart], *, marks: bool = False) -> list[dict[str, Any]]:
+def _blocks(parts: Sequence[Part], *, marks: bool = False) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for part in parts:
         if isinstance(part, ImagePart):
             blocks.append({"image": _image(part)})
+        elif isinstance(part, FilePart):
+            raise unsupported_part(part, "Bedrock", "images")
         elif part.text.strip():  # whitespace only is rejected
             blocks.append({"text": text_of((part,))})
         if marks and blocks and isinstance(part, TextPart) and part.ends_prefix:

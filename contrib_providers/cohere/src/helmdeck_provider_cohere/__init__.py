@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from helmdeck_core import ProviderSpec, StopReasonTable, hookimpl
 from helmdeck_provider_cohere.answer import REASONS
 from helmdeck_provider_cohere.request import Options, constraint
@@ -17,9 +19,8 @@ NAME = "cohere"
 def helmdeck_providers() -> Sequence[ProviderSpec]:
     """Cohere."""
     summary = "Cohere, Chat API v2"
-    return (
-        provider_spec(NAME, summary, "https://api.cohere.com", "CO_API_KEY", Options(), make_wire_format, constraint),
-    )
+    spec = provider_spec(NAME, summary, "https://api.cohere.com", "CO_API_KEY", Options(), make_wire_format, constraint)
+    return (attrs.evolve(spec, rerank_path="/v2/rerank"),)
 
 
 @hookimpl

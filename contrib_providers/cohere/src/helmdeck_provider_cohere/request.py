@@ -15,6 +15,7 @@ from helmdeck_core import (
     InvalidRequest,
     Message,
     ModelId,
+    Part,
     ProviderSettings,
     Role,
     TextPart,
@@ -33,6 +34,7 @@ from helmdeck_providers import (
     provider_options,
     returned_fields,
     text_of,
+    unsupported_part,
 )
 
 OPAQUE = "cohere"
@@ -135,12 +137,15 @@ def _content(message: Message, own: Mapping[str, Any]) -> str | msgspec.Raw | li
         return [{"type": "thinking", "thinking": thinking}, *([{"type": "text", "text": text}] if text else [])]
     if message.role is not Role.USER:
         raise InvalidRequest(f"Cohere accepts images in user messages only, found one with role {message.role.value!r}")
-    return [
-        {"type": "image_url", "image_url": {"url": image_url(part)}}
-        if isinstance(part, ImagePart)
-        else {"type": "text", "text": part.text}
-        for part in message.parts
-    ]
+    return [_part(part) for part in message.parts]
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": image_url(part)}}
+    raise unsupported_part(part, "Cohere", "images")
 
 
 def _tools(tools: Sequence[ToolDefinition], choice: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ class Vocabulary:
     def __init__(self, words: frozenset[str], starts: frozenset[str] = frozenset()) -> None:
         self.words = words
         self.starts = starts
-        self.stems = frozenset(stem(word) for word in words)
+        self.stems: frozenset[str] = frozenset(stem(word) for word in words)
 
     @cached_property
     def speller(self) -> Speller:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -13,10 +14,12 @@ from helmdeck_core import (
     EMPTY,
     ChatRequest,
     Constraint,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
+    Part,
     ProviderSettings,
     Role,
     TextPart,
@@ -31,6 +34,7 @@ from helmdeck_providers.http.rendering import (
     image_data,
     returned_fields,
     text_of,
+    unsupported_part,
 )
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
@@ -265,11 +269,11 @@ def _id(value: str) -> str:
     return _NOT_IN_IDS.sub("_", value)
 
 
-def _blocks(parts: Iterable[TextPart | ImagePart], marks: _Marks) -> list[dict[str, Any]]:
+def _blocks(parts: Iterable[Part], marks: _Marks) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for part in parts:
-        if isinstance(part, ImagePart):
-            blocks.append(_image(part))
+        if isinstance(part, ImagePart | FilePart):
+            blocks.append(_image(part) if isinstance(part, ImagePart) else _document(part))
         elif part.text:  # an empty block is rejected
             blocks.append({"type": "text", "text": text_of((part,))})
         if isinstance(part, TextPart) and part.ends_prefix and blocks:
@@ -282,6 +286,19 @@ def _image(part: ImagePart) -> dict[str, Any]:
     if data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}
     return {"type": "image", "source": {"type": "base64", "media_type": data[0], "data": data[1]}}
+
+
+def _document(part: FilePart) -> dict[str, Any]:
+    title = {"title": part.name} if part.name else {}
+    data = image_data(part)
+    if data is None and part.media_type in ("", "application/pdf"):
+        return {"type": "document", "source": {"type": "url", "url": part.url}, **title}
+    if data is None or data[0] not in ("application/pdf", "text/plain"):
+        raise unsupported_part(part, "Anthropic's API", "images", "PDF", "plain text")
+    if data[0] == "text/plain":
+        text = base64.b64decode(data[1]).decode("utf-8", "replace")
+        return {"type": "document", "source": {"type": "text", "media_type": data[0], "data": text}, **title}
+    return {"type": "document", "source": {"type": "base64", "media_type": data[0], "data": data[1]}, **title}
 
 
 # -- continuation ---------------------------------------------------------------------------------------------

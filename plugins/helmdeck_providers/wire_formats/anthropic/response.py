@@ -6,7 +6,7 @@ Text, reasoning and tool calls are parsed; blocks of every other kind are kept v
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -85,7 +85,7 @@ class _Block:
 class MessageAnswer(ResponseReader):
     """A response of the Messages API."""
 
-    fast_decoder = msgspec.json.Decoder(_Chunk)
+    fast_decoder: ClassVar[msgspec.json.Decoder[Any] | None] = msgspec.json.Decoder(_Chunk)
 
     def __init__(self, context: ReaderContext) -> None:
         super().__init__(context)

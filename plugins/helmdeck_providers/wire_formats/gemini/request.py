@@ -11,10 +11,12 @@ import attrs
 from helmdeck_core import (
     ChatRequest,
     Constraint,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
+    Part,
     ProviderSettings,
     Role,
     TextPart,
@@ -199,19 +201,19 @@ def _result(message: Message, tool: str, own_ids: set[str]) -> list[dict[str, An
     response: dict[str, Any] = {"name": tool, "response": {"result": message.text}}
     if message.tool_call_id in own_ids:  # the API does not know generated ids
         response["id"] = message.tool_call_id
-    images = [_image(part) for part in message.parts if isinstance(part, ImagePart)]
+    images = [_media(part) for part in message.parts if not isinstance(part, TextPart)]
     return [{"functionResponse": response}, *images]
 
 
-def _parts(parts: Iterable[TextPart | ImagePart]) -> list[dict[str, Any]]:
+def _parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
     return [
-        _image(part) if isinstance(part, ImagePart) else {"text": text_of((part,))}
+        {"text": text_of((part,))} if isinstance(part, TextPart) else _media(part)
         for part in parts
-        if isinstance(part, ImagePart) or part.text
+        if not isinstance(part, TextPart) or part.text
     ]
 
 
-def _image(part: ImagePart) -> dict[str, Any]:
+def _media(part: ImagePart | FilePart) -> dict[str, Any]:
     data = image_data(part)
     if data is None:
         return {"fileData": {"mimeType": part.media_type, "fileUri": part.url}}

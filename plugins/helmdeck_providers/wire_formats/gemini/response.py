@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -56,7 +56,7 @@ class _Chunk(msgspec.Struct, rename="camel", gc=False):
 class GeminiAnswer(ResponseReader):
     """A response of generateContent."""
 
-    fast_decoder = msgspec.json.Decoder(_Chunk)
+    fast_decoder: ClassVar[msgspec.json.Decoder[Any] | None] = msgspec.json.Decoder(_Chunk)
 
     def __init__(self, context: ReaderContext) -> None:
         super().__init__(context)

@@ -10,12 +10,14 @@ import attrs
 from helmdeck_core import (
     ChatRequest,
     Constraint,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
     ProviderSettings,
     Role,
+    TextPart,
     above_zero,
 )
 from helmdeck_providers.http.rendering import (
@@ -27,6 +29,7 @@ from helmdeck_providers.http.rendering import (
     names_of_calls,
     returned_fields,
     text_of,
+    unsupported_part,
 )
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
@@ -104,7 +107,7 @@ def constraint(request: ChatRequest) -> Constraint:
 
 def _message(message: Message, tool: str | None) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": message.role.value, "content": text_of(message.texts)}
-    images = [_image(part) for part in message.parts if isinstance(part, ImagePart)]
+    images = [_image(part) for part in message.parts if not isinstance(part, TextPart)]
     if images:
         rendered["images"] = images
     if message.role is Role.ASSISTANT:
@@ -119,8 +122,14 @@ def _message(message: Message, tool: str | None) -> dict[str, Any]:
     return rendered
 
 
-def _image(part: ImagePart) -> str:
+def _image(part: ImagePart | FilePart) -> str:
+    if isinstance(part, FilePart):
+        raise unsupported_part(part, "Ollama", "images")
     data = image_data(part)
     if data is None:
-        raise InvalidRequest("Ollama does not fetch images", detail="send the data of the image instead of its URL")
+        raise InvalidRequest(
+            "Ollama does not fetch images",
+            sub_cause="unsupported_media",
+            detail="send the data of the image instead of its URL",
+        )
     return data[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
@@ -48,7 +48,7 @@ class OllamaAnswer(ResponseReader):
     :param window: context window of the loaded model in tokens, if known.
     """
 
-    fast_decoder = msgspec.json.Decoder(_Chunk)
+    fast_decoder: ClassVar[msgspec.json.Decoder[Any] | None] = msgspec.json.Decoder(_Chunk)
 
     def __init__(self, context: ReaderContext, *, prompt_bytes: int = 0, window: int | None = None) -> None:
         super().__init__(context)

@@ -220,6 +220,7 @@ PRESETS = (
     attrs.evolve(
         _preset("openai-compatible", "any server with OpenAI's chat completions; needs a base_url", None),
         is_generic=True,
+        rerank_path="/rerank",  # vLLM, llama.cpp, Jina
     ),
     _preset(
         "llamacpp",

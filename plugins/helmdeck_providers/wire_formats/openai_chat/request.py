@@ -12,10 +12,12 @@ import msgspec
 from helmdeck_core import (
     ChatRequest,
     Constraint,
+    FilePart,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
+    Part,
     ProviderSettings,
     TextPart,
     ToolDefinition,
@@ -25,12 +27,15 @@ from helmdeck_providers.http.rendering import (
     Rendered,
     cache_key,
     encode_payload,
+    file_url,
     first_stops,
     function_call,
     function_tool,
+    image_data,
     image_url,
     path_segment,
     text_of,
+    unsupported_part,
 )
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
@@ -194,12 +199,12 @@ def _message(message: Message, returned_fields: Sequence[str], *, marks: bool) -
     return rendered
 
 
-def _content(parts: Sequence[TextPart | ImagePart], *, marks: bool) -> str | msgspec.Raw | list[dict[str, Any]]:
+def _content(parts: Sequence[Part], *, marks: bool) -> str | msgspec.Raw | list[dict[str, Any]]:
     # Every server accepts a plain string; a list is needed for images and cache markers.
     texts = [part for part in parts if isinstance(part, TextPart)]
     if len(texts) == len(parts) and not (marks and any(part.ends_prefix for part in texts)):
         return text_of(texts)
-    return [_text(part, marks=marks) if isinstance(part, TextPart) else _image(part) for part in parts]
+    return [_text(part, marks=marks) if isinstance(part, TextPart) else _media(part) for part in parts]
 
 
 def _text(part: TextPart, *, marks: bool) -> dict[str, Any]:
@@ -209,7 +214,19 @@ def _text(part: TextPart, *, marks: bool) -> dict[str, Any]:
     return rendered
 
 
-def _image(part: ImagePart) -> dict[str, Any]:
+_AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
+
+
+def _media(part: ImagePart | FilePart) -> dict[str, Any]:
+    if isinstance(part, FilePart):
+        data = image_data(part)
+        if data is not None and (kind := _AUDIO.get(data[0])):
+            return {"type": "input_audio", "input_audio": {"data": data[1], "format": kind}}
+        if data is None or data[0] != "application/pdf":
+            raise unsupported_part(
+                part, "chat completions", "images", "WAV and MP3 audio", "PDF (all but images as data)"
+            )
+        return {"type": "file", "file": {"filename": part.name or "file.pdf", "file_data": file_url(part)}}
     return {"type": "image_url", "image_url": {"url": image_url(part)}}
 
 

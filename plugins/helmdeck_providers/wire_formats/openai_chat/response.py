@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 import msgspec
@@ -86,7 +86,7 @@ class ChatAnswer(ResponseReader):
     :param is_final_without_reason: the server sends no stop reason at the end of a complete response.
     """
 
-    fast_decoder = msgspec.json.Decoder(_Chunk)
+    fast_decoder: ClassVar[msgspec.json.Decoder[Any] | None] = msgspec.json.Decoder(_Chunk)
 
     def __init__(
         self, context: ReaderContext, *, returned_fields: Sequence[str] = (), is_final_without_reason: bool = False

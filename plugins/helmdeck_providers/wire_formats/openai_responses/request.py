@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -15,6 +15,7 @@ from helmdeck_core import (
     InvalidRequest,
     Message,
     ModelId,
+    Part,
     ProviderSettings,
     Role,
     TextPart,
@@ -23,7 +24,16 @@ from helmdeck_core import (
     non_empty,
 )
 from helmdeck_providers.http.bodies import rows
-from helmdeck_providers.http.rendering import Rendered, cache_key, encode_payload, image_url, text_of
+from helmdeck_providers.http.rendering import (
+    Rendered,
+    cache_key,
+    encode_payload,
+    file_url,
+    image_data,
+    image_url,
+    text_of,
+    unsupported_part,
+)
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import BY_MODEL, check_dialects, dialect_of
@@ -134,7 +144,7 @@ def constraint(request: ChatRequest, options: Options) -> Constraint:
 
 def _items(message: Message) -> Iterator[dict[str, Any]]:
     if message.role is Role.TOOL:
-        yield {"type": "function_call_output", "call_id": message.tool_call_id or "", "output": message.text}
+        yield {"type": "function_call_output", "call_id": message.tool_call_id or "", "output": _result(message)}
         return
     content = [{"role": message.role.value, "content": _content(message)}] if message.parts else []
     calls = {call.id: _call(call) for call in message.tool_calls}
@@ -156,15 +166,25 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _content(message: Message) -> str | msgspec.Raw | list[dict[str, Any]]:
-    parts: Sequence[TextPart | ImagePart] = message.parts
-    if all(isinstance(part, TextPart) for part in parts):
+    if len(message.texts) == len(message.parts):
         return text_of(message.texts)
-    return [
-        {"type": "input_text", "text": text_of((part,))}
-        if isinstance(part, TextPart)
-        else {"type": "input_image", "image_url": image_url(part)}
-        for part in parts
-    ]
+    return [_part(part) for part in message.parts]
+
+
+def _result(message: Message) -> str | list[dict[str, Any]]:
+    return message.text if len(message.texts) == len(message.parts) else [_part(part) for part in message.parts]
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "input_text", "text": text_of((part,))}
+    if isinstance(part, ImagePart):
+        return {"type": "input_image", "image_url": image_url(part)}
+    if image_data(part) is None:
+        return {"type": "input_file", "file_url": part.url}
+    if part.media_type.startswith(("audio/", "video/")):
+        raise unsupported_part(part, "the Responses API", "images", "documents")
+    return {"type": "input_file", "filename": part.name or "file.pdf", "file_data": file_url(part)}
 
 
 # -- tools and formats ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ only where no delta delivered it before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 import attrs
@@ -61,7 +61,7 @@ class _Item:
 class ResponsesAnswer(ResponseReader):
     """A response; a whole one is read as the final event alone."""
 
-    fast_decoder = msgspec.json.Decoder(_Chunk)
+    fast_decoder: ClassVar[msgspec.json.Decoder[Any] | None] = msgspec.json.Decoder(_Chunk)
 
     def __init__(self, context: ReaderContext) -> None:
         super().__init__(context)

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from typing import Final
 
-from helmdeck_core import Catalog, EntryIds, LazyScores, Ranking, score_margin
+from helmdeck_core import Catalog, Entry, EntryIds, LazyScores, Ranking, score_margin
 from helmdeck_language import (
     VERBS,
     Clause,
@@ -102,7 +102,7 @@ class LexicalIndex:
 
     def __init__(self, catalog: Catalog, *, stored: bool = False, words: str = "", **weights: float) -> None:
         weights = {**LEXICAL_WEIGHTS, **weights}
-        self.entries = catalog.entries
+        self.entries: tuple[Entry, ...] = catalog.entries
         self.lexicon = lexicon(words)
         self._clause_vote, self._synonym = weights["clause_vote"], weights["synonym"]
         self._postings = stored_postings(catalog, weights) if stored else build(self.entries, weights)
@@ -110,7 +110,7 @@ class LexicalIndex:
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
         self._peaks = _Peaks(self._postings.peak)
-        self.verbs = self._postings.verbs
+        self.verbs: frozenset[str] = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
 

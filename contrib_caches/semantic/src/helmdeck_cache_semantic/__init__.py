@@ -1,0 +1,47 @@
+"""The response cache ``semantic``: answers to questions that are similar to an earlier one of the same tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from helmdeck_core import CacheSetup, ResponseCache, ResponseCacheSpec, hookimpl
+
+
+@attrs.frozen(kw_only=True)
+class SemanticOptions:
+    """The options of the cache: ``[cache.options.semantic]``.
+
+    :ivar threshold: least cosine similarity of two questions, 0 to 1.
+    :ivar checks_facts: both questions must have the same numbers, names, units, and words of negation, direction and time.
+    :ivar max_answers: answers in memory; the least recently used ones are removed.
+    :ivar max_chars: characters of a question; longer ones are neither searched nor stored.
+    """
+
+    threshold: float = 0.875
+    checks_facts: bool = True
+    max_answers: int = 2_000
+    max_chars: int = 1_000
+
+
+@hookimpl
+def helmdeck_response_caches() -> Sequence[ResponseCacheSpec]:
+    """The semantic cache."""
+    return (
+        ResponseCacheSpec(
+            name="semantic",
+            open=_open,
+            options_type=SemanticOptions,
+            summary="answers to similar questions; it may return a wrong answer",
+            order=10,
+        ),
+    )
+
+
+def _open(setup: CacheSetup) -> ResponseCache:
+    from helmdeck_cache_semantic.cache import SemanticCache
+    from helmdeck_cache_semantic.encoder import encode
+
+    encode([""])  # loads the model, which the first call would wait for
+    return SemanticCache(encode, setup.options, setup.settings.ttl_s)

@@ -1,0 +1,97 @@
+"""Text as detectors read it: without invisible characters, look-alikes and JSON escapes, with the way back to the original."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+_INVISIBLE: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+)
+_COMPATIBLE: Final = (
+    "\u00a0\u00b2\u00b3\u00b9\u2000-\u200a\u2010-\u2015\u2024\u202f\u205f\u2070-\u209c\u2212\u2460-\u249b\u24b6-\u24ea\u3000\ufe52\ufe6b\uff01-\uff5e"
+    "\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\U0001d400-\U0001d7ff\U000e0000-\U000e007f"
+)
+# Letters of other scripts that look like Latin ones. Only detectors read them so: the text itself is not changed.
+_LOOKALIKES: Final = dict(
+    zip("асеорхуіјѕһԁԛԝАВСЕНІЈКМОРЅТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧαοрν", "aceopxyijshdqwABCEHIJKMOPSTXABEZHIKMNOPTYXaopv", strict=True)
+)
+_ODD = re.compile(f"[{_INVISIBLE}{_COMPATIBLE}{''.join(_LOOKALIKES)}]")
+_INVISIBLE_CHAR = re.compile(f"[{_INVISIBLE}]")
+_DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_HALF_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)$")
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class PlainText:
+    """A text as detectors read it.
+
+    :param is_json: the text is JSON, such as the arguments of a tool call.
+    :ivar plain: the text to search.
+    """
+
+    __slots__ = ("_length", "_places", "plain")
+
+    def __init__(self, text: str, *, is_json: bool = False) -> None:
+        self._length = len(text)
+        self._places: list[int] | None = None
+        self.plain = text
+        has_escapes = is_json and "\\" in text
+        if not has_escapes and (text.isascii() or _ODD.search(text) is None):
+            return
+        units = _unescaped(text) if has_escapes else enumerate(text)
+        plain, places = list[str](), list[int]()
+        for at, char in units:
+            for each in _plain(char):
+                plain.append(each)
+                places.append(at)
+        self.plain, self._places = "".join(plain), places
+
+    def place(self, at: int) -> int:
+        """Return the place in the original of a character of the plain text, or of its end."""
+        if self._places is None:
+            return at
+        return self._places[at] if at < len(self._places) else self._length
+
+    def span(self, start: int, stop: int) -> tuple[int, int]:
+        """Return start and end in the original; invisible characters behind the match are not part of it."""
+        if self._places is None:
+            return start, stop
+        # The end of the last character, not the start of the next one.
+        end = self._places[stop] if stop < len(self._places) else self._length
+        return self._places[start], end
+
+
+def half_escape(text: str) -> int:
+    """Return where an escape of JSON begins that the end of a text interrupts; the length of the text without one."""
+    match = _HALF_ESCAPE.search(text[-64:])
+    return len(text) - len(match[1]) if match else len(text)
+
+
+def _unescaped(text: str) -> list[tuple[int, str]]:
+    units, end = list[tuple[int, str]](), 0
+    for match in _ESCAPE.finditer(text):
+        units += enumerate(text[end : match.start()], end)
+        char = chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2])
+        units.append((match.start(), char))
+        end = match.end()
+    units += enumerate(text[end:], end)
+    return units
+
+
+def _plain(char: str) -> str:
+    if char.isascii():
+        return char
+    if _INVISIBLE_CHAR.match(char):
+        return ""
+    if char in _DASHES:
+        return "-"
+    if (tag := ord(char) - 0xE0000) in range(0x80):
+        return chr(tag) if tag >= 0x20 else ""
+    if char.isdecimal():
+        return str(unicodedata.decimal(char))
+    if (alike := _LOOKALIKES.get(char)) is not None:
+        return alike
+    return unicodedata.normalize("NFKC", char) if _ODD.match(char) else char

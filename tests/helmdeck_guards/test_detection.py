@@ -1,0 +1,99 @@
+"""What the built-in detectors find, and what only looks like it."""
+
+import asyncio
+
+import pytest
+
+from benchmarks.guards.labelled import KINDS, labelled, measure
+from helmdeck_core import (
+    ChatRequest,
+    FilePart,
+    GuardServices,
+    GuardSpec,
+    ImagePart,
+    Message,
+    Role,
+    SecretPattern,
+    TextPart,
+    ToolCall,
+)
+from helmdeck_guards import Guards, GuardSender
+from helmdeck_guards.plain_text import PlainText
+from helmdeck_testing import make_deck
+
+
+@pytest.fixture(scope="module")
+def detectors():
+    contributions = make_deck().runtime.contributions
+    services = GuardServices(secret_patterns=contributions.values_of(SecretPattern))
+    specs = {each.name: each for each in contributions.values_of(GuardSpec)}
+    kinds = {"personal_data": str, "secrets": lambda _: "secret"}
+    return [(specs[name].open(specs[name].options(), services), kind_of) for name, kind_of in kinds.items()]
+
+
+def test_labelled_texts_of_the_tuning_half_are_found_and_near_misses_are_not(detectors):
+    counts = measure(labelled()[::2], detectors)
+    assert all(min(counts.rates(kind)) >= 0.95 for kind in KINDS), counts.texts
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("jane\u200b.doe@ac\u200bme.org",),
+        ("j\u0430ne.doe@acme.org",),
+        ("\uff4aane\uff20acme.org",),
+        ("4111 1111 \u200b1111 1111",),
+        ("\uff14111 1111 1111 1111",),
+        ("gh\u00adp_" + "a1B2" * 9,),
+        ("Z2hwX2ExQjJhMUIyYTFCMmExQjJhMUIyYTFCMmExQjJhMUIyYTFCMg==",),
+        ("jane@ac", "me.org"),
+        ("4111 1111", " 1111 1111"),
+    ],
+    ids=ascii,
+)
+def test_disguised_values_are_redacted(run, parts):
+    text = run(redacting(), parts)
+    assert text in ("[EMAIL_1]", "[CARD_1]", "[API_KEY_1]")
+
+
+def test_values_in_tool_arguments_and_extra_fields_are_redacted(run):
+    call = ToolCall("c", "f", '{"to": "jane\\u0040acme.org"}')
+    session = redacting()
+    request = run.request(session, ["x"], tool_calls=(call,), extra={"metadata": {"users": ["bob@acme.org"]}})
+    assert request.messages[0].tool_calls[0].arguments == '{"to": "[EMAIL_1]"}'
+    assert request.extra == {"metadata": {"users": ["[EMAIL_2]"]}}
+
+
+def test_allowed_values_are_no_findings(run):
+    session = redacting(allow=["Support@acme.org"])
+    assert run(session, ["support@acme.org, bob@acme.org"]) == "support@acme.org, [EMAIL_1]"
+
+
+def test_equal_requests_have_equal_placeholders_and_own_ones_are_not_reused(run):
+    assert run(redacting(), ["[EMAIL_1]: bob@acme.org, jo@acme.org, bob@acme.org"]) == (
+        "[EMAIL_1]: [EMAIL_2], [EMAIL_3], [EMAIL_2]"
+    )
+
+
+def test_matches_are_placed_in_the_original():
+    text = PlainText("a\\u0040b \u200bx\u0430", is_json=True)
+    assert text.plain == "a@b xa"
+    assert text.span(1, 2) == (1, 7)
+    assert text.span(4, 6) == (10, 12)
+
+
+def redacting(**table):
+    tables = {
+        "keys": {"kind": "secrets", "action": "redact", **table},
+        "personal": {"kind": "personal_data", "action": "redact", **table},
+    }
+    return Guards(make_deck(config={"guards": tables})).session(GuardSender(), "up/m")
+
+
+def test_files_beside_a_redacted_text_stay_as_they_are():
+    with make_deck(config={"guards": {"personal": {"kind": "personal_data", "action": "redact"}}}) as deck:
+        session = Guards(deck).session(GuardSender(), "up/m")
+        files = (ImagePart("image/png", b"1"), FilePart("application/pdf", b"2"))
+        message = Message(Role.USER, (files[0], TextPart("write to jane@acme.org"), files[1]))
+        checked = asyncio.run(session.check_request(ChatRequest(model="up/m", messages=(message,))))
+    assert checked.messages[0].parts == (files[0], TextPart("write to [EMAIL_1]"), files[1])
