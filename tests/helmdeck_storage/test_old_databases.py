@@ -100,7 +100,7 @@ def test_gateway_keeps_documents_keys_and_accounts(old):
             expected = Period(spent_nusd=120, held_nusd=70, requests=2)
             usage = await store.usage("id-ada", now_s=NOON_S)
             assert (usage.day, usage.month, usage.under_way) == (expected, expected, 1)
-            assert await store.settle("id-ada", "c2", 60)
+            assert await store.settle(("id-ada",), "c2", 60)
             assert (await store.usage("id-ada", now_s=NOON_S)).day.spent_nusd == 180
         finally:
             await store.aclose()
