@@ -73,6 +73,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the documentation site into ``site``; it needs the extra ``docs``. Arguments after ``--`` go to the program."""
+    session.run(sys.executable, "docs/website/build.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmarks of pytest; arguments after ``--`` go to pytest, such as ``--benchmark-save=before``."""
     # With the project's way to share tests among processors, pytest-benchmark would measure nothing.

@@ -99,7 +99,7 @@ class Worker:
     def __init__(self, url: str, total: int, file: Path, seed: int) -> None:
         self.store = open_store(url)
         self.keys = keys(total)
-        self.teams = [(team(total),)] * 2 + [()] * (len(self.keys) - 2)
+        self.teams: list[tuple[TeamRecord, ...]] = [(team(total),)] * 2 + [()] * (len(self.keys) - 2)
         self.random = random.Random(seed)
         self.file = os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         deck = make_deck(config={"budgets": {"up/": PRICES}})

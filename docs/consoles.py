@@ -17,6 +17,8 @@ A comment directly above a fenced block declares its kind:
 ``<!-- not run: REASON -->``
     not executed
 
+``<!-- folder -->`` on a line of its own begins a new directory: nothing of the sections above is in it.
+
 All other ``console`` and ``python`` blocks run in the order of the page, in one directory, isolated from the plugins,
 environment variables and configuration of the machine.
 """
@@ -55,6 +57,9 @@ _MARK = re.compile(r"<!-- (?P<word>example|install|file|output|shown|exits|not r
 
 HISTORY_MARK = "<!-- history -->"
 """In a page whose commands have the history of the command line, as they have for a reader who follows it in order."""
+
+FOLDER_MARK = "<!-- folder -->\n"
+"""Before a section whose commands begin in an empty directory."""
 
 # Times and call ids differ between runs.
 _TIMES = (
@@ -236,8 +241,12 @@ class Console:
 
 def render(text: str) -> str:
     """Return the page with the current output of every block."""
+    return FOLDER_MARK.join(_render(part, has_history=HISTORY_MARK in text) for part in text.split(FOLDER_MARK))
+
+
+def _render(text: str, *, has_history: bool) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        console = Console(Path(folder).resolve(), has_history=HISTORY_MARK in text)
+        console = Console(Path(folder).resolve(), has_history=has_history)
         with console.open():
             return BLOCK.sub(console.block, text)
 

@@ -1,11 +1,11 @@
-"""The reference page of continuation; its diagram is generated from the state table of the code."""
+"""The reference page of continuation; its tables are generated from the state table of the code."""
 
 from __future__ import annotations
 
 
 def continuation() -> str:
     """Return the page: states, limits, terminal reasons and native continuation."""
-    from reference_pages import documented, page, table
+    from parts import documented, page, table
 
     from helmdeck_core.config.types import AgentConfig
     from helmdeck_core.domain.continuation import (
@@ -18,10 +18,8 @@ def continuation() -> str:
     )
     from helmdeck_testing import make_deck
 
-    arrows = ["    [*] --> Request"]
-    arrows += [f"    {state.value} --> {to.value}: {trigger.value}" for (state, trigger), to in TRANSITIONS.items()]
-    arrows += [f"    {state.value} --> [*]" for state in (TurnState.COMPLETE, TurnState.ABORT)]
-    diagram = "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"])
+    transitions = [(f"`{state.value}`", trigger.value, f"`{to.value}`") for (state, trigger), to in TRANSITIONS.items()]
+    ends = f"A turn begins in `{TurnState.REQUEST.value}` and ends in `{TurnState.COMPLETE.value}` or `{TurnState.ABORT.value}`."
     limits = [
         (f"`agent.{name}`", f"`{getattr(AgentConfig(), name)}`", text)
         for name, text in documented(AgentConfig)[1].items()
@@ -33,8 +31,9 @@ def continuation() -> str:
     return page(
         "Continuation",
         "How a response that was truncated at its output limit is continued. The state machine is sans-IO: it receives responses and "
-        "returns requests. The diagram is generated from its transition table.",
-        diagram,
+        "returns requests.",
+        ends,
+        table(("state", "trigger", "next state"), transitions),
         table(("trigger", "value"), [(f"`{trigger.name}`", trigger.value) for trigger in Trigger]),
         "## Limits",
         "The first limit that is reached ends the turn; the text received so far is returned with a notice.",

@@ -36,7 +36,10 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def written_by_hand() -> list[Path]:
     """Return the pages with hand-written text and generated output."""
-    return [ROOT / "README.md", *sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")])]
+    return [
+        ROOT / "README.md",
+        *sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md"), *DOCS.glob("coming-from/*.md")]),
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

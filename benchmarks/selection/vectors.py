@@ -57,7 +57,7 @@ ROUNDS = 3
 HEAD = """\
 # Vector ranking benchmark
 
-The ranker `vectors` adds sentence vectors to the lexical score ([how to use it](../how-to/rank-with-vectors.md)). This page
+The ranker `vectors` adds sentence vectors to the lexical score ([how to use it](../how-to/tune-the-ranking.md)). This page
 compares it with `lexical` alone: requests in seven languages, requests of several steps over many servers, and public catalogs.
 All labelled requests of the first two sections were written for this project and are in `benchmarks/selection/`; they were used
 for tuning, so other data will give lower figures.
@@ -172,7 +172,7 @@ def languages(rankers: Rankers) -> tuple[str, dict[str, Evaluation]]:
         f"## Languages\n\nOf thirty requests in each language, over {len(catalog)} entries that are described in English:\n\n"
         + "\n".join(lines)
         + "\n\nAn entry that nothing matches does not count as found. `lexical` labels what it cannot rank, see "
-        "[Requests in other languages](../how-to/rank-with-vectors.md#requests-in-other-languages)."
+        "[Requests in other languages](../how-to/tune-the-ranking.md#requests-in-other-languages)."
     )
     return text, found
 

@@ -17,6 +17,7 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 class GatewayApp:
     """An ASGI application that the gateway serves under a path.
 
+    :ivar name: also that of its endpoints, if they check what a key may use; the field ``dialects`` of keys and teams accepts it.
     :ivar path: such as ``/console``; the application gets the requests to it and below it.
     :ivar open: makes the application of one gateway, which is its argument; ``None`` serves nothing. Called again after a reload
         of the configuration.

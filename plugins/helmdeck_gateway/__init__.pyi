@@ -19,6 +19,7 @@ from helmdeck_gateway.accounts.changes import revoke_team as revoke_team
 from helmdeck_gateway.accounts.changes import rotate_key as rotate_key
 from helmdeck_gateway.accounts.changes import visible_keys as visible_keys
 from helmdeck_gateway.accounts.changes import visible_teams as visible_teams
+from helmdeck_gateway.accounts.endpoint_names import endpoint_names as endpoint_names
 from helmdeck_gateway.accounts.keys import NewKey as NewKey
 from helmdeck_gateway.accounts.keys import digest_of as digest_of
 from helmdeck_gateway.accounts.local_only import LocalOnly as LocalOnly

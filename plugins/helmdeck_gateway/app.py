@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from helmdeck_core import GatewayApp, Helmdeck
+from helmdeck_gateway.accounts.endpoint_names import endpoint_names
 from helmdeck_gateway.accounts.keys import StoredKeys
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.local_only import LocalOnly
@@ -116,7 +117,7 @@ class Gateway:
             Route("/v2/rerank", rerank, methods=post),  # of Cohere's clients
             Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
             Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
-            *AdminEndpoints(self.state.find_store).routes(self._checked),
+            *AdminEndpoints(self.state.find_store, endpoint_names(self.deck.runtime)).routes(self._checked),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
             *(Route(path, self._checked(self._models), methods=["GET"]) for path in GEMINI_PATHS),

@@ -3,6 +3,7 @@
 from helmdeck_guards.deck import GuardedDeck as GuardedDeck
 from helmdeck_guards.errors import GuardBlocked as GuardBlocked
 from helmdeck_guards.guards import Guards as Guards
+from helmdeck_guards.guards import guard_mistakes as guard_mistakes
 from helmdeck_guards.session import GuardSession as GuardSession
 from helmdeck_guards.session import refusal as refusal
 from helmdeck_guards.settings import GuardSender as GuardSender

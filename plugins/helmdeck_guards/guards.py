@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
-from helmdeck_core import GuardReported, GuardServices, GuardSpec, Helmdeck, SecretPattern
+from helmdeck_core import (
+    ConfigError,
+    GuardReported,
+    GuardServices,
+    GuardSpec,
+    Helmdeck,
+    Mistake,
+    Runtime,
+    SecretPattern,
+)
 from helmdeck_guards.session import GuardSession
 from helmdeck_guards.settings import GuardSender, OpenGuard, open_guards
 
@@ -16,12 +26,7 @@ class Guards:
     """
 
     def __init__(self, deck: Helmdeck) -> None:
-        runtime = deck.runtime
-        services = GuardServices(secret_patterns=runtime.contributions.values_of(SecretPattern))
-        tables = runtime.config.guards
-        self._guards: tuple[OpenGuard, ...] = ()
-        if tables:
-            self._guards = open_guards(tables, runtime.contributions.of(GuardSpec), services)
+        self._guards = _opened(deck.runtime)
 
     def __bool__(self) -> bool:
         return bool(self._guards)
@@ -39,6 +44,30 @@ class Guards:
 
     async def aclose(self) -> None:
         """Close what the guards opened."""
-        for each in self._guards:
-            if each.guard.close is not None:
-                await each.guard.close()
+        await _close(self._guards)
+
+
+def guard_mistakes(runtime: Runtime) -> Sequence[Mistake]:
+    """Return every mistake of ``[guards]``. Each guard is opened and closed again.
+
+    Not for a thread with a running event loop.
+    """
+    try:
+        guards = _opened(runtime)
+    except ConfigError as exc:
+        return exc.mistakes
+    if any(each.guard.close is not None for each in guards):
+        asyncio.run(_close(guards))
+    return ()
+
+
+def _opened(runtime: Runtime) -> tuple[OpenGuard, ...]:
+    tables = runtime.config.guards
+    services = GuardServices(secret_patterns=runtime.contributions.values_of(SecretPattern))
+    return open_guards(tables, runtime.contributions.of(GuardSpec), services) if tables else ()
+
+
+async def _close(guards: Sequence[OpenGuard]) -> None:
+    for each in guards:
+        if each.guard.close is not None:
+            await each.guard.close()

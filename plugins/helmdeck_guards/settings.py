@@ -17,6 +17,7 @@ from helmdeck_core import (
     Mistake,
     above_zero,
     did_you_mean,
+    dotted,
     read_options,
 )
 
@@ -111,29 +112,42 @@ def open_guards(
     by_name = {each.value.name: each for each in specs}
     mistakes, found = list[Mistake](), list[tuple[int, OpenGuard]]()
     for name, table in tables.items():
-        try:
-            settings = read_options(table, GuardSettings, "guards", name)
-        except ConfigError as exc:
-            mistakes += exc.mistakes
+        where = dotted(("guards", name))
+        settings = _settings(name, table, mistakes)
+        if settings is None:
             continue
         if not settings.when:
-            mistakes.append(Mistake(f"guards.{name}.when", "empty", "", "request, answer"))
+            mistakes.append(Mistake(f"{where}.when", "empty", "", "request, answer"))
         spec = by_name.get(settings.kind)
         if spec is None:
             problem = f"unknown kind of guard{did_you_mean(settings.kind, by_name)}"
-            mistakes.append(Mistake(f"guards.{name}.kind", problem, repr(settings.kind), ", ".join(by_name)))
+            mistakes.append(Mistake(f"{where}.kind", problem, repr(settings.kind), ", ".join(by_name)))
             continue
         try:
             options: Any = read_options(settings.options, spec.value.options, "guards", name, "options")
             guard = _opened(spec, options, services)
         except ConfigError as exc:
-            mistakes += _placed(exc.mistakes, f"guards.{name}.options")
+            mistakes += _placed(exc.mistakes, f"{where}.options")
             continue
         allowed = frozenset(each.casefold() for each in settings.allow)
         found.append((spec.value.order, OpenGuard(name=name, settings=settings, guard=guard, allowed=allowed)))
     if mistakes:
         raise ConfigError(tuple(mistakes))
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
+
+
+def _settings(name: str, table: Mapping[str, Any], mistakes: list[Mistake]) -> GuardSettings | None:
+    """The settings of a table, with defaults for wrong values, whose mistakes are added; ``None`` without a kind."""
+    while True:
+        try:
+            return read_options(table, GuardSettings, "guards", name)
+        except ConfigError as exc:
+            mistakes += exc.mistakes
+            wrong = {each.where.removeprefix(dotted(("guards", name)) + ".").split(".")[0] for each in exc.mistakes}
+            rest = {key: value for key, value in table.items() if key not in wrong}
+            if "kind" in wrong or len(rest) == len(table):
+                return None
+            table = rest
 
 
 def _opened(spec: Contribution[GuardSpec], options: Any, services: GuardServices) -> Guard:

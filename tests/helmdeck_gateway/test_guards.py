@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helmdeck_core import ConfigError, ToolCall
+from helmdeck_core.cli import main
 from helmdeck_gateway import Gateway
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, make_deck
 from tests.helmdeck_gateway.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
@@ -121,7 +122,7 @@ def test_reports_are_metrics(gateway, server):
 
 def test_every_mistake_of_all_guards_is_reported():
     tables = {
-        "a": {"kind": "secret", "action": "hide"},
+        "a": {"kind": "secret", "action": "hide", "options": 3},
         "b": {"kind": "secrts"},
         "c": {"kind": "patterns", "options": {"patterns": {"X": "(", "slow": "(a|aa)+$"}}},
     }
@@ -129,10 +130,29 @@ def test_every_mistake_of_all_guards_is_reported():
         Gateway(make_deck(config={"guards": tables}))
     text = str(caught.value)
     assert "guards.a.action: not one of the allowed values" in text
+    assert "guards.a.options: " in text
+    assert "guards.a.kind: unknown kind of guard (did you mean 'secrets'?)" in text
     assert "guards.b.kind: unknown kind of guard (did you mean 'secrets'?)" in text
     assert "guards.c.options.patterns: not a name, found 'X'" in text
     assert "guards.c.options.patterns.X: not a regular expression" in text
     assert "guards.c.options.patterns.slow: takes too long" in text
+
+
+def test_config_check_reports_mistakes_of_guards_with_all_others(tmp_path, capsys):
+    file = tmp_path / "helmdeck.toml"
+    file.write_text(
+        '[gateway]\nprot = 1\n[cache]\nmode = "yes"\n[guards.a]\nkind = "secrts"\n[guards."b.c"]\nwhen = 3\nkind = "size"\n'
+    )
+    assert main(["config", "check", "--config", str(file), "--no-plugins"]) != 0
+    text = "".join(capsys.readouterr())
+    for each in (
+        "gateway.prot",
+        "cache.mode",
+        "guards.a.kind: unknown kind of guard",
+        'guards."b.c".when',
+        'guards."b.c".options.max_chars: missing',
+    ):
+        assert each in text
 
 
 def test_input_of_embeddings_is_guarded(gateway, server):

@@ -69,7 +69,11 @@ def test_configuration_of_a_company_passes_the_check_and_keeps_models_fallbacks_
     }  # fmt: skip
     assert config["recovery"] == {"deadline_s": 90, "cool_down_after": 3, "cool_down_s": 30, "max_attempts": 6}
     assert (config["gateway"]["key"], config["gateway"]["store"]) == ("env:HELMDECK_MASTER_KEY", "env:DATABASE_URL")
-    assert set(report["missing"]) == {"HELMDECK_MASTER_KEY", "OPENAI_COMPATIBLE_API_KEY"}
+    assert set(report["missing"]) == {"HELMDECK_MASTER_KEY", "OPENAI_COMPATIBLE_API_KEY", "HELMDECK_CACHE_STORE"}
+    assert config["cache"] == {"mode": "on", "store": "env:HELMDECK_CACHE_STORE"}
+    assert config["guards"] == {
+        "pii": {"kind": "personal_data", "when": ["request"], "action": "redact", "restores": False}
+    }
     assert "vllm-internal/qwen3-32b" in report["unpriced"]
 
 
@@ -101,6 +105,57 @@ def test_deployments_of_several_vendors_share_by_weight(convert):
     assert config["providers"]["h-example"]["base_url"] == "https://h.example/v1"
 
 
+GUARDRAILS = """
+litellm_settings: {cache: true, cache_params: {type: local, ttl: 60, mode: default_off, namespace: x}}
+guardrails:
+- guardrail_name: pii
+  litellm_params:
+    guardrail: presidio
+    mode: [pre_call, post_call]
+    default_on: true
+    output_parse_pii: true
+    pii_entities_config: {EMAIL_ADDRESS: MASK, CREDIT_CARD: BLOCK, PERSON: MASK}
+- guardrail_name: keys
+  litellm_params: {guardrail: hide-secrets, mode: pre_call}
+- guardrail_name: words
+  litellm_params:
+    guardrail: litellm_content_filter
+    mode: pre_call
+    patterns:
+    - {pattern_type: prebuilt, pattern_name: email, action: MASK}
+    - {pattern_type: prebuilt, pattern_name: us_ssn, action: BLOCK}
+    - {pattern_type: regex, name: Ticket No, pattern: 'TICKET-[0-9]{4}', action: BLOCK}
+    blocked_words: [{keyword: top secret, action: BLOCK}, {keyword: 3}]
+- {guardrail_name: moderation, litellm_params: {guardrail: lakera, mode: pre_call}}
+- {guardrail_name: logged, litellm_params: {guardrail: presidio, mode: logging_only}}
+- {guardrail_name: names, litellm_params: {guardrail: presidio, mode: pre_call, pii_entities_config: {PERSON: MASK}}}
+"""
+
+
+def test_cache_and_guardrails_with_an_equivalent_are_carried_over_and_the_others_named(convert):
+    config, report, _ = convert(GUARDRAILS)
+    assert report["mistakes"] == []
+    assert config["cache"] == {"mode": "off", "ttl_s": 60.0}
+    both = {"kind": "personal_data", "when": ["request", "answer"]}
+    assert config["guards"] == {
+        "pii": both | {"action": "redact", "restores": True, "options": {"detect": ["email"]}},
+        "pii-2": both | {"action": "block", "options": {"detect": ["card"]}},
+        "keys": {"kind": "secrets", "when": ["request"], "action": "redact", "restores": False},
+        "words": {"kind": "personal_data", "when": ["request"], "action": "redact", "restores": False, "options": {"detect": ["email"]}},
+        "words-2": {"kind": "patterns", "when": ["request"], "action": "block", "options": {"patterns": {"ticket_no": "TICKET-[0-9]{4}"}}},
+        "words-3": {
+            "kind": "patterns", "when": ["request"], "action": "block",
+            "options": {"ignores_case": True, "patterns": {"top_secret": r"top\ secret"}},
+        },
+    }  # fmt: skip
+    left_out = {row["setting"] for row in report["settings"] if row["outcome"] == "left out"}
+    assert left_out == {
+        "litellm_settings.cache_params", "guardrails[0].litellm_params.pii_entities_config.PERSON",
+        "guardrails[2].litellm_params.patterns[1]", "guardrails[2].litellm_params.blocked_words[1]", "guardrails[3]",
+        "guardrails[4]", "guardrails[5].litellm_params.pii_entities_config.PERSON", "guardrails[5].litellm_params", "guardrails[5]",
+    }  # fmt: skip
+
+
 WRONG = """
 model_list:
 - 7
@@ -114,7 +169,7 @@ router_settings: {fallbacks: {b: [c]}, model_group_alias: [x], num_retries: "3",
 litellm_settings: [a, b]
 general_settings: {master_key: 3, database_url: [x], max_request_size_mb: 1e300, maximum_spend_logs_retention_period: soon}
 environment_variables: text
-guardrails: {x: 3}
+guardrails: {x: 3, y: {guardrail_name: [1], litellm_params: {guardrail: presidio, mode: {a: 1}, pii_entities_config: [3]}}}
 credential_list: 7
 """
 

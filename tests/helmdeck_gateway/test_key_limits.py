@@ -293,7 +293,7 @@ def test_killed_worker_leaves_its_spend_and_its_place_for_a_minute(tmp_path):
         release.wait(10)
         return {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 5}}
 
-    release, path = threading.Event(), tmp_path / "gateway.db"
+    release, path, started_s = threading.Event(), tmp_path / "gateway.db", time.time()
     with chat_server(silent) as slow, contextlib.closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -325,9 +325,13 @@ def test_killed_worker_leaves_its_spend_and_its_place_for_a_minute(tmp_path):
             connection.close()
 
         async def later():
-            now_s = time.time()
-            before, after = [await store.usage(made.record.id, now_s=now_s + each) for each in (0, 61)]
-            return before.day, before.under_way, after.day, after.under_way
+            used = [await store.usage(made.record.id, now_s=each) for each in (started_s, time.time())]
+            before = next(
+                (each for each in used if each.day.held_nusd), used[0]
+            )  # the day may have changed since the start
+            lost = await store.usage(made.record.id, now_s=time.time() + 61)
+            after = await store.usage(made.record.id, now_s=before.now_s)
+            return before.day, before.under_way, after.day, lost.under_way
 
         before, open_before, after, open_after = asyncio.run(_closing(store, later()))
     assert (before.spent_nusd, open_before, open_after) == (0, 1, 0)

@@ -83,7 +83,7 @@ def test_place_of_a_request_that_left_goes_to_the_next_one_and_a_new_tenant_is_n
         places.free(noisy)
         await tasks[2]
         places.free(noisy)
-        return before, given, places.taken, places.waiting
+        return before, given, places.in_use, places.waiting
 
     assert asyncio.run(run()) == (["noisy0"], ["noisy0", "noisy2"], 0, 0)
 
@@ -118,7 +118,7 @@ def responses(server, requests, counters=None, **settings):
 def test_requests_beyond_the_active_ones_wait_for_their_turn(server):
     found, counters = responses(server, [BODY] * 12, max_active=2)
     assert found == [(200, None)] * 12
-    assert (counters.places.taken, counters.places.waiting, counters.load.body_bytes) == (0, 0, 0)
+    assert (counters.places.in_use, counters.places.waiting, counters.load.body_bytes) == (0, 0, 0)
 
 
 def test_many_large_bodies_are_refused_beyond_the_room_for_them_and_the_room_is_given_back(server):
@@ -181,4 +181,4 @@ def test_an_eighth_of_the_places_is_kept_for_tenants_that_have_few():
     for tenant, count in ((noisy, 14), (quiet, 2)):
         for _ in range(count):
             places.free(tenant)
-    assert (places.taken, len(places._active)) == (0, 0)
+    assert (places.in_use, len(places._active)) == (0, 0)

@@ -84,6 +84,7 @@ def test_workers_are_restarted_reloaded_and_drained(held, tmp_path):
     file.write_text(f'{provider}[gateway.models]\nfast = "up/m"\n')
     with Serving("--config", str(file), "--workers", "2", HELMDECK_DATA_DIR=str(tmp_path)) as serving:
         url = re.search(r"http://\S+:\d+", serving.line("serving every local client on .* with 2 workers"))[0]
+        serving.line("the console is at")
         gateway = Running(None, url)
 
         def continued(previous=None):

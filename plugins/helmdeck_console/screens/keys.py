@@ -30,6 +30,7 @@ from helmdeck_gateway import (
     create_team,
     edit_key,
     edit_team,
+    endpoint_names,
     revoke_key,
     revoke_team,
     rotate_key,
@@ -174,7 +175,7 @@ async def create(page: PageRequest) -> Response:
         if page.team and not fields.get("team"):
             fields["team"] = page.team
         blank = KeyRecord(name="", id="", digest="", caller=name, created_s=time.time())
-        made = await create_key(store, with_fields(blank, {"name": name, **fields}), actor)
+        made = await create_key(store, with_fields(blank, {"name": name, **fields}, _endpoints(page)), actor)
     except _MISTAKES as exc:
         return await show(page, error=_sentence(exc), status=422)
     _log(page, "key created", made.record.name)
@@ -186,7 +187,8 @@ async def edit(page: PageRequest) -> Response:
     store, record = await _key(page)
     try:
         fields = limit_forms.fields_of(page.form, record)
-        await edit_key(store, record.name, lambda stored: with_fields(stored, fields), _actor(page))
+        endpoints = _endpoints(page)
+        await edit_key(store, record.name, lambda stored: with_fields(stored, fields, endpoints), _actor(page))
     except _MISTAKES as exc:
         return await show(page, error=_sentence(exc), status=422)
     _log(page, "key edited", record.name)
@@ -229,7 +231,7 @@ async def create_a_team(page: PageRequest) -> Response:
         if page.team and not fields.get("parent"):
             fields["parent"] = page.team
         blank = TeamRecord(name="", id="", created_s=time.time())
-        record = with_fields(blank, {"name": page.form.get("name", "").strip(), **fields})
+        record = with_fields(blank, {"name": page.form.get("name", "").strip(), **fields}, _endpoints(page))
         await create_team(store, record, actor)
     except _MISTAKES as exc:
         return await show(page, error=_sentence(exc), status=422)
@@ -242,7 +244,8 @@ async def edit_a_team(page: PageRequest) -> Response:
     store, record = await _team(page)
     try:
         fields = limit_forms.fields_of(page.form, record, is_team=True)
-        await edit_team(store, record.name, lambda stored: with_fields(stored, fields), _actor(page))
+        endpoints = _endpoints(page)
+        await edit_team(store, record.name, lambda stored: with_fields(stored, fields, endpoints), _actor(page))
     except _MISTAKES as exc:
         return await show(page, error=_sentence(exc), status=422)
     _log(page, "team edited", record.name)
@@ -270,6 +273,10 @@ def _store(page: PageRequest) -> GatewayStore:
             "This gateway has no store of keys. The first key makes one: helmdeck keys create NAME --role admin", 409
         )
     return store
+
+
+def _endpoints(page: PageRequest) -> Sequence[str]:
+    return endpoint_names(page.sources.deck.runtime)
 
 
 def _actor(page: PageRequest) -> Actor:

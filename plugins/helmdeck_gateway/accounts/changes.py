@@ -325,23 +325,27 @@ def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Acto
 
 
 async def _save_key(store: GatewayStore, actor: Actor, action: str, change: Change[KeyRecord]) -> KeyRecord:
+    name = ""
     for _ in range(MAX_TRIES):
         before, after = await change()
+        name = after.name
         details = _details(None if before is None else key_data(before), key_data(after))
         entry = await _entry(store, actor, action, after.name, after.team, details)
         if await store.save_key(after, entry) or await _is_added(store, entry):
             return after
-    raise ChangeRefused(f"the key {after.name!r} is changed by others all the time; try again")
+    raise ChangeRefused(f"the key {name!r} is changed by others all the time; try again")
 
 
 async def _save_team(store: GatewayStore, actor: Actor, action: str, change: Change[TeamRecord]) -> TeamRecord:
+    name = ""
     for _ in range(MAX_TRIES):
         before, after = await change()
+        name = after.name
         details = _details(None if before is None else team_data(before), team_data(after))
         entry = await _entry(store, actor, action, after.name, after.name, details)
         if await store.save_team(after, entry) or await _is_added(store, entry):
             return after
-    raise ChangeRefused(f"the team {after.name!r} is changed by others all the time; try again")
+    raise ChangeRefused(f"the team {name!r} is changed by others all the time; try again")
 
 
 async def add_entry(

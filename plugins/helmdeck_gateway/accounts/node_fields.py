@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from helmdeck_gateway.accounts.endpoint_names import ENDPOINTS, endpoint_problem
 from helmdeck_gateway.stores.records import KeyRecord, Limits, Period, TeamRecord, Usage, seconds_left, to_nusd, to_usd
 
 Record = TypeVar("Record", KeyRecord, TeamRecord)
@@ -140,10 +141,11 @@ def iso(time_s: float | None) -> str | None:
 # -- from data ---------------------------------------------------------------------------------------------------
 
 
-def with_fields(record: Record, fields: Mapping[str, Any]) -> Record:
+def with_fields(record: Record, fields: Mapping[str, Any], endpoints: Sequence[str] = ENDPOINTS) -> Record:
     """Return a record with other values; ``None`` removes a limit.
 
     :param fields: named as in ``key_data`` and ``team_data``.
+    :param endpoints: the names that ``dialects`` may have; ``endpoint_names`` returns those of plugins as well.
     :raises FieldMistakes: with every mistake.
     """
     changes: dict[str, Any] = {}
@@ -157,6 +159,8 @@ def with_fields(record: Record, fields: Mapping[str, Any]) -> Record:
             continue
         try:
             found = reader(value)
+            if name == "dialects" and (problem := endpoint_problem(found[name] or (), endpoints)):
+                mistakes.append(f"{name}: {problem}")
         except ValueError as exc:
             mistakes.append(f"{name}: {exc}, found {repr(value)[:80]}")
             continue

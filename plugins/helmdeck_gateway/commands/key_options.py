@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from helmdeck_cli import whole_number
+from helmdeck_gateway.accounts.endpoint_names import ENDPOINTS
 
 MAX_RATE = 100_000
 MAX_TOKENS = 1_000_000_000
@@ -112,7 +113,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--dialects",
         metavar="NAMES",
         type=_optional(_plain_names),
-        help="endpoints that may be used: chat, completions, responses, messages, gemini, embeddings, rerank",
+        help=f"endpoints that may be used: {', '.join(ENDPOINTS)}, and the names of applications of plugins",
     )
     parser.add_argument(
         "--tags", metavar="NAMES", type=_optional(_plain_names), help="tags that requests may have in x-helmdeck-tags"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from helmdeck_core.cli import UsageError, read_config
+from helmdeck_core.cli import UsageError, make_deck, read_config
 
 if TYPE_CHECKING:
     from helmdeck_gateway.stores import GatewayStore
@@ -49,6 +49,25 @@ def with_store(
         raise unknown_team(*exc.args) from None
     except ChangeRefused as exc:
         raise UsageError(str(exc)) from None
+
+
+def endpoints_for(arguments: argparse.Namespace, fields: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names that the field ``dialects`` may have.
+
+    Plugins are loaded only if it has a name that the gateway itself does not have.
+
+    :raises UsageError: it has a name that no plugin has either.
+    """
+    from helmdeck_gateway.accounts.endpoint_names import ENDPOINTS, endpoint_names, endpoint_problem
+
+    names: Sequence[str] = fields.get("dialects") or ()
+    if not endpoint_problem(names, ENDPOINTS):
+        return ENDPOINTS
+    with make_deck(arguments) as deck:
+        endpoints = endpoint_names(deck.runtime)
+    if problem := endpoint_problem(names, endpoints):
+        raise UsageError(f"--dialects: {problem}")
+    return endpoints
 
 
 def unknown_team(name: str, names: str) -> UsageError:

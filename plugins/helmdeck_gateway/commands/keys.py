@@ -20,7 +20,7 @@ from helmdeck_gateway.commands.key_options import (
     fields_of,
 )
 from helmdeck_gateway.commands.key_output import limits_text, period_text, show_secret, spent_text
-from helmdeck_gateway.commands.key_store import find_key, with_store
+from helmdeck_gateway.commands.key_store import endpoints_for, find_key, with_store
 
 if TYPE_CHECKING:
     from helmdeck_gateway.stores import GatewayStore
@@ -38,7 +38,8 @@ def create(arguments: argparse.Namespace) -> int:
 
     name = arguments.name
     blank = KeyRecord(name=name, id="", digest="", caller=name, created_s=time.time())
-    record = with_fields(blank, fields_of(arguments))
+    fields = fields_of(arguments)
+    record = with_fields(blank, fields, endpoints_for(arguments, fields))
     try:
         made = with_store(arguments, lambda store: changes.create_key(store, record, changes.local_actor()))
     except changes.KeyNameTaken:
@@ -60,10 +61,11 @@ def edit(arguments: argparse.Namespace) -> int:
         raise UsageError("there is nothing to change; helmdeck keys edit --help lists the options")
     if fields.get("caller", "") is None:
         fields["caller"] = arguments.name
+    endpoints = endpoints_for(arguments, fields)
     record = with_store(
         arguments,
         lambda store: changes.edit_key(
-            store, arguments.name, lambda stored: with_fields(stored, fields), changes.local_actor()
+            store, arguments.name, lambda stored: with_fields(stored, fields, endpoints), changes.local_actor()
         ),
     )
     if arguments.json:

@@ -196,10 +196,11 @@ def _is_postgres(store: Any) -> bool:
 
 
 def check(runtime: Runtime) -> Sequence[Mistake]:
-    """Return the mistakes of ``[gateway]``."""
+    """Return the mistakes of ``[gateway]`` and ``[guards]``."""
     from helmdeck_gateway.http_server.config_source import gateway_mistakes
+    from helmdeck_guards import guard_mistakes
 
-    return gateway_mistakes(runtime)
+    return (*gateway_mistakes(runtime), *guard_mistakes(runtime))
 
 
 @hookimpl

@@ -17,7 +17,7 @@ from helmdeck_gateway.commands.key_options import (
     fields_of,
 )
 from helmdeck_gateway.commands.key_output import limits_text, period_text, spent_text
-from helmdeck_gateway.commands.key_store import unknown_team, with_store
+from helmdeck_gateway.commands.key_store import endpoints_for, unknown_team, with_store
 
 if TYPE_CHECKING:
     from helmdeck_gateway.stores import GatewayStore
@@ -31,7 +31,8 @@ def create(arguments: argparse.Namespace) -> int:
     from helmdeck_gateway.stores.records import TeamRecord
 
     blank = TeamRecord(name=arguments.name, id="", created_s=time.time())
-    record = with_fields(blank, fields_of(arguments))
+    fields = fields_of(arguments)
+    record = with_fields(blank, fields, endpoints_for(arguments, fields))
     try:
         made = with_store(arguments, lambda store: changes.create_team(store, record, changes.local_actor()))
     except changes.TeamNameTaken:
@@ -50,10 +51,11 @@ def edit(arguments: argparse.Namespace) -> int:
     fields = fields_of(arguments)
     if not fields:
         raise UsageError("there is nothing to change; helmdeck teams edit --help lists the options")
+    endpoints = endpoints_for(arguments, fields)
     record = with_store(
         arguments,
         lambda store: changes.edit_team(
-            store, arguments.name, lambda stored: with_fields(stored, fields), changes.local_actor()
+            store, arguments.name, lambda stored: with_fields(stored, fields, endpoints), changes.local_actor()
         ),
     )
     return _shown(arguments, record)

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from helmdeck_core.log import logger
 from helmdeck_gateway.accounts import changes
+from helmdeck_gateway.accounts.endpoint_names import ENDPOINTS
 from helmdeck_gateway.accounts.keys import answered, unavailable
 from helmdeck_gateway.accounts.node_fields import (
     FieldMistakes,
@@ -44,10 +45,12 @@ class AdminEndpoints:
     """The endpoints of accounts.
 
     :param find_store: returns the store of keys and teams; ``None`` while there is none.
+    :param endpoints: the names to which keys and teams can be limited.
     """
 
-    def __init__(self, find_store: Callable[[], GatewayStore | None]) -> None:
+    def __init__(self, find_store: Callable[[], GatewayStore | None], endpoints: Sequence[str] = ENDPOINTS) -> None:
         self._find_store = find_store
+        self._endpoints = endpoints
 
     def routes(self, checked: Callable[[Serve], Serve]) -> Sequence[Route]:
         """Return the routes.
@@ -113,7 +116,7 @@ class AdminEndpoints:
         fields = await _fields(request)
         name = fields.get("name")
         blank = KeyRecord(name="", id="", digest="", caller="", created_s=time.time(), team=actor.team)
-        record = with_fields(blank, {"name": name, "caller": name, **fields})
+        record = with_fields(blank, {"name": name, "caller": name, **fields}, self._endpoints)
         made = await changes.create_key(store, record, actor)
         _log(actor, "key created", record.name)
         return _json({**key_data(made.record), "key": made.secret}, 201)
@@ -123,7 +126,10 @@ class AdminEndpoints:
         record, store = await self._key(request)
         fields = await _fields(request)
         actor = _actor(request)
-        edited = await changes.edit_key(store, record.name, lambda stored: with_fields(stored, fields), actor)
+        endpoints = self._endpoints
+        edited = await changes.edit_key(
+            store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor
+        )
         _log(actor, "key edited", record.name)
         return _json(key_data(edited))
 
@@ -166,7 +172,7 @@ class AdminEndpoints:
         actor, store = self._admitted(request)
         fields = await _fields(request)
         blank = TeamRecord(name="", id="", parent=actor.team, created_s=time.time())
-        record = with_fields(blank, {"name": None, **fields})
+        record = with_fields(blank, {"name": None, **fields}, self._endpoints)
         made = await changes.create_team(store, record, actor)
         _log(actor, "team created", record.name)
         return _json(team_data(made), 201)
@@ -176,7 +182,10 @@ class AdminEndpoints:
         record, store = await self._team(request)
         fields = await _fields(request)
         actor = _actor(request)
-        edited = await changes.edit_team(store, record.name, lambda stored: with_fields(stored, fields), actor)
+        endpoints = self._endpoints
+        edited = await changes.edit_team(
+            store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor
+        )
         _log(actor, "team edited", record.name)
         return _json(team_data(edited))
 

@@ -47,7 +47,9 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Write, or hold the data back."""
+        """Write, or hold the data back; nothing follows what was written last."""
+        if self.is_lingering:
+            return
         if self._held is None:
             self._transport.write(data)
         else:
@@ -138,7 +140,7 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
         self._head_timer: asyncio.TimerHandle | None = None
         self._read_timer: asyncio.TimerHandle | None = None
         self._is_in_head = False
-        self._head_size = 0
+        self._head_size = self._arrived = 0
         self.is_lost: bool = False
         self.on_lost: Callable[[], None] | None = None
         self._application: Any = config.loaded_app
@@ -166,13 +168,23 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
         return coroutine
 
     async def _refuse(self, response: JoinedResponse, status: int, code: str, message: str) -> None:
-        """Answer with an error that clients of every dialect can read, and close the connection."""
+        """Answer with an error, and close the connection."""
         self.transport.lingers = True
-        error = {"type": "invalid_request_error", "message": message, "param": None, "code": code}
-        body = msgspec.json.encode({"type": "error", "error": error})
+        body = _error(code, message)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), _CLOSE]
         await response.send({"type": "http.response.start", "status": status, "headers": headers})
         await response.send({"type": "http.response.body", "body": body})
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what the parser of uvicorn cannot read: parsers differ in what they accept."""
+        if self._arrived > self.head_bytes and (self.cycle is None or self.cycle.response_complete):
+            line, body = b"431 Request Header Fields Too Large", _error("head_too_large", msg)
+        else:
+            line, body = b"400 Bad Request", _error("invalid_http", msg)
+        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        self.transport.lingers = True
+        self.transport.write(head % (line, len(body)) + body)
+        self.transport.close()
 
     def connection_made(self, transport: Any) -> None:
         """Limit the time until the first request."""
@@ -193,6 +205,7 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
         """Limit the time and size of a head that is incomplete."""
         if self.transport.is_lingering:
             return
+        self._arrived = len(data) + (self._head_size if self._is_in_head else 0)
         super().data_received(data)
         if self.transport.is_closing():
             self._stop_head_timer()
@@ -244,6 +257,12 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None
+
+
+def _error(code: str, message: str) -> bytes:
+    """An error that clients of every dialect can read."""
+    error = {"type": "invalid_request_error", "message": message, "param": None, "code": code}
+    return msgspec.json.encode({"type": "error", "error": error})
 
 
 def limited_protocol(header_s: float) -> type[Any]:

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 import attrs
 
 from helmdeck_gateway.imports.findings import Finding, Findings
+from helmdeck_gateway.imports.litellm_guards import Settings
 from helmdeck_gateway.imports.litellm_models import Connection, Deployment, ModelReader
-from helmdeck_gateway.imports.litellm_settings import Settings, SettingsReader
+from helmdeck_gateway.imports.litellm_settings import SettingsReader
 from helmdeck_gateway.imports.yaml_source import YamlSource
 
 FALLBACKS: Final = ("fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "default_fallbacks")

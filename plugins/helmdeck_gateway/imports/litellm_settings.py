@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from helmdeck_gateway.imports.findings import Findings, Outcome
+from helmdeck_gateway.imports.litellm_guards import GuardReader, Settings
 from helmdeck_gateway.imports.litellm_models import ENVIRONMENT, ModelReader
 from helmdeck_gateway.imports.yaml_source import Place
-
-Settings = dict[tuple[str, ...], dict[str, Any]]
-"""The tables of a configuration by path."""
 
 SINKS: Final[Mapping[str, str]] = {"prometheus": "prometheus", "otel": "otel", "opentelemetry": "otel"}
 _PERIOD: Final = re.compile(r"(\d{1,6})([smhd])")
@@ -36,8 +34,6 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "alerting": "alert on the metrics of /metrics instead",
     "alerting_threshold": "alert on the metrics of /metrics instead",
     "alerting_args": "alert on the metrics of /metrics instead",
-    "cache": "a response cache is opt-in, by key or call; the guides of the gateway have it",
-    "cache_params": "a response cache is opt-in, by key or call; the guides of the gateway have it",
     "max_budget": "limits belong to keys: helmdeck keys create NAME --spend-per-month USD",
     "budget_duration": "limits belong to keys, per day or month: helmdeck keys create NAME --spend-per-day USD",
     "max_internal_user_budget": "limits belong to keys: helmdeck keys create NAME --spend-per-month USD",
@@ -78,12 +74,11 @@ class SettingsReader:
         for place, _ in self._source.children("environment_variables"):
             note = f"set the variable {str(place[-1])[:80]} where the gateway is started; its value was not copied"
             self._add(place, "action needed", note)
-        for name in ("guardrails", "policies"):
-            for place, _ in self._source.children(name):
-                kind = (
-                    self._source.at(*place, "litellm_params", "guardrail") if isinstance(place[-1], int) else place[-1]
-                )
-                self._add(place, "left out", f"set up a guardrail of the gateway in place of {str(kind)[:60]!r}")
+        guards = GuardReader(self._findings, self._models, self.settings)
+        guards.cache()
+        guards.guardrails()
+        for place, _ in self._source.children("policies"):
+            self._add(place, "left out", "keys, teams and models of [guards.NAME] limit a guard")
         for name, note in (
             ("include", "import that file as well, and join the results"),
             ("mcp_servers", "[catalog.mcp] has the MCP servers of plans; the gateway does not serve them to clients"),

@@ -133,12 +133,12 @@ class Places:
     A part of them is kept for tenants that have few: else a tenant whose first request arrives when others have taken all places
     would wait until one of their calls ends, however long these take.
 
-    :ivar taken: places in use.
+    :ivar in_use: places of requests that are processed.
     :ivar refused: requests that found no place in time.
     """
 
     def __init__(self) -> None:
-        self.taken: int = 0
+        self.in_use: int = 0
         self.refused: int = 0
         self.most = 1
         self.shares: Mapping[str, float] = EMPTY
@@ -161,10 +161,10 @@ class Places:
     def _may_go(self, name: str) -> bool:
         """Whether a tenant can have another place."""
         kept = self.most // KEPT_SHARE
-        return self.taken < self.most - kept or (self.taken < self.most and self._active[name] < kept)
+        return self.in_use < self.most - kept or (self.in_use < self.most and self._active[name] < kept)
 
     def _begin(self, name: str) -> None:
-        self.taken += 1
+        self.in_use += 1
         self._active[name] += 1
 
     async def take(self, tenant: Tenant, most_s: float, connection: Connection | None = None) -> None:
@@ -199,7 +199,7 @@ class Places:
 
     def free(self, tenant: Tenant) -> None:
         """Give a place back, to the next request that waits."""
-        self.taken -= 1
+        self.in_use -= 1
         self._active[tenant.name] -= 1
         if not self._active[tenant.name]:
             del self._active[tenant.name]
@@ -215,7 +215,7 @@ class Places:
         return True
 
     def _give(self) -> None:
-        while self.taken < self.most and (following := self._order.pop(self._may_go)) is not None:
+        while self.in_use < self.most and (following := self._order.pop(self._may_go)) is not None:
             if not following.place.done():
                 self._begin(following.name)
                 following.place.set_result(True)

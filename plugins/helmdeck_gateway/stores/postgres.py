@@ -7,7 +7,7 @@ from typing import Final
 
 from helmdeck_gateway.stores import postgres_accounts as accounts
 from helmdeck_gateway.stores import postgres_keys as keys
-from helmdeck_gateway.stores.postgres_accounts import RENEW, SETTLE
+from helmdeck_gateway.stores.postgres_accounts import RENEW, settlement
 from helmdeck_gateway.stores.records import (
     MAX_TEAMS,
     Admission,
@@ -128,8 +128,8 @@ class PostgresStore:
         self, nodes: Sequence[Node], call: Open, lease_s: float, *, now_s: float | None = None
     ) -> Admission | Refusal:
         """Implement ``AccountStore.admit``."""
-        parameters = accounts.admit_parameters(nodes, call, lease_s, now_s)
-        ((limit, place, retry_after_s, spent, held, left),) = await self._database.rows(accounts.ADMIT, parameters)
+        statement, parameters = accounts.admission(nodes, call, lease_s, now_s)
+        ((limit, place, retry_after_s, spent, held, left),) = await self._database.rows(statement, parameters)
         if not limit:
             return Admission(left)
         return Refusal(limit=limit, place=place, retry_after_s=retry_after_s, spent_nusd=spent, held_nusd=held)
@@ -146,15 +146,16 @@ class PostgresStore:
         self, accounts: Sequence[str], call_id: str, cost_nusd: int, tokens: int = 0, *, unpriced: bool = False
     ) -> bool:
         """Implement ``AccountStore.settle``."""
-        rows = await self._database.rows(SETTLE, (list(accounts), call_id, cost_nusd, tokens, int(unpriced)))
+        statement, parameters = settlement(accounts, call_id, cost_nusd, tokens, unpriced=unpriced)
+        rows = await self._database.rows(statement, parameters)
         return bool(rows[0][0])
 
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
         day, month = await self._database.rows(accounts.USAGE, (account, now_s))
-        tokens, tokens_s, now_s = day[6:]
+        tokens, tokens_s, clock_s = day[6:]
         return Usage(
-            day=_period(day), month=_period(month), under_way=day[0], tokens=tokens, tokens_s=tokens_s, now_s=now_s
+            day=_period(day), month=_period(month), under_way=day[0], tokens=tokens, tokens_s=tokens_s, now_s=clock_s
         )
 
     async def aclose(self) -> None:

@@ -1,7 +1,7 @@
 """Translates the words of a request into the language of a catalog: English.
 
 No grammar and no sentences: a few hundred verbs and nouns of what tools do, by their stems. A request keeps its other words, such as
-names. What a language file contains is described in ``docs/how-to/add-words-or-a-language.md``.
+names. What a language file contains is described in ``docs/how-to/tune-the-ranking.md``.
 """
 
 from __future__ import annotations
