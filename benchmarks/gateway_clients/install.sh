@@ -27,6 +27,8 @@ python pydantic-ai 'pydantic-ai-slim[openai,anthropic]'
 python instructor instructor
 python llm llm
 python openai-agents openai-agents
+python google-genai google-genai
+python llama-index llama-index-llms-openai-like llama-index-embeddings-openai-like
 python mini mini-swe-agent mcp
 python aider aider-chat
 npm_prefix ai-js openai @anthropic-ai/sdk ai @ai-sdk/openai-compatible zod
@@ -34,3 +36,5 @@ npm_prefix codex @openai/codex
 npm_prefix claude-code @anthropic-ai/claude-code
 npm_prefix opencode-ai opencode-ai
 npm_prefix gemini-cli @google/gemini-cli
+npm_prefix qwen-code @qwen-code/qwen-code
+npm_prefix cline cline

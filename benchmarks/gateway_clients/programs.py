@@ -269,7 +269,8 @@ def _claude(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
         "ANTHROPIC_BASE_URL": setting.url, "ANTHROPIC_API_KEY": "any",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
     }  # fmt: skip
-    return ["-p", setting.prompt, "--model", MODEL, "--output-format", "text"], variables
+    arguments = ["-p", setting.prompt, "--model", MODEL, "--output-format", "text", "--permission-mode", "acceptEdits"]
+    return arguments, variables
 
 
 def _opencode(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -297,7 +298,8 @@ def _aider(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
     caches.mkdir(parents=True)
     (caches / "model_prices_and_context_window.json").write_text('{"none": {}}')  # which it would download
     variables = {"OPENAI_API_KEY": "any", "OPENAI_API_BASE": f"{setting.url}/v1"}
-    return ["--model", f"openai/{MODEL}", "--message", setting.prompt, *flags], variables
+    files = [each.name for each in sorted(setting.work.glob("*.py"))]
+    return ["--model", f"openai/{MODEL}", "--message", setting.prompt, *flags, *files], variables
 
 
 def _mini(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -329,6 +331,29 @@ def _gemini(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
     return ["-p", setting.prompt, "--model", MODEL, "--yolo"], variables
 
 
+def _qwen(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
+    folder = setting.home / ".qwen"
+    folder.mkdir()
+    quiet = {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}
+    (folder / "settings.json").write_text(json.dumps(quiet))
+    no_proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "")  # it ignores NO_PROXY
+    variables = no_proxies | {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": f"{setting.url}/v1", "OPENAI_MODEL": MODEL}
+    return ["--auth-type", "openai", "--yolo", "-p", setting.prompt], variables
+
+
+def _cline(setting: Setting) -> tuple[Sequence[str], Mapping[str, str]]:
+    folder = setting.home / ".cline" / "data" / "settings"
+    folder.mkdir(parents=True)
+    provider = {"provider": "openai-compatible", "apiKey": "any", "model": MODEL, "baseUrl": f"{setting.url}/v1"}
+    known = {
+        "openai-compatible": {"settings": provider, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    }
+    (folder / "providers.json").write_text(
+        json.dumps({"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}, "providers": known})
+    )
+    return ["--provider", "openai-compatible", "--model", MODEL, "--json", setting.prompt], {}
+
+
 PROGRAMS: Final[Mapping[str, Program]] = {
     each.name: each
     for each in (
@@ -343,6 +368,15 @@ PROGRAMS: Final[Mapping[str, Program]] = {
 
 GEMINI_CLI: Final = Program(name="gemini-cli", program="gemini", api="gemini", prepare=_gemini)
 """Not one of ``PROGRAMS``: the models of the benchmark do not speak its API, so it has no run without a gateway."""
+
+AGENTS: Final[Mapping[str, Program]] = {
+    **{name: PROGRAMS[name] for name in ("codex", "claude-code", "opencode")},
+    "qwen-code": Program(name="qwen-code", program="qwen", api="chat", prepare=_qwen),
+    "gemini-cli": GEMINI_CLI,
+    "cline": Program(name="cline", program="cline", api="chat", prepare=_cline),
+    "aider": PROGRAMS["aider"],
+}
+"""The agents that edit files."""
 
 
 # -- running --------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 - **Begin** with ``app`` (routes of the ASGI application), ``settings`` (``[gateway]``), ``endpoints.calls`` (one request),
   ``dialects`` (reading and writing), ``calls.service`` (one call of the deck), ``accounts`` (keys, limits, spend),
   ``sign_in`` (tokens of issuers), ``imports`` (configurations of other gateways), ``conversations`` (what is remembered of them),
+  ``batches`` (requests in the background, and files),
   ``stores`` (where it is kept), ``load`` (fair shares, overload), ``http_server`` (processes, reload, metrics).
 """
 

@@ -18,6 +18,7 @@ from helmdeck_gateway.accounts.keys import StoredKeys
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
+from helmdeck_gateway.batches.runner import BatchRunner
 from helmdeck_gateway.calls.call_record import SINK
 from helmdeck_gateway.calls.direct_calls import DirectCalls
 from helmdeck_gateway.calls.service import Service
@@ -28,11 +29,14 @@ from helmdeck_gateway.dialects import gemini as gemini_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.reply import Dialect
 from helmdeck_gateway.endpoints.admin import AdminEndpoints
+from helmdeck_gateway.endpoints.batches import BatchEndpoints
 from helmdeck_gateway.endpoints.bodies import headers_of
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
+from helmdeck_gateway.endpoints.files import FileEndpoints
 from helmdeck_gateway.endpoints.gemini import PATHS as GEMINI_PATHS
 from helmdeck_gateway.endpoints.gemini import GeminiEndpoint, is_google, with_api_key
+from helmdeck_gateway.endpoints.message_batches import MessageBatchEndpoints
 from helmdeck_gateway.endpoints.models import list_models
 from helmdeck_gateway.endpoints.openapi import document
 from helmdeck_gateway.endpoints.rerank import RerankEndpoint
@@ -45,7 +49,7 @@ from helmdeck_gateway.stores import GatewayStore
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _encode = msgspec.json.Encoder().encode
 
@@ -102,8 +106,8 @@ class Gateway:
 
     def _routes(self) -> list[BaseRoute]:
         post = ["POST"]
-        responses, gemini = ResponsesEndpoint(self.door), GeminiEndpoint(self.door)
         self._direct_calls = DirectCalls(self.deck, self.ledger.pricing)
+        responses, gemini = ResponsesEndpoint(self.door), GeminiEndpoint(self.door, self._direct_calls)
         rerank = RerankEndpoint(self.door, self._direct_calls)
         return [
             Route("/v1/chat/completions", CallEndpoint(self.door, chat_dialect, "chat"), methods=post),
@@ -117,6 +121,7 @@ class Gateway:
             Route("/v2/rerank", rerank, methods=post),  # of Cohere's clients
             Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
             Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
+            *self._batch_routes(),
             *AdminEndpoints(self.state.find_store, endpoint_names(self.deck.runtime)).routes(self._checked),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
@@ -129,6 +134,25 @@ class Gateway:
             *self._contributed_apps(),
         ]
 
+    def _batch_routes(self) -> Iterator[BaseRoute]:
+        files = FileEndpoints(self.state, self.settings)
+        batches = BatchEndpoints(self.state, self.settings, files)
+        messages = MessageBatchEndpoints(self.state, self.settings, batches)
+        rows: tuple[tuple[str, Callable[[Request], Awaitable[Response]], list[str]], ...] = (
+            ("/v1/files", files.serve, ["GET", "POST"]),
+            ("/v1/files/{name}", files.one, ["GET", "DELETE"]),
+            ("/v1/files/{name}/content", files.content, ["GET"]),
+            ("/v1/batches", batches.serve, ["GET", "POST"]),
+            ("/v1/batches/{name}", batches.one, ["GET"]),
+            ("/v1/batches/{name}/cancel", batches.cancel, ["POST"]),
+            ("/v1/messages/batches", messages.serve, ["GET", "POST"]),
+            ("/v1/messages/batches/{name}", messages.one, ["GET", "DELETE"]),
+            ("/v1/messages/batches/{name}/cancel", messages.cancel, ["POST"]),
+            ("/v1/messages/batches/{name}/results", messages.results, ["GET"]),
+        )
+        for path, serve, methods in rows:
+            yield Route(path, self._checked(serve), methods=methods)
+
     def _contributed_apps(self) -> Iterator[BaseRoute]:
         """The applications of plugins, such as the console."""
         for owned in self.deck.runtime.contributions.of(GatewayApp):
@@ -139,12 +163,23 @@ class Gateway:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        runner = asyncio.create_task(self.batch_runner(self.app, lambda: self.settings).run())
         try:
             yield
         finally:
             self.drain()
+            runner.cancel()
+            await asyncio.gather(runner, return_exceptions=True)
             await self.aclose()
             await self.state.aclose()
+
+    def batch_runner(self, app: ASGIApp, settings: Callable[[], GatewaySettings]) -> BatchRunner:
+        """Return what runs the batches of the store.
+
+        :param app: serves their requests.
+        :param settings: returns those of the gateway as they are now.
+        """
+        return BatchRunner(app, self.state, settings, self.counters)
 
     def drain(self) -> None:
         """Refuse new requests; those under way are completed."""
@@ -257,6 +292,8 @@ def _json(data: Any, status: int = 200) -> Response:
 
 
 def _dialect_of(request: Request) -> Dialect:
+    if request.url.path.startswith("/v1/messages/"):
+        return messages_dialect
     return gemini_dialect if is_google(request.url.path, headers_of(request.scope)) else chat_dialect
 
 

@@ -68,6 +68,10 @@ class GatewaySettings:
     :ivar narrows_tools: tools beyond the catalog limit of the model's budget are left out of a request.
     :ivar max_stored_responses: responses that ``previous_response_id`` can name; in a store, also turns and choices of tools.
     :ivar stored_days: days that stored responses and the data of conversations are kept.
+    :ivar max_file_bytes: size of an uploaded file, such as the requests of a batch.
+    :ivar max_stored_file_bytes: size of all files of a caller; files are kept for ``stored_days``.
+    :ivar batch_concurrency: requests of batches that one process has under way for one caller.
+    :ivar batch_lease_s: seconds after which the requests of a batch that a lost process had under way are taken over.
     :ivar drain_s: seconds that requests under way get when the server stops.
     :ivar console: serve the console at ``/console``, and record requests for it.
     """
@@ -100,6 +104,10 @@ class GatewaySettings:
     narrows_tools: bool = True
     max_stored_responses: int = attrs.field(default=2_000, validator=above_zero)
     stored_days: float = attrs.field(default=30.0, validator=above_zero)
+    max_file_bytes: int = attrs.field(default=100_000_000, validator=above_zero)
+    max_stored_file_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
+    batch_concurrency: int = attrs.field(default=8, validator=above_zero)
+    batch_lease_s: float = attrs.field(default=30.0, validator=above_zero)
     drain_s: float = 30.0
     console: bool = True
 

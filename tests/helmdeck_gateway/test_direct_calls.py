@@ -69,14 +69,40 @@ def test_vectors_of_another_length_are_a_typed_failure():
             error = embed(gateway).body["error"]
             assert (error["sub_cause"], error["cause"]) == ("dimension_mismatch", "transient_unknown")
             assert "two/e returned vectors of 4 dimensions, expected 3" in error["message"]
-            packed = base64.b64encode(struct.pack("<3f", 1, 2, 3)).decode()
-            answers["two"] = {"data": [{"embedding": packed}]}
+            answers["two"] = {"data": [{"embedding": packed(1, 2, 3)}]}
             assert embed(gateway, encoding_format="base64").status == 200
             assert embed(gateway, dimensions=2).body["error"]["sub_cause"] == "dimension_mismatch"
         declared = {"one/e": {"dimensions": 5}}
         answers["one"] = vectors(3)
         with running_gateway(config=configured(one, two, ["one/e"], embeddings=declared)) as gateway:
             assert embed(gateway).body["error"]["sub_cause"] == "dimension_mismatch"
+
+
+def packed(*numbers):
+    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+
+
+@pytest.mark.parametrize(
+    ("returned", "encoding", "expected"),
+    [
+        ([0.5, 0.25], "base64", packed(0.5, 0.25)),
+        (packed(0.5, 0.25), "float", [0.5, 0.25]),
+        (packed(0.5, 0.25), None, [0.5, 0.25]),
+    ],
+)
+def test_vectors_have_the_requested_encoding_whatever_the_server_returns(returned, encoding, expected):
+    answer = {"object": "list", "data": [{"index": 0, "embedding": returned}], "usage": {"prompt_tokens": 2}}
+    fields = {"encoding_format": encoding} if encoding else {}
+    with two_servers(answer, UNAVAILABLE) as (_, one, two), running_gateway(config=configured(one, two)) as gateway:
+        assert embed(gateway, **fields).body == {**answer, "data": [{"index": 0, "embedding": expected}]}
+
+
+@pytest.mark.parametrize(("wrong", "encoding"), [([0.5, "x"], "base64"), ([1e300], "base64"), ("?", "float")])
+def test_vector_that_cannot_be_encoded_is_a_failure_of_its_model(wrong, encoding):
+    first = {"data": [{"embedding": wrong}]}
+    with two_servers(first, vectors(2)) as (_, one, two), running_gateway(config=configured(one, two)) as gateway:
+        answer = embed(gateway, encoding_format=encoding)
+        assert (answer.status, answer.headers["x-helmdeck-model"]) == (200, "two/e")
 
 
 def test_request_that_the_provider_refuses_is_not_repeated_elsewhere():

@@ -149,6 +149,16 @@ def test_signature_of_another_provider_returns_with_the_turn(gateway, servers):
     assert blocks[0] == {"type": "thinking", "thinking": "Look it up.", "signature": "c2ln"}
 
 
+@pytest.mark.parametrize("data", ["+/8=", "-_8=", "-_8"])
+def test_inline_data_is_accepted_in_both_alphabets_of_base64(gateway, servers, data):
+    part = {"inline_data": {"mime_type": "image/png", "data": data}}
+    servers["openai-chat"].requests.clear()
+    body = {"contents": [{"parts": [{"text": "what is it?"}, part]}]}
+    assert gateway.send("/v1beta/models/short:generateContent", body).status == 200
+    sent = servers["openai-chat"].requests[0].body["messages"][0]["content"][1]
+    assert sent == {"type": "image_url", "image_url": {"url": "data:image/png;base64,+/8="}}
+
+
 def test_structured_output_is_decoded_whatever_the_model_supports(gateway, servers):
     servers["openai-chat"].answer = ScriptedAnswer(text='Sure:\n```json\n{"word": "tide", "most": null}\n```')
     config = {"responseMimeType": "application/json", "responseSchema": {"type": "OBJECT", "properties": PROPERTIES, "required": ["word"], "propertyOrdering": ["word"]}}  # fmt: skip
@@ -177,7 +187,7 @@ def test_invalid_request_names_its_field_in_googles_form(gateway, body, param):
 
 
 def test_unknown_method_and_model_are_errors_in_googles_form(gateway):
-    unknown = request(gateway, "embedContent").body["error"]
+    unknown = request(gateway, "predict").body["error"]
     assert (unknown["code"], unknown["status"]) == (404, "NOT_FOUND")
     assert "generateContent" in unknown["message"]
     error = gateway.send("/v1beta/models/none", method="GET").body["error"]

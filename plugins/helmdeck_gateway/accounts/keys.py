@@ -130,11 +130,7 @@ class StoredKeys:
                     f"the key {record.name!r} was rotated, and this one was valid until {utc(record.old_until_s)}"
                 )
             return None
-        if record.revoked_s is not None:
-            raise _rejected(f"the key {record.name!r} was revoked")
-        if record.expires_s is not None and record.expires_s <= now_s:
-            raise _rejected(f"the key {record.name!r} expired at {utc(record.expires_s)}", "key_expired")
-        check_teams(principal.teams)
+        check_active(principal, now_s)
         return principal
 
     async def _needs_key(self) -> bool:
@@ -173,6 +169,19 @@ class KnownTeams:
             while len(self._known) > MAX_CACHED:
                 self._known.popitem(last=False)
         return known
+
+
+def check_active(principal: Principal, now_s: float) -> None:
+    """Check that the key of a sender and the teams above it may be used.
+
+    :raises Problem: the key or a team is revoked, or the key has expired.
+    """
+    if (record := principal.key) is not None:
+        if record.revoked_s is not None:
+            raise _rejected(f"the key {record.name!r} was revoked")
+        if record.expires_s is not None and record.expires_s <= now_s:
+            raise _rejected(f"the key {record.name!r} expired at {utc(record.expires_s)}", "key_expired")
+    check_teams(principal.teams)
 
 
 def check_teams(teams: Sequence[TeamRecord]) -> None:

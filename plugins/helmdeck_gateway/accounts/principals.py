@@ -22,6 +22,9 @@ MAX_TAGS = 16
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 """Matches the tags of requests."""
 
+PRINCIPAL = "helmdeck.principal"
+"""The key of a scope that has the sender of a request which the gateway sends to itself; no client can set it."""
+
 ANYONE = "local"
 """The caller of a gateway without keys."""
 

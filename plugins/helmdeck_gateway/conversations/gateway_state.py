@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ class GatewayState:
     :param store: a store of the application, which is not closed.
     :ivar documents: the documents of stored responses.
     :ivar key_sets: the keys of the issuers of tokens.
+    :ivar batches_changed: is set when a batch is created or cancelled.
     """
 
     def __init__(self, store: GatewayStore | None, settings: GatewaySettings, counters: Counters) -> None:
@@ -40,6 +42,7 @@ class GatewayState:
         shared = self._store
         self._is_needed = bool(settings.sign_in)  # for the accounts of those who sign in
         self.key_sets: KeySets = {}
+        self.batches_changed = asyncio.Event()
         documents: DocumentStore = shared if shared is not None else MemoryStore(max_documents=most)
         self.documents: ConversationStore = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
         # Within one process, the rest is kept as it is, without an encoded copy.
@@ -62,6 +65,13 @@ class GatewayState:
         if self._store is None and self._path is not None and (self._is_needed or self._path.exists()):
             self._store = self._opened = open_store(f"sqlite:{self._path}")
         return self._store
+
+    def open_store(self) -> GatewayStore:
+        """Return the store; it is created where none is configured and none exists."""
+        self._is_needed = True
+        store = self.find_store()
+        assert store is not None
+        return store
 
     async def aclose(self) -> None:
         """Close what was opened."""

@@ -266,7 +266,7 @@ class _Reader:
             data, where = camel_case(data), f"{where}.inlineData."
             name = field(data, "displayName", str, where) or ""
             kind = required(data, "mimeType", str, where)
-            return file_data(kind, required(data, "data", str, where), name, f"{where}data")
+            return file_data(kind, _standard_base64(required(data, "data", str, where)), name, f"{where}data")
         if (stored := field(part, "fileData", dict, f"{where}.")) is not None:
             stored, where = camel_case(stored), f"{where}.fileData."
             kind = field(stored, "mimeType", str, where) or ""
@@ -279,10 +279,15 @@ class _Reader:
 def own_signature(signature: str) -> str:
     """Return the gateway's own signature in a client's one, which is base64; empty for another one."""
     try:
-        text = base64.b64decode(signature.replace("-", "+").replace("_", "/") + "=" * (-len(signature) % 4)).decode()
+        text = base64.b64decode(_standard_base64(signature)).decode()
     except (binascii.Error, ValueError):
         return ""
     return text if text.startswith(OWN_PREFIX) else ""
+
+
+def _standard_base64(data: str) -> str:
+    """Return data in the standard alphabet; the SDK google-genai sends that of URLs."""
+    return data.replace("-", "+").replace("_", "/") + "=" * (-len(data) % 4)
 
 
 def _parts_of(parts: Any, where: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -11,7 +11,7 @@ import msgspec
 
 from helmdeck_core import TRACE_CONTEXT, ChatDelta, ChatResponse
 from helmdeck_gateway.accounts.ledger import Ledger
-from helmdeck_gateway.accounts.principals import Authoriser, Principal, tags_of
+from helmdeck_gateway.accounts.principals import PRINCIPAL, Authoriser, Principal, tags_of
 from helmdeck_gateway.calls import call_record
 from helmdeck_gateway.calls.aside import INLINE_BYTES, aside
 from helmdeck_gateway.calls.client_deadlines import client_deadline_s
@@ -68,7 +68,8 @@ class Door:
         headers = headers_of(scope)
         if len(headers) < len(scope["headers"]) and (name := _repeated(scope)):
             raise invalid(f"the header {name} is sent more than once")
-        principal = await self.authoriser.authorise(headers)
+        own: Principal | None = scope.get(PRINCIPAL)
+        principal = await self.authoriser.authorise(headers) if own is None else own
         tenant = tenant_of(principal)
         if is_full and not places.make_room(tenant):
             raise self.full()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -48,10 +50,13 @@ class EmbeddingsEndpoint(DirectEndpoint):
             fields["input"] = await self._guarded(fields["input"], work, name, models[0])
         dimensions, tokens = field(body, "dimensions", int), embedding_tokens(body["input"])
         kind, count = self._kind(models[0]), _count(body["input"])
+        encoding = field(body, "encoding_format", str) or "float"
 
         def read(model: str, data: Any) -> tuple[Any, Usage]:
-            self._check(model, (kind, dimensions), _vectors(model, data, count), learns=model == models[0])
-            return None, embedding_usage(data, max(1, tokens))
+            lengths = _vectors(model, data, count)
+            encoded = _encoded(model, data, encoding)
+            self._check(model, (kind, dimensions), lengths, learns=model == models[0])
+            return encoded, embedding_usage(data, max(1, tokens))
 
         request = DirectRequest(
             kind="embeddings",
@@ -62,7 +67,8 @@ class EmbeddingsEndpoint(DirectEndpoint):
             tokens=tokens,
             deadline_s=work.deadline_s or 0.0,
         )
-        return (await self.call(work, request)).body
+        answer = await self.call(work, request)
+        return answer.result or answer.body
 
     async def _guarded(self, value: Any, work: Direct, name: str, model: str) -> Any:
         """Return the input as the guards leave it; tokens instead of texts are not checked."""
@@ -125,3 +131,25 @@ def _vectors(model: str, data: Any, count: int) -> list[int]:
         # In base64, four bytes for each number.
         lengths.append(len(vector.rstrip("=")) * 3 // 16 if isinstance(vector, str) else len(vector))
     return lengths
+
+
+def _encoded(model: str, data: Mapping[str, Any], encoding: str) -> bytes:
+    """The response with vectors in the requested encoding; empty if they have it.
+
+    Many servers ignore ``encoding_format``. OpenAI's SDK for Node requests base64 and reads a list of numbers as an empty vector.
+    """
+    other = list if encoding == "base64" else str
+    if not any(isinstance(row["embedding"], other) for row in data["data"]):
+        return b""
+    try:
+        rows = [{**row, "embedding": _converted(row["embedding"], encoding)} for row in data["data"]]
+    except (struct.error, OverflowError, ValueError):
+        raise wrong_answer(model, "a vector that contains something other than numbers", "missing_vectors") from None
+    return encode_payload({**data, "data": rows}, {})
+
+
+def _converted(vector: str | list[float], encoding: str) -> str | list[float]:
+    if isinstance(vector, list):
+        return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode() if encoding == "base64" else vector
+    data = base64.b64decode(vector, validate=True)
+    return vector if encoding == "base64" else list(struct.unpack(f"<{len(data) // 4}f", data))

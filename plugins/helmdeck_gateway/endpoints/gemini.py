@@ -9,10 +9,12 @@ from urllib.parse import parse_qsl
 import attrs
 import msgspec
 
+from helmdeck_gateway.calls.direct_calls import DirectCalls
 from helmdeck_gateway.dialects import gemini as gemini_dialect
 from helmdeck_gateway.dialects.gemini_schema import camel_case
 from helmdeck_gateway.endpoints.bodies import JsonBody, send_whole
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
+from helmdeck_gateway.endpoints.gemini_embeddings import GeminiEmbeddings
 from helmdeck_gateway.problems import Problem
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 
 PATHS: Final = ("/v1beta/models", "/v1/models")
 """The versions of the API, of which clients choose one; the last one is also the list of models in OpenAI's form."""
-METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
+_EMBEDDINGS: Final = ("embedContent", "batchEmbedContents")
+METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens", *_EMBEDDINGS)
 _KEY: Final = b"x-goog-api-key"
 
 
@@ -42,9 +45,12 @@ def with_api_key(scope: Scope) -> Scope:
 class GeminiEndpoint:
     """``/v1beta/models/{model}:{method}``."""
 
-    def __init__(self, door: Door) -> None:
-        self._calls = _Generate(door, gemini_dialect, "gemini")
-        self._count = _Count(door, gemini_dialect, "count_tokens")
+    def __init__(self, door: Door, calls: DirectCalls) -> None:
+        self._generate = _Generate(door, gemini_dialect, "gemini")
+        self._endpoints: Mapping[str, CallEndpoint] = {
+            "countTokens": _Count(door, gemini_dialect, "count_tokens"),
+            **dict.fromkeys(_EMBEDDINGS, GeminiEmbeddings(door, calls)),
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -58,7 +64,7 @@ class GeminiEndpoint:
             await send_whole(send, 404, msgspec.json.encode(gemini_dialect.error(problem)), problem.headers)
             return
         scope["helmdeck.gemini"] = (model, method)
-        await (self._count if method == "countTokens" else self._calls)(scope, receive, send)
+        await self._endpoints.get(method, self._generate)(scope, receive, send)
 
 
 class _Generate(CallEndpoint):

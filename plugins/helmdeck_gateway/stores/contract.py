@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from helmdeck_gateway.stores.contract_rows import RowsContract
 from helmdeck_gateway.stores.contract_teams import NOON_S as NOON_S
 from helmdeck_gateway.stores.contract_teams import TeamsContract, is_admitted, make_key
 from helmdeck_gateway.stores.records import (
@@ -50,7 +51,7 @@ async def admit(
     return await store.admit([Node(account, limits)], Open(call_id, held), lease_s, now_s=now_s)
 
 
-class GatewayStoreContract(TeamsContract):
+class GatewayStoreContract(TeamsContract, RowsContract):
     """The contract test suite."""
 
     @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from helmdeck_gateway.stores import accounts
 from helmdeck_gateway.stores.accounts import Account
+from helmdeck_gateway.stores.memory_rows import MemoryRows
 from helmdeck_gateway.stores.records import (
     MAX_TEAMS,
     Admission,
@@ -25,10 +26,11 @@ MAX_BYTES = 256_000_000
 """Bytes of all documents of a kind; the oldest ones are removed first."""
 
 
-class MemoryStore:
+class MemoryStore(MemoryRows):
     """The state of a gateway in memory; it is lost when the process ends."""
 
     def __init__(self, *, max_documents: int = MAX_DOCUMENTS, max_bytes: int = MAX_BYTES) -> None:
+        super().__init__()
         self._max_documents = max_documents
         self._max_bytes = max_bytes
         self._kinds: dict[str, _Kind] = collections.defaultdict(_Kind)

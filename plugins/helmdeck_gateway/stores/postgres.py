@@ -7,7 +7,9 @@ from typing import Final
 
 from helmdeck_gateway.stores import postgres_accounts as accounts
 from helmdeck_gateway.stores import postgres_keys as keys
+from helmdeck_gateway.stores import postgres_rows
 from helmdeck_gateway.stores.postgres_accounts import RENEW, settlement
+from helmdeck_gateway.stores.postgres_rows import PostgresRows
 from helmdeck_gateway.stores.records import (
     MAX_TEAMS,
     Admission,
@@ -45,7 +47,7 @@ def _upgrade(session: Session) -> None:
 
 SCHEMA: Final = Schema(
     name="gateway",
-    version=2,
+    version=3,
     tables=(
         """CREATE TABLE gateway_documents (
             id TEXT PRIMARY KEY, kind TEXT NOT NULL, stored DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION NOT NULL,
@@ -53,12 +55,13 @@ SCHEMA: Final = Schema(
         "CREATE INDEX gateway_documents_by_age ON gateway_documents (kind, stored)",
         *keys.TABLES,
         *accounts.TABLES,
+        *postgres_rows.TABLES,
     ),
-    upgrades={1: _upgrade},
+    upgrades={1: _upgrade, 2: postgres_rows.upgrade},
 )
 
 
-class PostgresStore:
+class PostgresStore(PostgresRows):
     """The state of a gateway in a PostgreSQL database; all clocks are the server's.
 
     :param url: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.

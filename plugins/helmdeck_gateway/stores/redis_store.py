@@ -19,6 +19,7 @@ from helmdeck_gateway.stores.records import (
     TeamRecord,
     Usage,
 )
+from helmdeck_gateway.stores.redis_rows import RedisRows
 from helmdeck_gateway.stores.store import MAX_DOCUMENTS, checked, document_id
 from helmdeck_storage import AsyncRedisServer
 
@@ -44,7 +45,7 @@ if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KE
 """
 
 
-class RedisStore:
+class RedisStore(RedisRows):
     """The state of a gateway in a Redis database; all clocks are the server's.
 
     :param url: ``redis://USER:PASSWORD@HOST:PORT/DATABASE``; the query parameter ``prefix`` sets the prefix of all keys.

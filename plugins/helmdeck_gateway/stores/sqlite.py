@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from helmdeck_gateway.stores import sqlite_accounts
 from helmdeck_gateway.stores import sqlite_keys as keys
+from helmdeck_gateway.stores import sqlite_rows as row_steps
 from helmdeck_gateway.stores.records import (
     Admission,
     AuditRecord,
@@ -20,6 +21,7 @@ from helmdeck_gateway.stores.records import (
     TeamRecord,
     Usage,
 )
+from helmdeck_gateway.stores.rows import Row
 from helmdeck_gateway.stores.store import MAX_DOCUMENTS, MAX_KIND_BYTES, checked, document_id
 from helmdeck_storage import GroupCommit, PurgeSchedule, Schema, Session, SqliteDatabase
 
@@ -37,15 +39,16 @@ def _upgrade(session: Session) -> None:
 
 SCHEMA: Final = Schema(
     name="gateway",
-    version=2,
+    version=3,
     tables=(
         """CREATE TABLE gateway_documents (
         id TEXT PRIMARY KEY, kind TEXT NOT NULL, stored REAL NOT NULL, expires REAL NOT NULL, data BLOB NOT NULL)""",
         "CREATE INDEX gateway_documents_by_age ON gateway_documents (kind, stored)",
         *keys.TABLES,
         *sqlite_accounts.TABLES,
+        *row_steps.TABLES,
     ),
-    upgrades={1: _upgrade},
+    upgrades={1: _upgrade, 2: row_steps.upgrade},
 )
 
 _SURPLUS: Final = """
@@ -137,6 +140,42 @@ class SqliteStore:
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
         return await self._run(sqlite_accounts.usage, account, now_s)
+
+    async def put_rows(self, group: str, rows: Mapping[str, bytes], ttl_s: float) -> None:
+        """Implement ``RowStore.put_rows``."""
+        await self._run(row_steps.put_rows, group, rows, ttl_s)
+
+    async def replace_row(self, group: str, name: str, old: bytes, new: bytes) -> bool:
+        """Implement ``RowStore.replace_row``."""
+        return await self._run(row_steps.replace_row, group, name, old, new)
+
+    async def get_row(self, group: str, name: str) -> Row | None:
+        """Implement ``RowStore.get_row``."""
+        return await self._run(row_steps.get_row, group, name)
+
+    async def list_rows(self, group: str, *, after: str = "", limit: int = 100, newest: bool = False) -> Sequence[Row]:
+        """Implement ``RowStore.list_rows``."""
+        return await self._run(row_steps.list_rows, group, after=after, limit=limit, newest=newest)
+
+    async def delete_rows(self, group: str, name: str | None = None) -> bool:
+        """Implement ``RowStore.delete_rows``."""
+        return await self._run(row_steps.delete_rows, group, name)
+
+    async def claim_rows(self, group: str, holder: str, limit: int, lease_s: float) -> Sequence[Row]:
+        """Implement ``RowStore.claim_rows``."""
+        return await self._run(row_steps.claim_rows, group, holder, limit, lease_s)
+
+    async def lease_rows(self, group: str, names: Sequence[str], holder: str, lease_s: float) -> None:
+        """Implement ``RowStore.lease_rows``."""
+        await self._run(row_steps.lease_rows, group, names, holder, lease_s)
+
+    async def finish_row(self, group: str, name: str, state: int, data: bytes) -> bool:
+        """Implement ``RowStore.finish_row``."""
+        return await self._run(row_steps.finish_row, group, name, state, data)
+
+    async def count_rows(self, group: str) -> Mapping[int, int]:
+        """Implement ``RowStore.count_rows``."""
+        return await self._run(row_steps.count_rows, group)
 
     async def aclose(self) -> None:
         """Close the file; a later use opens it again."""

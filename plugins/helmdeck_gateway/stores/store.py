@@ -20,6 +20,7 @@ from helmdeck_gateway.stores.records import (
     TeamRecord,
     Usage,
 )
+from helmdeck_gateway.stores.rows import RowStore
 from helmdeck_storage import StorageError
 
 MAX_DOCUMENTS = 10_000
@@ -190,7 +191,7 @@ class AccountStore(Protocol):
         ...
 
 
-class GatewayStore(DocumentStore, KeyStore, TeamStore, AuditStore, AccountStore, Protocol):
+class GatewayStore(DocumentStore, KeyStore, TeamStore, AuditStore, AccountStore, RowStore, Protocol):
     """The state of a gateway."""
 
     async def aclose(self) -> None:

@@ -1,0 +1,169 @@
+"""Anthropic's message batches: requests that run in the background."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from helmdeck_gateway.batches.batch import (
+    CANCELLED,
+    ERRORED,
+    EXPIRED,
+    SUCCEEDED,
+    Batch,
+    Batches,
+    Line,
+    sender_of,
+)
+from helmdeck_gateway.batches.files import ID, new_id
+from helmdeck_gateway.batches.lines import PUT_LINES, anthropic_line, check_body
+from helmdeck_gateway.conversations.gateway_state import GatewayState
+from helmdeck_gateway.dialects.parsed import objects, required
+from helmdeck_gateway.endpoints.batches import BatchEndpoints
+from helmdeck_gateway.endpoints.bodies import read_json
+from helmdeck_gateway.endpoints.files import json_response, page_data, stored
+from helmdeck_gateway.problems import Problem, invalid
+from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.stores.rows import OPEN
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+KIND: Final = "anthropic"
+ENDPOINT: Final = "/v1/messages"
+WINDOW_S: Final = 86_400
+MAX_REQUESTS: Final = 100_000
+MAX_PAGE: Final = 1_000
+_CUSTOM_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class MessageBatchEndpoints:
+    """The endpoints below ``/v1/messages/batches``."""
+
+    def __init__(self, state: GatewayState, settings: GatewaySettings, batches: BatchEndpoints) -> None:
+        self._state = state
+        self._settings = settings
+        self._batches = batches
+
+    async def serve(self, request: Request) -> Response:
+        """Create a batch, or list them."""
+        return await stored(self._create(request) if request.method == "POST" else self._list(request))
+
+    async def one(self, request: Request) -> Response:
+        """Return a batch, or delete one that has ended."""
+        batches, batch = await self._find(request)
+        if request.method == "DELETE":
+            if not batch.has_ended:
+                raise invalid("the batch has not ended; cancel it first")
+            await stored(batches.delete(batch))
+            return json_response({"id": batch.id, "type": "message_batch_deleted"})
+        return json_response(_data(request, batch, await stored(batches.counts(batch))))
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancel a batch; requests that run are finished."""
+        batches, batch = await self._find(request)
+        batch = await stored(batches.cancel(batch))
+        self._state.batches_changed.set()
+        return json_response(_data(request, batch, await stored(batches.counts(batch))))
+
+    async def results(self, request: Request) -> Response:
+        """Return the results as JSON lines."""
+        batches, batch = await self._find(request)
+        if not batch.has_ended:
+            raise Problem(message="the batch has no results before it has ended", status=404, kind="not_found_error")
+
+        async def lines() -> AsyncIterator[bytes]:
+            async for state, result in batches.results(batch):
+                yield anthropic_line(state, result)
+
+        return StreamingResponse(lines(), media_type="application/x-jsonl")
+
+    async def _find(self, request: Request) -> tuple[Batches, Batch]:
+        batches = self._batches.batches_of(request.state.principal.caller)
+        return batches, await stored(batches.find(request.path_params["name"], KIND))
+
+    async def _create(self, request: Request) -> Response:
+        principal = request.state.principal
+        body = (await read_json(request.scope, request.receive, self._settings)).fields
+        lines = _lines(required(body, "requests", list))
+        batches = self._batches.batches_of(principal.caller)
+        batch_id, now = new_id("msgbatch_"), int(time.time())
+        for start in range(0, len(lines), PUT_LINES):
+            await batches.add_lines(batch_id, dict(enumerate(lines[start : start + PUT_LINES], start)))
+        batch = Batch(
+            id=batch_id, kind=KIND, endpoint=ENDPOINT, total=len(lines), created_s=now, expires_s=now + WINDOW_S,
+            sender=sender_of(principal, request.headers.get("x-helmdeck-tags", "")), status="in_progress",
+        )  # fmt: skip
+        await batches.add(batch)
+        self._state.batches_changed.set()
+        return json_response(_data(request, batch, {OPEN: len(lines)}))
+
+    async def _list(self, request: Request) -> Response:
+        query = request.query_params
+        text, newest = query.get("limit", "20"), "before_id" not in query
+        after = query.get("after_id" if newest else "before_id", "")
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MAX_PAGE:
+            raise invalid(f"expected a number from 1 to {MAX_PAGE:,}, found {text[:20]!r}", "limit")
+        if after and not ID.fullmatch(after):
+            raise invalid(f"{after[:80]!r} is not an id", "after_id" if newest else "before_id")
+        batches, limit = self._batches.batches_of(request.state.principal.caller), int(text[:9])
+        found = await batches.list(KIND, after=after, limit=limit + 1, newest=newest)
+        page = page_data([_data(request, batch, await batches.counts(batch)) for batch in found], limit)
+        return json_response({name: value for name, value in page.items() if name != "object"})
+
+
+def _lines(requests: list[Any]) -> list[Line]:
+    """Read the requests of a batch.
+
+    :raises Problem: one of them is invalid.
+    """
+    if not 1 <= len(requests) <= MAX_REQUESTS:
+        raise invalid(f"1 to {MAX_REQUESTS:,} requests are expected, found {len(requests):,}", "requests")
+    known: set[str] = set()
+    lines: list[Line] = []
+    for number, row in enumerate(objects(requests, "requests")):
+        where = f"requests[{number}]."
+        custom_id, params = required(row, "custom_id", str, where), required(row, "params", dict, where)
+        if not _CUSTOM_ID.fullmatch(custom_id):
+            raise invalid("1 to 64 letters, digits, '_' and '-' are expected", f"{where}custom_id")
+        if custom_id in known:
+            raise invalid(f"{custom_id!r} is not unique in the batch", f"{where}custom_id")
+        known.add(custom_id)
+        check_body(params, f"{where}params.")
+        lines.append(Line(custom_id, msgspec.json.encode(params)))
+    return lines
+
+
+def _data(request: Request, batch: Batch, counts: Mapping[int, int]) -> dict[str, Any]:
+    """A batch in the form of Anthropic's API."""
+    status = "ended" if batch.has_ended else "canceling" if batch.status == "cancelling" else "in_progress"
+    url = f"{request.base_url}v1/messages/batches/{batch.id}/results" if batch.has_ended else None
+    return {
+        "id": batch.id,
+        "type": "message_batch",
+        "processing_status": status,
+        "request_counts": {
+            "processing": counts.get(OPEN, 0),
+            "succeeded": counts.get(SUCCEEDED, 0),
+            "errored": counts.get(ERRORED, 0),
+            "canceled": counts.get(CANCELLED, 0),
+            "expired": counts.get(EXPIRED, 0),
+        },
+        "created_at": _time(batch.created_s),
+        "expires_at": _time(batch.expires_s),
+        "ended_at": _time(batch.ended_s),
+        "cancel_initiated_at": _time(batch.cancelling_s),
+        "archived_at": None,
+        "results_url": url,
+    }
+
+
+def _time(time_s: int) -> str | None:
+    return datetime.datetime.fromtimestamp(time_s, datetime.UTC).isoformat() if time_s else None
