@@ -44,10 +44,10 @@ class GatewayState:
         self.key_sets: KeySets = {}
         self.batches_changed = asyncio.Event()
         documents: DocumentStore = shared if shared is not None else MemoryStore(max_documents=most)
-        self.documents = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
+        self.documents: ConversationStore = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
         # Within one process, the rest is kept as it is, without an encoded copy.
-        self.opaque = OpaqueStore(self.documents if shared is not None else None)
-        self.choices = ToolChoices(self.documents if shared is not None else None)
+        self.opaque: OpaqueStore = OpaqueStore(self.documents if shared is not None else None)
+        self.choices: ToolChoices = ToolChoices(self.documents if shared is not None else None)
         self._caches: list[ResponseCaches] = []
 
     def response_caches(self, runtime: Runtime) -> ResponseCaches:
