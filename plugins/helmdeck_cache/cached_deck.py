@@ -86,7 +86,7 @@ class CachedDeck:
     def __init__(self, deck: Helmdeck, caches: ResponseCaches | None = None) -> None:
         self.deck = deck
         self._has_own = caches is None
-        self.caches = caches or ResponseCaches(deck.runtime)
+        self.caches: ResponseCaches = caches or ResponseCaches(deck.runtime)
 
     async def aclose(self) -> None:
         """Close the caches, unless they were passed; the deck stays open."""

@@ -46,8 +46,8 @@ class ResponseCaches:
     """
 
     def __init__(self, runtime: Runtime, settings: CacheSettings | None = None) -> None:
-        self.settings = settings or CacheSettings.read(runtime)
-        self.flights = Flights()
+        self.settings: CacheSettings = settings or CacheSettings.read(runtime)
+        self.flights: Flights = Flights()
         self.counts: dict[str, int] = {}
         specs = runtime.contributed(ResponseCacheSpec)
         self._opened: list[_Opened] = []

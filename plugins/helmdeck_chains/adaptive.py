@@ -76,7 +76,7 @@ class AdaptivePolicy:
         self._day = 0
         self._hedges = 0
         self._random = random.Random(options.seed)  # noqa: S311 - exploration, not security
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
 
     def order(self, request: ChainRequest) -> ChainOrder:
         """Implement ``ChainPolicy.order``."""

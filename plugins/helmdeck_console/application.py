@@ -55,9 +55,9 @@ class Console:
     def __init__(self, sources: Sources, access: Access) -> None:
         self.sources = sources
         self.access = access
-        self.calibrations = Calibrations()
+        self.calibrations: Calibrations = Calibrations()
         screens = sources.deck.runtime.contributions.values_of(ConsoleScreen)
-        self.nav = (*NAV, *(NavItem(path=f"/{each.name}", title=each.title) for each in screens))
+        self.nav: tuple[NavItem, ...] = (*NAV, *(NavItem(path=f"/{each.name}", title=each.title) for each in screens))
         post = ["POST"]
         self._app = Starlette(
             routes=[

@@ -77,10 +77,10 @@ class Gateway:
         state: GatewayState | None = None,
     ) -> None:
         self.deck = deck
-        self.settings = settings or GatewaySettings.read(deck.runtime.config.gateway)
+        self.settings: GatewaySettings = settings or GatewaySettings.read(deck.runtime.config.gateway)
         self._authoriser = authoriser
-        self.counters = counters or Counters()
-        self.state = state or GatewayState(store, self.settings, self.counters)
+        self.counters: Counters = counters or Counters()
+        self.state: GatewayState = state or GatewayState(store, self.settings, self.counters)
         shared: Authoriser | None = SharedKey(self.settings.key) if self.settings.key is not None else None
         find_store, requires_keys = self.state.find_store, self.settings.requires_keys
         self.sign_in: SignedTokens | None = None
@@ -89,14 +89,16 @@ class Gateway:
             self.sign_in = SignedTokens(issuers, find_store, shared, key_sets=sets, outcomes=outcomes)
             shared = self.sign_in
         local = LocalOnly(self.settings.hosts)
-        self.authoriser = authoriser or StoredKeys(find_store, shared, local=local, is_required=requires_keys)
+        self.authoriser: Authoriser | StoredKeys = authoriser or StoredKeys(
+            find_store, shared, local=local, is_required=requires_keys
+        )
         is_tracked = any(sink.value.name == SINK for sink in deck.runtime.sinks)
-        self.ledger = Ledger(deck, find_store, self.counters.keys, is_tracked=is_tracked)
-        self.service = Service(deck, self.settings, self.state)
-        self.door = Door(self.service, self.authoriser, self.counters, self.ledger)
+        self.ledger: Ledger = Ledger(deck, find_store, self.counters.keys, is_tracked=is_tracked)
+        self.service: Service = Service(deck, self.settings, self.state)
+        self.door: Door = Door(self.service, self.authoriser, self.counters, self.ledger)
         metrics_key = self.settings.metrics_key
         self._metrics_access = SharedKey(metrics_key, "gateway.metrics_key") if metrics_key is not None else NoKeys()
-        self.app = _App(
+        self.app: Starlette = _App(
             routes=self._routes(),
             lifespan=self._lifespan,
             exception_handlers={404: _not_found, 405: _not_found},

@@ -20,7 +20,7 @@ class GuardedDeck:
 
     def __init__(self, deck: Helmdeck, sender: GuardSender | None = None) -> None:
         self.deck = deck
-        self.guards = Guards(deck)
+        self.guards: Guards = Guards(deck)
         self._sender = sender or GuardSender()
 
     async def acomplete(self, request: ChatRequest, **options: Any) -> ChatResponse:

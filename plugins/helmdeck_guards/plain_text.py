@@ -37,7 +37,7 @@ class PlainText:
     def __init__(self, text: str, *, is_json: bool = False) -> None:
         self._length = len(text)
         self._places: list[int] | None = None
-        self.plain = text
+        self.plain: str = text
         has_escapes = is_json and "\\" in text
         if not has_escapes and (text.isascii() or _ODD.search(text) is None):
             return

@@ -38,12 +38,12 @@ class GuardSession:
     ) -> None:
         self.guards = guards
         self.sender = sender
-        self.placeholders = Placeholders()
+        self.placeholders: Placeholders = Placeholders()
         self.reports: list[GuardReported] = []
         self._report = report
-        self.answer_guards = tuple(each for each in guards if "answer" in each.settings.when)
+        self.answer_guards: tuple[OpenGuard, ...] = tuple(each for each in guards if "answer" in each.settings.when)
         self.request: ChatRequest | None = None
-        self.has_json_text = False
+        self.has_json_text: bool = False
 
     # -- the request -------------------------------------------------------------------------------------------
 

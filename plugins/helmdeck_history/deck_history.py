@@ -5,17 +5,12 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import attrs
 
 from helmdeck_core import Helmdeck, History, PlanRecord
-
-P = ParamSpec("P")
-S = TypeVar("S")
-T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)
@@ -64,20 +59,6 @@ class LearnedDefault:
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form."""
         return attrs.asdict(self)
-
-
-def in_thread(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Return the coroutine method that calls a blocking one in a worker thread, with the same signature."""
-    name = method.__name__
-
-    @functools.wraps(method)
-    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await asyncio.to_thread(getattr(self, name), *args, **kwargs)  # a subclass may override it
-        return result
-
-    call.__doc__ = f"``{name}`` as a coroutine."
-    call.__name__, call.__qualname__ = f"a{name}", method.__qualname__.replace(name, f"a{name}")
-    return call
 
 
 class DeckHistory(History):
@@ -147,15 +128,49 @@ class DeckHistory(History):
         """Wait until all records are written; return whether they are."""
         return True
 
-    arecords = in_thread(records)
-    aplans = in_thread(plans)
-    adefaults = in_thread(defaults)
-    asimilar = in_thread(similar)
-    aforget = in_thread(forget)
-    aexport = in_thread(export)
-    aload = in_thread(load)
-    apurge = in_thread(purge)
-    aflush = in_thread(flush)
+    async def arecords(self, caller: str = "local", *, limit: int = 100) -> tuple[PlanRecord, ...]:
+        """``records`` as a coroutine."""
+        return await asyncio.to_thread(self.records, caller, limit=limit)
+
+    async def aplans(self, caller: str = "local", *, limit: int = 25) -> tuple[PlanGroup, ...]:
+        """``plans`` as a coroutine."""
+        return await asyncio.to_thread(self.plans, caller, limit=limit)
+
+    async def adefaults(self, caller: str = "local") -> tuple[LearnedDefault, ...]:
+        """``defaults`` as a coroutine."""
+        return await asyncio.to_thread(self.defaults, caller)
+
+    async def asimilar(self, request: str, caller: str = "local", *, limit: int = 10) -> tuple[PlanGroup, ...]:
+        """``similar`` as a coroutine."""
+        return await asyncio.to_thread(self.similar, request, caller, limit=limit)
+
+    async def aforget(
+        self,
+        caller: str = "local",
+        *,
+        request: str | None = None,
+        tool: str | None = None,
+        before: float | None = None,
+        fact: str | None = None,
+    ) -> int:
+        """``forget`` as a coroutine."""
+        return await asyncio.to_thread(self.forget, caller, request=request, tool=tool, before=before, fact=fact)
+
+    async def aexport(self, caller: str = "local") -> tuple[Mapping[str, Any], ...]:
+        """``export`` as a coroutine."""
+        return await asyncio.to_thread(self.export, caller)
+
+    async def aload(self, rows: Iterable[Mapping[str, Any]], caller: str | None = None) -> int:
+        """``load`` as a coroutine."""
+        return await asyncio.to_thread(self.load, rows, caller)
+
+    async def apurge(self) -> int:
+        """``purge`` as a coroutine."""
+        return await asyncio.to_thread(self.purge)
+
+    async def aflush(self, timeout_s: float = 5.0) -> bool:
+        """``flush`` as a coroutine."""
+        return await asyncio.to_thread(self.flush, timeout_s)
 
 
 def history_of(deck: Helmdeck) -> DeckHistory:

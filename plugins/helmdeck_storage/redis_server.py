@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -34,8 +35,8 @@ class _Settings:
     def __init__(self, url: str, name: str, prefix: str) -> None:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
-        self.prefix = query.pop("prefix", prefix)
-        self.plain_url = urlunsplit(parts._replace(query=urlencode(query)))
+        self.prefix: str = query.pop("prefix", prefix)
+        self.plain_url: str = urlunsplit(parts._replace(query=urlencode(query)))
         self._name, self._url = name, url
 
     def translate(self, exc: BaseException | None) -> None:
@@ -62,7 +63,7 @@ class RedisServer:
             self._settings.plain_url, decode_responses=True, retry=Retry(NoBackoff(), 1), **_OPTIONS
         )
 
-    def errors(self) -> _Errors:
+    def errors(self) -> AbstractContextManager[None, None]:
         """Return a context that turns the exceptions of the driver into ``StorageError``."""
         return _Errors(self._settings)
 
@@ -101,7 +102,7 @@ class AsyncRedisServer:
             self._settings.plain_url, retry=AsyncRetry(NoBackoff(), 1), **_OPTIONS
         )
 
-    def errors(self) -> _AsyncErrors:
+    def errors(self) -> AbstractAsyncContextManager[None, None]:
         """Return a context for one command, which turns the exceptions of the driver into ``StorageError``."""
         return _AsyncErrors(self._settings, self._slots)
 

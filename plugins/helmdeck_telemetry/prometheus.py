@@ -79,7 +79,7 @@ class PrometheusSink:
             from prometheus_client import CollectorRegistry
         except ImportError as exc:
             raise RuntimeError("prometheus-client is missing; pip install 'helmdeck[prometheus]'") from exc
-        self.registry = CollectorRegistry()
+        self.registry: CollectorRegistry = CollectorRegistry()
         self._metrics = _Metrics(self.registry)
         self._max_models = max_models
         self._models: set[str] = set()

@@ -88,7 +88,7 @@ class RecordedCall:
         self._time = time.time()
         self._start_s = time.monotonic()
         self._events: list[tuple[float, Event]] = []
-        self.outcome = ""
+        self.outcome: str = ""
 
     def add(self, event: Event) -> None:
         """Add an event."""
@@ -159,7 +159,11 @@ class TraceSink:
     def __init__(self, file: str = "", keep: int = 1_000) -> None:
         self._storage: _MemoryStorage | _FileStorage = _FileStorage(_path(file), keep) if file else _MemoryStorage(keep)
         storage = self._storage
-        self.handle = TraceRecorder(lambda call: storage.add(call.trace())).handle
+        self._recorder = TraceRecorder(lambda call: storage.add(call.trace()))
+
+    def handle(self, event: Event) -> None:
+        """Add an event to its call; the trace is stored when the call ends."""
+        self._recorder.handle(event)
 
     def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
         """Return the most recent traces, newest first, without those of helper calls."""

@@ -63,7 +63,7 @@ class ByteServer:
 
     def __init__(self, *answers: Reply, host: str = "127.0.0.1", greeting: bytes = b"", **options: Any) -> None:
         self.greeting = greeting
-        self.answers = list(answers)
+        self.answers: list[Reply] = list(answers)
         self.host = host
         self.port: int = 0
         self.options = options

@@ -137,7 +137,7 @@ class FailingServer(ChatServer):
         self.text = text
         self.echo = echo
         self.served: list[str] = []
-        self.arrived = threading.Event()
+        self.arrived: threading.Event = threading.Event()
         self._closing = threading.Event()
         super().__init__(lambda _: {})
 

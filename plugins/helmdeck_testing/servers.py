@@ -83,7 +83,7 @@ class ChatServer:
     def __init__(self, answer: Answerer) -> None:
         self.requests: list[Recorded] = []
         self.connections = 0
-        self.dropped = threading.Event()
+        self.dropped: threading.Event = threading.Event()
         self._answer = answer
         self._faults: list[BaseException] = []
         self._sockets: set[socket.socket] = set()

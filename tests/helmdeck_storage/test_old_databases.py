@@ -88,7 +88,7 @@ def test_history_in_postgresql_keeps_plans_and_is_upgraded():
         assert connection.execute("SELECT version FROM history_schema").fetchall() == [(3,)]
 
 
-def test_gateway_keeps_documents_keys_and_accounts(old):
+def test_gateway_keeps_documents_keys_and_accounts_and_has_the_tables_of_a_new_one(old, tmp_path):
     path = old("gateway-1")
 
     async def run():
@@ -100,14 +100,19 @@ def test_gateway_keeps_documents_keys_and_accounts(old):
             expected = Period(spent_nusd=120, held_nusd=70, requests=2)
             usage = await store.usage("id-ada", now_s=NOON_S)
             assert (usage.day, usage.month, usage.under_way) == (expected, expected, 1)
-            assert await store.settle("id-ada", "c2", 60)
+            assert await store.settle(("id-ada",), "c2", 60)
             assert (await store.usage("id-ada", now_s=NOON_S)).day.spent_nusd == 180
         finally:
             await store.aclose()
 
-    before = tables(path)
+    async def make(path):
+        store = open_store(f"sqlite:{path}")
+        await store.list_keys()
+        await store.aclose()
+
     asyncio.run(run())
-    assert tables(path) == before
+    asyncio.run(make(tmp_path / "new.db"))
+    assert as_new(tables(path)) == as_new(tables(tmp_path / "new.db"))
 
 
 def test_traces_are_kept(old):

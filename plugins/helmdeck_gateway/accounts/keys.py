@@ -86,7 +86,7 @@ class StoredKeys:
         self._is_required = is_required or shared is not None
         self._clock = clock
         self._now = now
-        self.teams = KnownTeams(find_store, clock)
+        self.teams: KnownTeams = KnownTeams(find_store, clock)
         self._known: collections.OrderedDict[str, tuple[Principal | None, float]] = collections.OrderedDict()
         self._checked_s = -CACHE_S
 

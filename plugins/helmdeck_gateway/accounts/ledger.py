@@ -58,8 +58,8 @@ class Ledger:
         *,
         is_tracked: bool = True,
     ) -> None:
-        self.pricing = Pricing(deck)
-        self.surcharges = Surcharges()
+        self.pricing: Pricing = Pricing(deck)
+        self.surcharges: Surcharges = Surcharges()
         self.counters = counters
         self.is_tracked = is_tracked
         self._find_store = find_store
@@ -260,12 +260,12 @@ class Booking:
         self.store = store
         self.key = key
         self.nodes = nodes
-        self.call_id = os.urandom(12).hex()
-        self.open_call = Open(self.call_id)
-        self.model = ""
+        self.call_id: str = os.urandom(12).hex()
+        self.open_call: Open = Open(self.call_id)
+        self.model: str = ""
         self.left_nusd: int | None = None
         self.unproven: tuple[tuple[str, str], ...] = ()
-        self.spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise(), ledger.surcharges)
+        self.spend: Spend = Spend(ledger.pricing, tokens, max_tokens, lambda: self._raise(), ledger.surcharges)
         self._ledger = ledger
         self._is_settled = False
         self._cost_nusd = 0

@@ -158,7 +158,7 @@ class Spend:
         self._open: dict[str, tuple[str, float, int]] = {}  # model, upper estimate and output limit, by call id
         self._used_tokens = 0
         self._open_tokens: dict[str, int] = {}  # upper estimates by call id
-        self.is_unpriced = False
+        self.is_unpriced: bool = False
         self.streamed = 0
 
     @property

@@ -68,10 +68,10 @@ class Service:
         self.deck = deck
         self.settings = settings
         self.state = state
-        self.cached = CachedDeck(deck, state.response_caches(deck.runtime))
-        self.targets = Targets(deck, settings.aliases)
-        self.narrower = Narrower(deck, state.choices)
-        self.guards = Guards(deck)
+        self.cached: CachedDeck = CachedDeck(deck, state.response_caches(deck.runtime))
+        self.targets: Targets = Targets(deck, settings.aliases)
+        self.narrower: Narrower = Narrower(deck, state.choices)
+        self.guards: Guards = Guards(deck)
         self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
 
     def prepare(self, parsed: Parsed, family: str, principal: Principal, size: int) -> Work:

@@ -47,12 +47,12 @@ class StreamOut:
     def __init__(self, send: Send, work: Work) -> None:
         self.raw = send
         self._work = work
-        self.is_open = False
+        self.is_open: bool = False
         self.is_disconnected = False
         self.is_replaced = False
-        self.has_ended = False
-        self.is_idle = True
-        self.size = 0
+        self.has_ended: bool = False
+        self.is_idle: bool = True
+        self.size: int = 0
         self._start = b""
 
     async def open(self, writer: StreamWriter) -> None:

@@ -42,12 +42,12 @@ class GatewayState:
         shared = self._store
         self._is_needed = bool(settings.sign_in)  # for the accounts of those who sign in
         self.key_sets: KeySets = {}
-        self.batches_changed = asyncio.Event()
+        self.batches_changed: asyncio.Event = asyncio.Event()
         documents: DocumentStore = shared if shared is not None else MemoryStore(max_documents=most)
-        self.documents = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
+        self.documents: ConversationStore = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
         # Within one process, the rest is kept as it is, without an encoded copy.
-        self.opaque = OpaqueStore(self.documents if shared is not None else None)
-        self.choices = ToolChoices(self.documents if shared is not None else None)
+        self.opaque: OpaqueStore = OpaqueStore(self.documents if shared is not None else None)
+        self.choices: ToolChoices = ToolChoices(self.documents if shared is not None else None)
         self._caches: list[ResponseCaches] = []
 
     def response_caches(self, runtime: Runtime) -> ResponseCaches:

@@ -51,7 +51,7 @@ class Door:
         self.ledger = ledger
         self.authoriser = authoriser
         self.counters = counters
-        self.failures = FailureLog(service.deck)
+        self.failures: FailureLog = FailureLog(service.deck)
 
     async def open(self, scope: Scope) -> Principal:
         """Check a request before its body is read.

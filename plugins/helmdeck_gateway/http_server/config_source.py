@@ -39,8 +39,8 @@ class ConfigSource:
     ) -> None:
         self._read = read
         self._adapt = adapt
-        self.loaded = read()
-        self.loaded_stamp = self.stamp()
+        self.loaded: LoadedConfig = read()
+        self.loaded_stamp: Stamp = self.stamp()
 
     def _load(self) -> None:
         # A file that changes while it is read keeps its former stamp, and is read again.

@@ -56,12 +56,12 @@ class Counters:
         self.is_draining = False
         self.disconnects = 0
         self.store_errors = 0
-        self.config = ConfigState()
-        self.keys = KeyCounters()
+        self.config: ConfigState = ConfigState()
+        self.keys: KeyCounters = KeyCounters()
         self.sign_ins: collections.Counter[tuple[str, str]] = collections.Counter()
         self.shared: SharedMetrics | None = None
-        self.places = Places()
-        self.load = Load()
+        self.places: Places = Places()
+        self.load: Load = Load()
 
     def count(self, endpoint: str, status: int) -> None:
         """Count a request."""

@@ -40,7 +40,7 @@ class JoinedWrites:
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self._held: list[bytes] | None = None
-        self.lingers = False
+        self.lingers: bool = False
         self._timer: asyncio.TimerHandle | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -132,7 +132,7 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
     :ivar on_lost: is called when it ends.
     """
 
-    header_s = 20.0
+    header_s: float = 20.0
     head_bytes = MAX_HEAD_BYTES
 
     def __init__(self, *, config: uvicorn.Config, **options: Any) -> None:
@@ -141,7 +141,7 @@ class LimitedProtocol(_Protocol):  # type: ignore[misc]
         self._read_timer: asyncio.TimerHandle | None = None
         self._is_in_head = False
         self._head_size = self._arrived = 0
-        self.is_lost = False
+        self.is_lost: bool = False
         self.on_lost: Callable[[], None] | None = None
         self._application: Any = config.loaded_app
         self.app = self._serve

@@ -138,8 +138,8 @@ class Places:
     """
 
     def __init__(self) -> None:
-        self.in_use = 0
-        self.refused = 0
+        self.in_use: int = 0
+        self.refused: int = 0
         self.most = 1
         self.shares: Mapping[str, float] = EMPTY
         self._active: collections.Counter[str] = collections.Counter()

@@ -26,7 +26,7 @@ class RequestLoad:
     __slots__ = ("_has_place", "_load", "_places", "_settings", "_size", "tenant")
 
     def __init__(self, load: Load, places: Places, settings: GatewaySettings) -> None:
-        self.tenant = Tenant("")
+        self.tenant: Tenant = Tenant("")
         self._load, self._places, self._settings = load, places, settings
         self._size = 0
         self._has_place = False

@@ -26,7 +26,7 @@ class Load:
     """
 
     def __init__(self) -> None:
-        self.body_bytes = 0
+        self.body_bytes: int = 0
         self.refused: collections.Counter[str] = collections.Counter()
         self._lags: collections.deque[float] = collections.deque([0.0] * SAMPLES, SAMPLES)
         self._connections: Callable[[], int] = int

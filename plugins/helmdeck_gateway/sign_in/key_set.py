@@ -86,7 +86,7 @@ class KeySet:
     ) -> None:
         self.name = name
         self.settings = settings
-        self.error = ""
+        self.error: str = ""
         self.fetches: collections.Counter[str] = collections.Counter()
         self._fetch = fetch or fetch_document
         self._clock = clock

@@ -73,7 +73,7 @@ class CalibrationLog:
 
     def __init__(self, header: Header, lines: Sequence[Line], file: IO[bytes] | None) -> None:
         self.header = header
-        self.lines = list(lines)
+        self.lines: list[Line] = list(lines)
         self._file = file
 
     @classmethod

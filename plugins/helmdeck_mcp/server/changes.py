@@ -34,7 +34,7 @@ class ToolChanges:
         self._tools = tools
         self._bus = InMemorySubscriptionBus()
         self._sessions: OrderedDict[str, ServerSession] = OrderedDict()
-        self.listen = ListenHandler(self._bus)
+        self.listen: ListenHandler = ListenHandler(self._bus)
 
     def remember(self, context: ServerRequestContext) -> None:
         """Send later changes to a client of the older protocol that has read the list."""

@@ -43,7 +43,7 @@ class Batches:
         self._is_closing = False
         self._is_writing = False
         self._flushes = 0
-        self.dropped = 0
+        self.dropped: int = 0
 
     def flush(self, timeout_s: float = 5.0) -> None:
         """Wait until everything is written."""

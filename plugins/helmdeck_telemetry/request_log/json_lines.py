@@ -54,7 +54,7 @@ class JsonLinesSink:
     def __init__(
         self, folder: str = "", days: float = 30.0, max_bytes: int = 1_000_000_000, *, events: bool = False
     ) -> None:
-        self.folder = Path(folder).expanduser() if folder else data_directory() / "requests"
+        self.folder: Path = Path(folder).expanduser() if folder else data_directory() / "requests"
         self._days, self._max_bytes, self._has_events = days, max_bytes, events
         self._purge_at_s = 0.0
         self._batches = Batches(self._write, f"files of {self.folder}")

@@ -15,6 +15,7 @@ from helmdeck_core import Catalog, Entry, EntryIds, LazyScores, Ranking, score_m
 from helmdeck_language import (
     VERBS,
     Clause,
+    Lexicon,
     Reading,
     asked_terms,
     is_han_pair,
@@ -103,7 +104,7 @@ class LexicalIndex:
     def __init__(self, catalog: Catalog, *, stored: bool = False, words: str = "", **weights: float) -> None:
         weights = {**LEXICAL_WEIGHTS, **weights}
         self.entries: tuple[Entry, ...] = catalog.entries
-        self.lexicon = lexicon(words)
+        self.lexicon: Lexicon = lexicon(words)
         self._clause_vote, self._synonym = weights["clause_vote"], weights["synonym"]
         self._postings = stored_postings(catalog, weights) if stored else build(self.entries, weights)
         self._ids = EntryIds(entry.id for entry in self.entries)
