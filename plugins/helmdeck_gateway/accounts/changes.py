@@ -325,27 +325,32 @@ def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Acto
 
 
 async def _save_key(store: GatewayStore, actor: Actor, action: str, change: Change[KeyRecord]) -> KeyRecord:
-    name = ""
-    for _ in range(MAX_TRIES):
-        before, after = await change()
-        name = after.name
-        details = _details(None if before is None else key_data(before), key_data(after))
-        entry = await _entry(store, actor, action, after.name, after.team, details)
-        if await store.save_key(after, entry) or await _is_added(store, entry):
-            return after
-    raise ChangeRefused(f"the key {name!r} is changed by others all the time; try again")
+    return await _save(store, actor, action, change, key_data, store.save_key)
 
 
 async def _save_team(store: GatewayStore, actor: Actor, action: str, change: Change[TeamRecord]) -> TeamRecord:
-    name = ""
+    return await _save(store, actor, action, change, team_data, store.save_team)
+
+
+async def _save(
+    store: GatewayStore,
+    actor: Actor,
+    action: str,
+    change: Change[Record],
+    data_of: Callable[[Record], Mapping[str, Any]],
+    save: Callable[[Record, AuditRecord], Awaitable[bool]],
+) -> Record:
+    """Store a change of the newest version with its entry in the audit log."""
+    subject = ""
     for _ in range(MAX_TRIES):
         before, after = await change()
-        name = after.name
-        details = _details(None if before is None else team_data(before), team_data(after))
-        entry = await _entry(store, actor, action, after.name, after.name, details)
-        if await store.save_team(after, entry) or await _is_added(store, entry):
+        team = after.team if isinstance(after, KeyRecord) else after.name
+        subject = f"the {'key' if isinstance(after, KeyRecord) else 'team'} {after.name!r}"
+        details = _details(None if before is None else data_of(before), data_of(after))
+        entry = await _entry(store, actor, action, after.name, team, details)
+        if await save(after, entry) or await _is_added(store, entry):
             return after
-    raise ChangeRefused(f"the team {name!r} is changed by others all the time; try again")
+    raise ChangeRefused(f"{subject} is changed by others all the time; try again")
 
 
 async def add_entry(
