@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import secrets
+import warnings
 
 import pytest
 
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the 
 @pytest.fixture(scope="module")
 def issuer():
     """The URL of an issuer that runs on a loopback port."""
-    mock = pytest.importorskip("oidc_provider_mock", reason=INSTALL)
+    with warnings.catch_warnings(record=True):  # a library of the issuer shows its own ones whatever the filters are
+        mock = pytest.importorskip("oidc_provider_mock", reason=INSTALL)
     users = [mock.User(sub="ann", claims={"email": "ann@example.com", "groups": ["search"], "roles": ["viewer"]})]
     with mock.run_server_in_thread(user_claims=users) as server:
         yield f"http://localhost:{server.server_port}"
