@@ -72,6 +72,7 @@ class Provider(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     charges: ClassVar[dict[int, int]] = {}
+    prices: ClassVar[tuple[int, int]] = (INPUT_NUSD, OUTPUT_NUSD)
 
     def do_POST(self) -> None:
         """Answer a chat completion."""
@@ -79,7 +80,7 @@ class Provider(http.server.BaseHTTPRequestHandler):
         number = int(body["messages"][-1]["content"].rpartition("#")[2])
         usage = {"prompt_tokens": 150 + number % 61, "completion_tokens": 50 + number % 131}
         usage["total_tokens"] = sum(usage.values())
-        nusd = usage["prompt_tokens"] * INPUT_NUSD + usage["completion_tokens"] * OUTPUT_NUSD
+        nusd = usage["prompt_tokens"] * self.prices[0] + usage["completion_tokens"] * self.prices[1]
         self.charges[number] = self.charges.get(number, 0) + nusd
         time.sleep(0.002 * (1 + number % 17))
         with contextlib.suppress(OSError):  # a killed worker does not read the rest

@@ -1,0 +1,1 @@
+"""The files of deploy/, started as plain processes."""
