@@ -38,7 +38,7 @@ class Admin:
 def admin():
     with (
         contextlib.closing(FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello", **USAGE))) as server,
-        keyed(config(server), name="root", role="admin") as gateway,
+        keyed(config(server), name="boss", role="admin") as gateway,
     ):
         yield Admin(gateway)
 
@@ -94,9 +94,9 @@ def test_audit_log_names_who_changed_what(admin):
     admin("DELETE", "teams/acme")
     entries = admin("GET", "audit?limit=3")[1]["entries"]
     assert [(each["actor"], each["source"], each["action"], each["detail"]) for each in reversed(entries)] == [
-        ("root", "api", "team created", "name: acme; spend_per_day_usd: 5.0"),
-        ("root", "api", "team edited", "spend_per_day_usd: 5.0 -> 9.5"),
-        ("root", "api", "team revoked", entries[0]["detail"]),
+        ("boss", "api", "team created", "name: acme; spend_per_day_usd: 5.0"),
+        ("boss", "api", "team edited", "spend_per_day_usd: 5.0 -> 9.5"),
+        ("boss", "api", "team revoked", entries[0]["detail"]),
     ]
     assert entries[0]["detail"].startswith("revoked: none -> 20")
     assert admin("GET", f"audit?limit=9&before={entries[-1]['number']}")[1]["entries"][0]["action"] == "key created"
@@ -117,7 +117,7 @@ def test_admin_of_a_team_sees_that_team_and_those_below_it_alone(lead):
     [
         ("GET", "keys/seller", None, 404),
         ("PATCH", "keys/seller", {"rate": None}, 404),
-        ("DELETE", "keys/root", None, 404),
+        ("DELETE", "keys/boss", None, 404),
         ("POST", "keys/seller/rotate", None, 404),
         ("GET", "teams/acme", None, 404),
         ("PATCH", "teams/search", {"spend_per_day_usd": None}, 403),
@@ -151,12 +151,12 @@ def test_admin_of_a_team_changes_nothing_outside_of_it(lead, method, path, body,
         ("POST", "keys", {"name": "x", "models": "fast"}, 400, "models: expected an array of names"),
         ("POST", "keys", {"name": "x", "expires": "2020-01-01"}, 400, "expires: expected a time in the future"),
         ("POST", "keys", {"name": "x" * 65}, 400, "name: expected"),
-        ("POST", "keys", {"name": "root"}, 409, "there is an active key named 'root'"),
+        ("POST", "keys", {"name": "boss"}, 409, "there is an active key named 'boss'"),
         ("POST", "teams", {"name": "t", "parent": "none"}, 400, "there is no active team named 'none'"),
-        ("PATCH", "keys/root", {"name": "other"}, 403, "the name of the key 'root' cannot be changed"),
-        ("PATCH", "keys/root", {"id": "x", "digest": "y"}, 400, "'id': unknown"),
+        ("PATCH", "keys/boss", {"name": "other"}, 403, "the name of the key 'boss' cannot be changed"),
+        ("PATCH", "keys/boss", {"id": "x", "digest": "y"}, 400, "'id': unknown"),
         ("PATCH", "keys/none", {}, 404, "there is no key 'none'"),
-        ("POST", "keys/root/rotate", {"grace_s": -1}, 400, "grace_s: expected a number of seconds"),
+        ("POST", "keys/boss/rotate", {"grace_s": -1}, 400, "grace_s: expected a number of seconds"),
         ("GET", "audit?limit=x", None, 400, "limit: expected a number"),
         ("POST", "keys", {"name": "x", "caller": "y" * 200_000}, 413, "larger than 100,000 bytes"),
     ],
@@ -174,7 +174,7 @@ def test_api_needs_a_key_with_the_role(admin):
         ("keys", "POST"),
         ("teams", "GET"),
         ("audit", "GET"),
-        ("keys/root", "DELETE"),
+        ("keys/boss", "DELETE"),
     ):
         assert admin(method, path, {}, key=viewer)[0] == 403
         assert admin(method, path, {}, key="hd-000000000000-" + "x" * 43)[0] == 401

@@ -44,6 +44,10 @@ def configure_list(parser: argparse.ArgumentParser) -> None:
 NONE = "none"
 """Removes a limit."""
 
+_OF_EDITS = (
+    f"Options that are left out change nothing; '{NONE}' removes a limit. Running gateways apply it within 1 second."
+)
+
 
 def configure_create(parser: argparse.ArgumentParser) -> None:
     """Add the limits of a new key."""
@@ -55,7 +59,7 @@ def configure_create(parser: argparse.ArgumentParser) -> None:
 
 def configure_edit(parser: argparse.ArgumentParser) -> None:
     """Add the limits of a key that exists."""
-    parser.epilog = f"Options that are left out change nothing; '{NONE}' removes a limit. Running gateways apply it within 1 second."
+    parser.epilog = _OF_EDITS
     configure_name(parser)
     _add_limits(parser)
     _add_key_options(parser)
@@ -71,7 +75,7 @@ def configure_create_team(parser: argparse.ArgumentParser) -> None:
 
 def configure_edit_team(parser: argparse.ArgumentParser) -> None:
     """Add the limits of a team that exists."""
-    parser.epilog = f"Options that are left out change nothing; '{NONE}' removes a limit. Running gateways apply it within 1 second."
+    parser.epilog = _OF_EDITS
     configure_team(parser)
     _add_limits(parser)
     _add_parent(parser)

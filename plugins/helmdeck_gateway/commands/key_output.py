@@ -6,11 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from helmdeck_cli import counted
-from helmdeck_core.cli import note, show, show_json
+from helmdeck_core.cli import labelled, note, show, show_json
 
 if TYPE_CHECKING:
     from helmdeck_gateway.accounts.keys import NewKey
-    from helmdeck_gateway.stores.records import KeyRecord, Period, TeamRecord
+    from helmdeck_gateway.stores.records import KeyRecord, Period, TeamRecord, Usage
 
 
 def show_secret(arguments: argparse.Namespace, made: NewKey) -> None:
@@ -60,6 +60,13 @@ def limits_text(record: KeyRecord | TeamRecord) -> str:
 def spent_text(period: Period) -> str:
     """What was spent in a period."""
     return _usd_text(period.spent_nusd)
+
+
+def show_usage(usage: Usage) -> None:
+    """Show what a key or team used, and its calls under way."""
+    for name, period in (("today", usage.day), ("month", usage.month)):
+        show(labelled(name, period_text(period)))
+    show(labelled("under way", str(usage.under_way)))
 
 
 def period_text(period: Period) -> str:

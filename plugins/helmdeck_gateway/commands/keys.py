@@ -19,7 +19,7 @@ from helmdeck_gateway.commands.key_options import (
     configure_rotate,
     fields_of,
 )
-from helmdeck_gateway.commands.key_output import limits_text, period_text, show_secret, spent_text
+from helmdeck_gateway.commands.key_output import limits_text, show_secret, show_usage, spent_text
 from helmdeck_gateway.commands.key_store import endpoints_for, find_key, with_store
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ def show_key(arguments: argparse.Namespace) -> int:
     show(labelled("caller", record.caller))
     show(labelled("models", ", ".join(record.models) if record.models is not None else "all"))
     show(labelled("limits", limits_text(record) or "none"))
-    for name, period in (("today", usage.day), ("month", usage.month)):
-        show(labelled(name, period_text(period)))
-    show(labelled("under way", str(usage.under_way)))
+    show_usage(usage)
     return ExitCode.OK
 
 

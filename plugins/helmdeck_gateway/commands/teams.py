@@ -16,7 +16,7 @@ from helmdeck_gateway.commands.key_options import (
     configure_team,
     fields_of,
 )
-from helmdeck_gateway.commands.key_output import limits_text, period_text, spent_text
+from helmdeck_gateway.commands.key_output import limits_text, show_usage, spent_text
 from helmdeck_gateway.commands.key_store import endpoints_for, unknown_team, with_store
 
 if TYPE_CHECKING:
@@ -117,9 +117,7 @@ def show_team(arguments: argparse.Namespace) -> int:
     show(labelled("parent", record.parent or "none"))
     show(labelled("created", utc(record.created_s)))
     show(labelled("limits", limits_text(record) or "none"))
-    for name, period in (("today", usage.day), ("month", usage.month)):
-        show(labelled(name, period_text(period)))
-    show(labelled("under way", str(usage.under_way)))
+    show_usage(usage)
     return ExitCode.OK
 
 
