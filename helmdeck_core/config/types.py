@@ -12,7 +12,8 @@ from helmdeck_core.config.call_types import RecoveryConfig as RecoveryConfig
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.domain.ranking import CONFIDENCE
-from helmdeck_core.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
+from helmdeck_core.redaction import hidden, hidden_texts
+from helmdeck_core.secret_places import shown_url, speaks_of_secrets
 
 
 def _shown_url(url: str | None) -> str:
@@ -20,7 +21,12 @@ def _shown_url(url: str | None) -> str:
 
 
 def is_hidden(path: Sequence[str]) -> bool:
-    """Whether the value of a key is never shown, because it or a table that contains it may be a secret."""
+    """Whether the value of a key is never shown, because it or a table that contains it may be a secret.
+
+    >>> from helmdeck_core import is_hidden
+    >>> is_hidden(("providers", "acme", "api_key")), is_hidden(("providers", "acme", "base_url"))
+    (True, False)
+    """
     match tuple(path):
         case ("providers", _) | ("providers", _, "api_key" | "api_keys" | "headers", *_):
             return True
@@ -88,7 +94,12 @@ CATALOG_SUFFIXES = (".json", ".toml")
 
 
 def is_catalog_file(source: str) -> bool:
-    """Whether a catalog source is the path of a file, and not the name of a source."""
+    """Whether a catalog source is the path of a file, and not the name of a source.
+
+    >>> from helmdeck_core import is_catalog_file
+    >>> is_catalog_file("tools.json"), is_catalog_file("acme")
+    (True, False)
+    """
     return source.lower().endswith(CATALOG_SUFFIXES)
 
 

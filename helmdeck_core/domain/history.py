@@ -19,12 +19,22 @@ SHA_DIGITS = 16
 
 
 def intent_sha(intent: str) -> str:
-    """The first 16 hex digits of the SHA-256 of a request, without surrounding whitespace and case."""
+    """The first 16 hex digits of the SHA-256 of a request, without surrounding whitespace and case.
+
+    >>> from helmdeck_core import intent_sha
+    >>> intent_sha("Draft a post ") == intent_sha("draft a post")
+    True
+    """
     return _sha(intent.strip().lower())
 
 
 def args_sha(args: Mapping[str, Any]) -> str:
-    """The first 16 hex digits of the SHA-256 of a step's arguments, in any order."""
+    """The first 16 hex digits of the SHA-256 of a step's arguments, in any order.
+
+    >>> from helmdeck_core import args_sha
+    >>> args_sha({"to": "a@example.org", "body": "x"}) == args_sha({"body": "x", "to": "a@example.org"})
+    True
+    """
     return _sha(msgspec.json.encode(dict(args), order="sorted").decode("utf-8", "replace"))
 
 

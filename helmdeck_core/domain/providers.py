@@ -13,7 +13,8 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Disp
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.transports import CONNECT_TIMEOUT_S, Transport, TransportSettings
-from helmdeck_core.redaction import hidden, hidden_texts, shown_url
+from helmdeck_core.redaction import hidden, hidden_texts
+from helmdeck_core.secret_places import shown_url
 
 
 class Provider(Protocol):

@@ -206,7 +206,12 @@ class Ranking:
 
 
 def score_margin(best: Sequence[float]) -> float:
-    """(best - second) / best of scores in descending order, 0 to 1; 0 without a score, 1 for a single one."""
+    """(best - second) / best of scores in descending order, 0 to 1; 0 without a score, 1 for a single one.
+
+    >>> from helmdeck_core import score_margin
+    >>> score_margin([8.0, 6.0, 1.0])
+    0.25
+    """
     if not best or best[0] <= 0:
         return 0.0
     return (best[0] - best[1]) / best[0] if len(best) > 1 else 1.0

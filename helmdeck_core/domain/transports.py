@@ -13,7 +13,8 @@ from typing import Protocol
 import attrs
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.redaction import hidden_texts, shown_url
+from helmdeck_core.redaction import hidden_texts
+from helmdeck_core.secret_places import shown_url
 
 CONNECT_TIMEOUT_S = 10.0
 """Default of ``connect_timeout_s`` of a provider and of a transport, in seconds."""

@@ -221,6 +221,11 @@ def load_plugins(
     :raises PluginLoadError: a plugin cannot be imported, is written for another version, has a hook that does not exist, or is required
         and not installed.
     :raises PluginConflictError: two plugins have one name.
+
+    >>> from helmdeck_core import load_plugins
+    >>> plugins = load_plugins(autoload=False, disable=["history"])
+    >>> [info.is_blocked for info in plugins.infos if info.name == "history"]
+    [True]
     """
     installed = _entry_points() if autoload else []
     candidates = [*_builtins(commands_only), *_arranged([*installed, *_files(files), *_extras(extra or {})], first)]

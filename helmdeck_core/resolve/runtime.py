@@ -169,6 +169,11 @@ def resolve_runtime(
     :param errors: a list that receives the errors of contributions, which are then left out.
     :raises ConfigError: with every mistake of the configuration, those found while loading it included.
     :raises PluginError: a plugin raised, or contributed what its hook forbids.
+
+    >>> from helmdeck_core import load_config, load_plugins, resolve_runtime
+    >>> runtime = resolve_runtime(load_plugins(autoload=False), load_config(environ={"HELMDECK_MODEL": "acme/large"}))
+    >>> runtime.chain("acme/large")
+    ('acme/large',)
     """
     contributions = collect_all(plugins, errors)
     transports, providers = contributions.by_name(TransportSpec), contributions.by_name(ProviderSpec)
