@@ -44,6 +44,10 @@ class Token:
 
     :ivar value: the text without quotation marks and fences.
     :ivar word: the folded text of a word; for another kind the text.
+
+    >>> from helmdeck_language import scan
+    >>> scan("open 12 files")[1]
+    Token(kind=<Kind.NUMBER: 'number'>, start=5, end=7, value='12', word='12')
     """
 
     kind: Kind
@@ -131,7 +135,12 @@ _INNER: Final = ("fenced", "ticked", "q1", "q2", "q3", "q4", "q5", "q6")
 
 
 def scan(text: str) -> list[Token]:
-    """Return the tokens of a request in order."""
+    """Return the tokens of a request in order.
+
+    >>> from helmdeck_language import scan
+    >>> [(token.kind.name, token.value) for token in scan("mail 3 files to ann@example.org")]
+    [('WORD', 'mail'), ('NUMBER', '3'), ('WORD', 'files'), ('WORD', 'to'), ('EMAIL', 'ann@example.org')]
+    """
     return [token for match in _TOKEN.finditer(text) for token in _tokens(match)]
 
 
