@@ -62,6 +62,12 @@ class ArtifactFolder:
 
     :param folder: where the files are written.
     :param max_bytes: of all files of the run.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_core import ArtifactFolder
+    >>> artifact = ArtifactFolder(Path("out")).write("tides.txt", b"high at nine", "text/plain")
+    >>> artifact.path.name, artifact.bytes
+    ('tides.txt', 12)
     """
 
     def __init__(self, folder: Path, max_bytes: int = MAX_FOLDER_BYTES) -> None:

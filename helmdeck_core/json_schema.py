@@ -39,6 +39,10 @@ class SchemaProblem:
     :ivar path: where it is, such as ``$.steps[0].tool``; for a missing property, the path that it should have.
     :ivar message: what is wrong.
     :ivar is_missing: whether a required property is missing.
+
+    >>> from helmdeck_core import find_problems
+    >>> find_problems({"type": "object", "required": ["to"]}, {})
+    (SchemaProblem(path='$.to', message='required property is missing', is_missing=True),)
     """
 
     path: str
@@ -53,6 +57,10 @@ class UntrustedSchema(dict[str, Any]):
     """A JSON Schema from outside of the program that an answer is to have, such as a client's.
 
     Its patterns are not evaluated, and the work of its checks is bounded: see ``find_problems``.
+
+    >>> from helmdeck_core import UntrustedSchema
+    >>> UntrustedSchema({"type": "object"})["type"]
+    'object'
     """
 
 

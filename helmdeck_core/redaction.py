@@ -38,7 +38,13 @@ _BACKSLASHED = re.compile(r"\\(?:(?:u00|x)([0-9a-fA-F]{2})|(.))")
 
 
 class Hidden(Mapping[K, V]):
-    """A mapping with secret values: its ``repr`` shows the names only, and it cannot be pickled."""
+    """A mapping with secret values: its ``repr`` shows the names only, and it cannot be pickled.
+
+    >>> from helmdeck_core import Hidden
+    >>> headers = Hidden({"x-api-key": "example-key"})
+    >>> headers, headers["x-api-key"]
+    (<x-api-key: (not shown)>, 'example-key')
+    """
 
     __slots__ = ("_values",)
 
@@ -84,6 +90,10 @@ class Secrets:
 
     :ivar shortest: length of the shortest secret; 0 if there are none.
     :ivar pattern: matches strings that look like secrets; ``None`` if there is no pattern.
+
+    >>> from helmdeck_core import Secrets, quoted
+    >>> quoted("the key example-key-1234 is wrong", Secrets(["example-key-1234"]))
+    'the key [redacted] is wrong'
     """
 
     __slots__ = ("_forms", "_grams", "_values", "pattern", "shortest")

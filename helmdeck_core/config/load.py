@@ -51,6 +51,11 @@ class LoadedConfig:
     :ivar mistakes: all mistakes; the wrong values are not part of ``config``.
     :ivar file: the file that was read.
     :ivar warnings: the use of deprecated keys.
+
+    >>> from helmdeck_core import load_config
+    >>> loaded = load_config(environ={"HELMDECK_MODEL": "acme/large"})
+    >>> loaded.origins[("model",)]
+    'environment HELMDECK_MODEL'
     """
 
     config: Config

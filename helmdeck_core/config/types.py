@@ -250,6 +250,10 @@ class RunsConfig:
     :ivar keep_days: days until the record of an ended run is deleted.
     :ivar worker_concurrency: maximum number of queued runs at the same time in one worker.
     :ivar global_concurrency: the same for all workers together; left out: no limit.
+
+    >>> from helmdeck_core import Config, RunsConfig
+    >>> Config(runs=RunsConfig(keep_days=7)).runs.keep_days
+    7
     """
 
     engine: str = "local"
@@ -367,6 +371,10 @@ class BudgetConfig:
 
     :ivar tier: A, B or C; another tier brings its own catalog limit and prompt variant, unless they are set.
     :ivar max_catalog_bytes: 0 is no limit.
+
+    >>> from helmdeck_core import BudgetConfig, Tier
+    >>> BudgetConfig(tier=Tier.C, max_catalog_bytes=6_000).tier
+    <Tier.C: 'C'>
     """
 
     tier: Tier | None = None
@@ -402,6 +410,10 @@ class Config:
     :ivar guards: checks of requests and answers, by name; the guide "Guard requests and answers" has their keys.
     :ivar cache: settings of response caches; the guide "Cache answers" has their keys.
     :ivar gateway: settings of ``helmdeck serve``; the guide "Put a gateway in front of your clients" has their keys.
+
+    >>> from helmdeck_core import Config
+    >>> Config(model="acme/large").recovery.max_attempts
+    8
     """
 
     model: str = "local/lexical"

@@ -48,6 +48,10 @@ class RecordedStep:
 
     :ivar tool: the entry; for a step that runs a pipeline, the pipeline.
     :ivar values: the values of learnable inputs by name; no other argument is recorded.
+
+    >>> from helmdeck_core import RecordedStep, args_sha
+    >>> RecordedStep(1, "blog.draft", args_sha({"brief": "tides"})).tool
+    'blog.draft'
     """
 
     order: int
@@ -68,6 +72,13 @@ class PlanRecord:
     :ivar kind: ``plan``, ``route`` or ``run``; other kinds may follow.
     :ivar sketch: keyed hashes of word n-grams of the request, by which similar requests are found.
     :ivar id: unique; a store that has the id already ignores the record.
+
+    >>> from helmdeck_core import PlanRecord, intent_sha
+    >>> record = PlanRecord(
+    ...     caller="ann", intent_sha=intent_sha("draft a post"), outcome="planned", model="acme/large", duration_s=1.5, time=0.0
+    ... )
+    >>> record.kind
+    'plan'
     """
 
     caller: str

@@ -102,6 +102,10 @@ class ProviderSettings:
     :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
     :ivar weight: for a provider with several routes: share of the requests, relative to the others.
     :ivar max_concurrent: the same: maximum number of requests at the same time; ``None`` is no limit.
+
+    >>> from helmdeck_core import ProviderSettings
+    >>> ProviderSettings(name="acme", base_url="https://api.example.org/v1", api_key=lambda: "example-key").timeout_s
+    120.0
     """
 
     name: str

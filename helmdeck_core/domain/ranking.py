@@ -35,7 +35,12 @@ class Score:
 
 
 class EntryIds(tuple[str, ...]):
-    """The ids of all entries by index, with their order by id, which is computed once for all rankings."""
+    """The ids of all entries by index, with their order by id, which is computed once for all rankings.
+
+    >>> from helmdeck_core import EntryIds
+    >>> EntryIds(["b", "a"])[0]
+    'b'
+    """
 
     @cached_property
     def by_id(self) -> tuple[int, ...]:
@@ -63,6 +68,11 @@ class LazyScores(Sequence[Score]):
     :param explain: returns ``Score.matched`` for an index; called on access.
     :raises ValueError: ``found`` contains an index out of range, or a score that is not above 0.
     :ivar matches: ``found``, in no order.
+
+    >>> from helmdeck_core import EntryIds, LazyScores
+    >>> scores = LazyScores(EntryIds(["a", "b", "c"]), {1: 4.0})
+    >>> scores[0]
+    Score(index=1, id='b', score=4.0, matched=())
     """
 
     def __init__(

@@ -57,6 +57,10 @@ class PluginInfo:
     :ivar distribution: name and version of the installed distribution, where there is one.
     :ivar hooks: the hooks that it implements.
     :ivar error: why it cannot be loaded; ``None`` for all other plugins.
+
+    >>> from helmdeck_core import list_plugins
+    >>> next(info for info in list_plugins().plugins.infos if info.name == "history").hooks
+    ('helmdeck_histories', 'helmdeck_history_stores', 'helmdeck_packs')
     """
 
     name: str
@@ -79,6 +83,10 @@ class Plugins:
 
     :ivar limit_s: seconds for each hook of a plugin that is not built in.
     :ivar required: names of plugins that are not left out if they fail.
+
+    >>> from helmdeck_core import load_plugins
+    >>> load_plugins(autoload=False).is_builtin("history")
+    True
     """
 
     pm: pluggy.PluginManager

@@ -22,6 +22,10 @@ class PluginInventory:
     :ivar plugins: the plugins in the order of registration, with the reason for those that cannot be loaded.
     :ivar contributions: the values that take effect, by hook.
     :ivar errors: the errors of plugins that cannot be loaded or whose contributions fail.
+
+    >>> from helmdeck_core import list_plugins
+    >>> len(list_plugins().contributions["helmdeck_rankers"]) > 1
+    True
     """
 
     plugins: Plugins

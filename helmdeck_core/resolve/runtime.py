@@ -59,6 +59,11 @@ class Runtime:
     :ivar weights: the value of every weight, by name.
     :ivar secret_pattern: matches any contributed secret pattern; ``None`` without any.
     :ivar contributions: all contributed values by hook; ``contributed`` returns those of one type.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     deck.runtime.config.model
+    'local/lexical'
     """
 
     config: Config
