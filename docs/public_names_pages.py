@@ -80,10 +80,38 @@ def _core(name: str) -> str:
     parts = [f"Import these names from `helmdeck_core`: {topic}."]
     for module, names in sorted(groups.items()):
         home = import_module(module)
-        parts += [f"## {module.removeprefix('helmdeck_core.')}", summary(home)]
+        group = module.removeprefix("helmdeck_core.")
+        parts += [f"## {group}", summary(home) + _guide(group)]
         described = descriptions_of_names(home)
         parts += [entry(each, getattr(helmdeck_core, each), described) for each in sorted(names, key=str.casefold)]
     return page(title, *parts)
+
+
+GUIDES = {
+    "write-a-provider": ("chat", "constraints", "error_rules", "models", "providers", "transports"),
+    "write-budgets-and-failure-rules": ("recovery_actions", "routing", "secret_patterns"),
+    "write-packs": ("packs", "pack_services", "runs", "web"),
+    "write-prompts-and-answer-types": ("answer_types", "chat_input", "questions", "shared_text", "tasks", "texts"),
+    "write-readers-of-responses": ("continuation", "decode", "delta_batches", "tool_calls"),
+    "write-selection-plugins": ("catalog", "choosing", "instruction_patterns", "ranking", "weights"),
+    "write-commands-screens-and-stores": ("commands", "history", "response_caches", "traces"),
+    "guard-requests-and-answers": ("guards",),
+    "handle-failures": ("errors",),
+    "observability": ("event_sinks", "events"),
+    "order-a-chain-by-cost": ("chain_policies",),
+}
+"""The guide with programs for a group of names of the core."""
+
+
+def _guide(group: str) -> str:
+    guides = [name for name, groups in GUIDES.items() if group.removeprefix("domain.") in groups]
+    return "".join(f" Guide: [{title_of_guide(name)}](../how-to/{name}.md)." for name in guides)
+
+
+def title_of_guide(name: str) -> str:
+    """Return the title of a how-to guide."""
+    text = (Path(__file__).parent / "how-to" / f"{name}.md").read_text(encoding="utf-8")
+    return text.partition("\n")[0].removeprefix("# ")
 
 
 def _core_page(module: str) -> str:

@@ -27,6 +27,8 @@ class Invalid(ValueError):
 def above_zero(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
     """Validator of attrs fields: a number above 0, or ``None``.
 
+    :raises Invalid: it is 0 or less; ``read_options`` reports it with its place.
+
     >>> import attrs
     >>> from helmdeck_core import above_zero
     >>> @attrs.frozen
@@ -41,6 +43,8 @@ def above_zero(_: object, field: attrs.Attribute[Any], value: float | None) -> N
 
 def non_empty(_: object, field: attrs.Attribute[Any], value: str) -> None:
     """Validator of attrs fields: a non-empty string.
+
+    :raises Invalid: it is empty; ``read_options`` reports it with its place.
 
     >>> import attrs
     >>> from helmdeck_core import non_empty
