@@ -15,6 +15,7 @@ from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, probability
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.request.paraphrases import paraphrases
 from helmdeck_planner.embedded.request.parts import Part, split_parts
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
@@ -90,9 +91,13 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
             continue
         for own in _objects(part, wording, lexical, profiles, separated.request):
             found = choose(own, wording, lexical, profiles, separated.request)
+            own, found = _reworded(own, found, wording, lexical, profiles, separated.request)
             profile = found[0].profile if found else None
             single = [own] if profile is None else one_value_each(own, profile, separated.request, wording)
-            if len(single) > 1:
+            if len(single) > 1 and (all_at_once := _taking_all(found)):
+                found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
+                profile, single = all_at_once.profile, [own]
+            elif len(single) > 1:
                 # The other values are not left over: they have steps of their own.
                 found = choose(single[0], wording, lexical, profiles, separated.request) or found
             if found and is_guess(found):
@@ -119,6 +124,48 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
     )
+
+
+def _taking_all(found: Sequence[Scored]) -> Scored | None:
+    """Return the entry that does what the best one does with all values at once: "read a.txt and the file b.txt"."""
+    best = found[0]
+    return next(
+        (
+            row
+            for row in found[1:]
+            if row.is_complete
+            and row.unused < best.unused
+            and row.unused == 0
+            and row.profile.verb == best.profile.verb
+            and set(best.profile.name) & set(row.profile.name)
+            and any(each.is_list for each in row.profile.required)
+        ),
+        None,
+    )
+
+
+def _reworded(
+    part: Part,
+    found: list[Scored],
+    wording: Wording,
+    lexical: LexicalIndex,
+    profiles: Profiles,
+    request: str,
+) -> tuple[Part, list[Scored]]:
+    """Return a part that no entry fits as other verbs say it, if one entry alone takes all that it states."""
+    if found and not is_guess(found):
+        return part, found
+    fitting: dict[str, tuple[Part, list[Scored]]] = {}
+    for other in paraphrases(part, wording):
+        rows = [
+            row
+            for row in choose(other, wording, lexical, profiles, request)
+            if row.unused == 0 and stem(other.verb) in row.profile.verbs | row.profile.opening
+        ]
+        rows = [row for row in rows if row.is_complete]
+        if rows:
+            fitting.setdefault(rows[0].profile.entry.id, (other, rows))
+    return next(iter(fitting.values())) if len(fitting) == 1 else (part, found)
 
 
 def _objects(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> Sequence[Part]:

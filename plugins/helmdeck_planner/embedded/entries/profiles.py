@@ -27,6 +27,7 @@ from helmdeck_language import (
     words,
 )
 from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
+from helmdeck_planner.embedded.request.paraphrases import OPPOSITES
 from helmdeck_planner.embedded.request.wording import Vocabulary
 from helmdeck_selection import keyword_phrases, name_words, step_packs
 
@@ -51,6 +52,7 @@ class Profile:
     :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
     :ivar forms: the words of its name as they are written, to tell "order" from "orders".
     :ivar choice_verbs: stems of the choices of a required input that says which action it takes: "approve".
+    :ivar sides: the words of its name that another word undoes: "off", "decode".
     :ivar successor: the id of the entry that its description names in its place, if it is deprecated.
     :ivar writes: it changes something; ``None`` if it is unknown.
     """
@@ -70,12 +72,19 @@ class Profile:
     deletes: bool
     is_deprecated: bool
     choice_verbs: frozenset[str] = frozenset()
+    sides: frozenset[str] = frozenset()
     successor: str = ""
 
     @property
     def required(self) -> tuple[Property, ...]:
         """The required inputs."""
         return tuple(each for each in self.properties if each.is_required)
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether its schema says that it has no inputs."""
+        schema = self.entry.input_schema
+        return schema is not None and schema.get("properties") == {}
 
     def takes(self, *roles: Role) -> bool:
         """Whether an input has one of some roles."""
@@ -171,6 +180,7 @@ class Profiles:
                 for choice in each.choices
                 for word in words(split_identifier(str(choice)))[:1]
             ),
+            sides=frozenset(word for word in own if word in OPPOSITES),
             successor=self._successor(entry),
         )
 
