@@ -29,12 +29,13 @@ from helmdeck_language import (
 from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
 from helmdeck_planner.embedded.request.paraphrases import OPPOSITES
 from helmdeck_planner.embedded.request.wording import Vocabulary
-from helmdeck_selection import keyword_phrases, name_words, step_packs
+from helmdeck_selection import Companions, LexicalIndex, keyword_phrases, name_words, step_packs
 
 # A word at the start of this share of all names is a prefix, such as the name of the server.
 _PREFIX_SHARE: Final = 0.6
 _MIN_PREFIXED: Final = 4
 _MAX_DESCRIPTION: Final = 400
+_MAX_PRODUCERS: Final = 8
 # Names made from HTTP methods: "API-post-search".
 _METHODS: Final = frozenset("get post put patch delete".split())
 
@@ -99,6 +100,7 @@ class Profiles:
         self.lexicon = lexicon
         self._found: dict[int, Profile] = {}
         self._prefixes = _prefixes(entries)
+        self._producers: Companions | None = None
         self._index_of = {entry.id: index for index, entry in enumerate(entries)}
 
     @cached_property
@@ -119,6 +121,16 @@ class Profiles:
         if found is None:
             found = self._found[index] = self._make(self.entries[index])
         return found
+
+    def producers(self, profile: Profile, parameter: str, lexical: LexicalIndex) -> Sequence[tuple[Profile, float]]:
+        """Return the entries that may return what a parameter of an entry identifies, with how well they fit, the best first.
+
+        :param lexical: the index of the same catalog.
+        """
+        if self._producers is None:
+            self._producers = Companions(self.entries, lexical.containing)
+        found = self._producers.producers(self._index_of[profile.entry.id], parameter)
+        return [(self[other], fit) for other, fit in found[:_MAX_PRODUCERS]]
 
     def of(self, entry_id: str) -> Profile | None:
         """Return the profile of an id; ``None`` if the catalog does not have it."""
