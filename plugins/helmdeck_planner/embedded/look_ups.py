@@ -63,14 +63,13 @@ def _arguments(draft: Draft, profile: Profile, thing: str, sources: Sources) -> 
     """Return the required arguments of a look-up; ``None`` if it changes something, or one of them is not stated."""
     if profile.writes or profile.entry.source != draft.profile.entry.source:
         return None
-    stated = drafted(draft.part, profile, sources).args
     args: dict[str, Any] = {}
     texts = [each for each in profile.required if each.role in _TEXTS and each.name not in draft.args]
     for each in profile.required:
         if each.name in draft.args:
             args[each.name] = draft.args[each.name]
-        elif each.role is Role.PLACE and each.name in stated:
-            args[each.name] = stated[each.name]
+        elif each.role is Role.PLACE and (place := _place(draft)):
+            args[each.name] = place
         elif texts == [each] and not each.is_list:
             args[each.name] = thing
         else:
@@ -103,6 +102,20 @@ def _thing(draft: Draft, each: Property) -> str:
     starts = [place for place, token in enumerate(tokens) if token.word in _ABOUT]
     after = [place for place in free if starts and place > starts[0]]
     return draft.text(after[0], _end(after, after[0])) if after else ""
+
+
+def _place(draft: Draft) -> str:
+    """Return the name in capitals after "in", "near" and the like; of a part without a quoted string, any such name."""
+    tokens = draft.tokens
+    names = [
+        place
+        for place, token in enumerate(tokens)
+        if place > draft.part.verb_place + 1 and token.is_word and token.value[:1].isupper()
+    ]
+    located = [place for place in names if draft.preposition_before(place) in ("in", "near", "at", "of", "for")]
+    has_quote = any(token.kind is Kind.QUOTE for token in tokens)
+    chosen = located or ([] if has_quote else names)
+    return draft.text(chosen[0], _end(names, chosen[0])) if chosen else ""
 
 
 def _end(free: Sequence[int], start: int) -> int:

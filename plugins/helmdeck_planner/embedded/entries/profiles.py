@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -36,6 +36,9 @@ _PREFIX_SHARE: Final = 0.6
 _MIN_PREFIXED: Final = 4
 _MAX_DESCRIPTION: Final = 400
 _MAX_PRODUCERS: Final = 8
+# How well an entry fits as the one that returns an id, if only the first words of its description say so.
+_BY_LEAD: Final = 1.5
+_MAX_LOOKING_UP: Final = 100
 # Names made from HTTP methods: "API-post-search".
 _METHODS: Final = frozenset("get post put patch delete".split())
 
@@ -129,8 +132,27 @@ class Profiles:
         """
         if self._producers is None:
             self._producers = Companions(self.entries, lexical.containing)
-        found = self._producers.producers(self._index_of[profile.entry.id], parameter)
-        return [(self[other], fit) for other, fit in found[:_MAX_PRODUCERS]]
+        index = self._index_of[profile.entry.id]
+        found = list(self._producers.producers(index, parameter))[:_MAX_PRODUCERS]
+        if not found and sum(each.role is Role.ID for each in profile.required) == 1:
+            # "message_id" of "read_email" is the id of an email.
+            for noun in profile.name:
+                # "list_email_labels" returns labels, not emails.
+                rows = self._producers.producers(index, f"{noun}_id")[:_MAX_PRODUCERS]
+                found += [row for row in rows if self[row[0]].name[-1:] == (noun,)]
+                found += [(other, _BY_LEAD) for other in self._looking_up(noun, index, lexical)]
+        best = {other: fit for other, fit in sorted(found, key=lambda row: row[1])}
+        return [(self[other], fit) for other, fit in sorted(best.items(), key=lambda row: (-row[1], row[0]))]
+
+    def _looking_up(self, noun: str, index: int, lexical: LexicalIndex) -> Iterator[int]:
+        """Yield the entries that search for something, by what their description says first, and require no id."""
+        containing = lexical.containing(noun)
+        for other in sorted(containing) if len(containing) <= _MAX_LOOKING_UP else ():
+            profile = self[other]
+            searches = profile.verb == "list" or Action.SEARCH in ACTIONS.get(profile.verb, frozenset())
+            needs_id = any(each.role is Role.ID for each in profile.required)
+            if other != index and searches and not needs_id and not profile.writes and noun in profile.lead:
+                yield other
 
     def of(self, entry_id: str) -> Profile | None:
         """Return the profile of an id; ``None`` if the catalog does not have it."""
