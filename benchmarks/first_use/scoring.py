@@ -93,8 +93,14 @@ def score(request: Request, plan: Plan, catalog: Catalog) -> Score:
         index is not None and not any(map(bool, _compare(each, inferred[index], request, (index,))))
         for each, index in zip(request.inferred, wanted_lookups, strict=True)
     )
-    problems += [f"inferred {tool_of(step)} {json.dumps(_arguments(step))}" for step in inferred if right_lookups < len(inferred)]
-    problems += [f"not inferred: {each.tools[0]}" for each, index in zip(request.inferred, wanted_lookups, strict=True) if index is None]
+    problems += [
+        f"inferred {tool_of(step)} {json.dumps(_arguments(step))}" for step in inferred if right_lookups < len(inferred)
+    ]
+    problems += [
+        f"not inferred: {each.tools[0]}"
+        for each, index in zip(request.inferred, wanted_lookups, strict=True)
+        if index is None
+    ]
     gaps = [step.rationale.casefold() for step in plan.steps if step.is_gap]
     wanted = [word.casefold() for word in request.gaps]
     reported = sum(any(word in gap for gap in gaps) for word in wanted)

@@ -13,7 +13,6 @@ import attrs
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_selection import LexicalIndex
@@ -38,7 +37,7 @@ class LookUp:
     thing: str
 
 
-def look_up(draft: Draft, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> LookUp | None:
+def look_up(draft: Draft, lexical: LexicalIndex, profiles: Profiles) -> LookUp | None:
     """Return the step that finds the ids that a step requires and a request only describes; ``None`` without a clear one."""
     missing = [each for each in draft.profile.required if each.name not in draft.args]
     found: dict[str, tuple[LookUp, list[str]]] = {}
@@ -47,7 +46,7 @@ def look_up(draft: Draft, sources: Sources, lexical: LexicalIndex, profiles: Pro
         rows = [
             (fit, profile, args)
             for profile, fit in (profiles.producers(draft.profile, each.name, lexical) if thing else ())
-            if (args := _arguments(draft, profile, thing, sources)) is not None
+            if (args := _arguments(draft, profile, thing)) is not None
         ]
         if rows and (len(rows) == 1 or rows[0][0] - rows[1][0] >= _CLEAR):
             _, profile, args = rows[0]
@@ -59,7 +58,7 @@ def look_up(draft: Draft, sources: Sources, lexical: LexicalIndex, profiles: Pro
     return attrs.evolve(row, needed=tuple(names))
 
 
-def _arguments(draft: Draft, profile: Profile, thing: str, sources: Sources) -> dict[str, Any] | None:
+def _arguments(draft: Draft, profile: Profile, thing: str) -> dict[str, Any] | None:
     """Return the required arguments of a look-up; ``None`` if it changes something, or one of them is not stated."""
     if profile.writes or profile.entry.source != draft.profile.entry.source:
         return None
@@ -124,4 +123,3 @@ def _end(free: Sequence[int], start: int) -> int:
     while end + 1 in free:
         end += 1
     return end
-

@@ -263,11 +263,11 @@ def steps_of(
             return [_pipeline_step(understood, defaults)]
     left = _all_steps(understood, defaults)
     for completed in done:
-        executed = next((row for row in left if completed.tool in row[0]), None)
-        if executed is not None:
-            left.remove(executed)
+        found = next((row for row in left if completed.tool in row[0]), None)
+        if found is not None:
+            left.remove(found)
             # The result of a look-up is known once the step that needs it was executed.
-            left = [row for row in left if row[2] is not executed[1]]
+            left = [row for row in left if row[2] is not found[1]]
     return [step for _, step, _ in left]
 
 
@@ -295,11 +295,16 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
             is_gap = pick.profile is None or pick.probability is None
             step = step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)}
-            if looked_up is not None and all(looked_up["tool"] not in tools for tools, _, _ in steps):
+            # One look-up of the channels serves two messages; two places need two searches.
+            if looked_up is not None and all(not _is_same(looked_up, before) for _, before, _ in steps):
                 steps.append(((looked_up["tool"],), looked_up, step))
             steps.append((pick.tools, step, None))
         earlier.append(Earlier(part, args))
     return steps
+
+
+def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(step["tool"] == other["tool"] and step["args"] == other["args"])
 
 
 def _looked_up(
@@ -310,7 +315,7 @@ def _looked_up(
     is_open = any(each.name not in args for each in profile.required)
     if not is_open or lexical is None or profiles is None or profile.entry.kind is EntryKind.PIPELINE:
         return None
-    found = look_up(drafted(part, profile, sources), sources, lexical, profiles)
+    found = look_up(drafted(part, profile, sources), lexical, profiles)
     if found is None:
         return None
     return {

@@ -78,13 +78,13 @@ def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Ite
         yield from _joined(tokens, places, wording)
     roles = {each.role for each in profile.required}
     if Role.TARGET in roles:
-        found = elements(Draft(request, part, profile, wording))
-        yield from _joined(tokens, [(places[0], places[-1] + 1) for places in found], wording)
+        own = elements(Draft(request, part, profile, wording))
+        yield from _joined(tokens, [(row[0], row[-1] + 1) for row in own], wording)
     for each in profile.required:
         if each.choices and not each.is_list:
             choices = {str(choice).casefold() for choice in each.choices}
-            places = [(place, place + 1) for place, token in enumerate(tokens) if token.value.casefold() in choices]
-            yield from _joined(tokens, places, wording, by_comma=False)
+            named = [(place, place + 1) for place, token in enumerate(tokens) if token.value.casefold() in choices]
+            yield from _joined(tokens, named, wording, by_comma=False)
     if Role.ZONE in roles:
         found = [
             (places[0], places[-1] + 1) for _, places in zone_places(drafted(part, profile, Sources(request, wording)))

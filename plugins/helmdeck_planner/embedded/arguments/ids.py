@@ -61,7 +61,11 @@ def _is_dotted(draft: Draft, place: int) -> bool:
     """Whether a word is an id such as ``light.kitchen``; ``switch.fan`` only looks like a file."""
     value = draft.tokens[place].value
     if draft.tokens[place].kind is Kind.PATH:
-        return "/" not in value and value.rpartition(".")[2].lower() not in _EXTENSIONS and not draft.profile.takes(Role.PATH)
+        return (
+            "/" not in value
+            and value.rpartition(".")[2].lower() not in _EXTENSIONS
+            and not draft.profile.takes(Role.PATH)
+        )
     return place != draft.part.verb_place and ("." in value.strip(".") or "_" in value.strip("_"))
 
 

@@ -28,7 +28,9 @@ _GLUED: Final = re.compile(
     rf"(\d{{1,9}}(?:\.\d{{1,9}})?)({'|'.join(sorted(UNIT_OF, key=len, reverse=True))})", re.IGNORECASE
 )
 _SIDES_OF: Final = frozenset({"width", "height"})
-_AREA: Final = re.compile(r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)")
+_AREA: Final = re.compile(
+    r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
+)
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -137,7 +139,7 @@ def fill_dimensions(draft: Draft) -> None:
     if len(sides) != len(_SIDES_OF):
         return
     first, last = min(token.start for token in draft.tokens), max(token.end for token in draft.tokens)
-    found = [match for match in _AREA.finditer(draft.source, first, last)]
+    found = list(_AREA.finditer(draft.source, first, last))
     if len(found) != 1:
         return
     start, end = found[0].span()

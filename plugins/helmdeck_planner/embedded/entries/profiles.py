@@ -141,7 +141,7 @@ class Profiles:
                 rows = self._producers.producers(index, f"{noun}_id")[:_MAX_PRODUCERS]
                 found += [row for row in rows if self[row[0]].name[-1:] == (noun,)]
                 found += [(other, _BY_LEAD) for other in self._looking_up(noun, index, lexical)]
-        best = {other: fit for other, fit in sorted(found, key=lambda row: row[1])}
+        best = dict(sorted(found, key=lambda row: row[1]))
         return [(self[other], fit) for other, fit in sorted(best.items(), key=lambda row: (-row[1], row[0]))]
 
     def _looking_up(self, noun: str, index: int, lexical: LexicalIndex) -> Iterator[int]:

@@ -91,7 +91,7 @@ class Companions:
         """
         noun = _identified(parameter)
         rows = self._rows(noun) if noun else {}
-        ordered = sorted(self._distance(index, each, rows[each]) + (each,) for each in rows if each != index)
+        ordered = sorted((*self._distance(index, each, rows[each]), each) for each in rows if each != index)
         return tuple((each, -distance) for distance, *_, each in ordered)
 
     def _look_ups_of(self, index: int) -> Sequence[tuple[str, int]]:
