@@ -102,6 +102,8 @@ class Step:
     :ivar corrected_from: the name that the model wrote, where it was resolved to an existing one.
     :ivar suggestions: for a gap, the nearest existing names.
     :ivar probability: that the step is right, between 0 and 1, where the planner measures it.
+    :ivar inferred_for: for a step that the request does not name, the arguments of a later step that its result has, such as
+        ``channel_id``.
 
     >>> from helmdeck_core import Helmdeck
     >>> with Helmdeck(model="local/lexical") as deck:
@@ -119,6 +121,7 @@ class Step:
     corrected_from: str | None = None
     suggestions: tuple[str, ...] = ()
     probability: float | None = None
+    inferred_for: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.is_gap:
@@ -144,6 +147,7 @@ class Step:
             corrected_from=self.corrected_from,
             suggestions=list(self.suggestions),
             probability=self.probability,
+            inferred_for=list(self.inferred_for),
         )
 
 
