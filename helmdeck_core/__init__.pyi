@@ -43,6 +43,7 @@ from helmdeck_core.domain.catalog import EntryKind as EntryKind
 from helmdeck_core.domain.catalog import OpenSource as OpenSource
 from helmdeck_core.domain.catalog import SourceSettings as SourceSettings
 from helmdeck_core.domain.catalog import TrimRecord as TrimRecord
+from helmdeck_core.domain.catalog import TrimSize as TrimSize
 from helmdeck_core.domain.catalog import TrimStep as TrimStep
 from helmdeck_core.domain.chain_policies import ChainOrder as ChainOrder
 from helmdeck_core.domain.chain_policies import ChainPolicy as ChainPolicy
