@@ -35,6 +35,8 @@ from helmdeck_core.domain import EMPTY as EMPTY
 from helmdeck_core.domain.answer_types import AnswerFormat as AnswerFormat
 from helmdeck_core.domain.answer_types import AnswerType as AnswerType
 from helmdeck_core.domain.answer_types import WrongShape as WrongShape
+from helmdeck_core.domain.attempt_texts import AttemptTexts as AttemptTexts
+from helmdeck_core.domain.attempt_texts import TextRecorder as TextRecorder
 from helmdeck_core.domain.catalog import Catalog as Catalog
 from helmdeck_core.domain.catalog import CatalogSource as CatalogSource
 from helmdeck_core.domain.catalog import Entry as Entry

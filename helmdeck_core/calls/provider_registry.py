@@ -22,6 +22,7 @@ from helmdeck_core.redaction import (
     REDACTED,
     Secrets,
     header_secrets,
+    masked,
     url_secrets,
     without,
     without_cut_secret,
@@ -192,6 +193,10 @@ class ProviderRegistry:
     def redact_text(self, provider: str, text: str) -> str:
         """Return a text without the key and headers of a provider; secrets of fewer than eight characters stay."""
         return without(Secrets(secret for secret in self.secrets(provider) if len(secret) >= _MIN_UNIQUE_CHARS), text)
+
+    def mask(self, text: str) -> str:
+        """Return a text of a call without secrets of providers, and without what looks like a secret."""
+        return masked(text, self.all_secrets())
 
     def wrap_error(self, exc: BaseException, provider: str, what: str) -> BaseException:
         """Return the exception of a provider without its traceback and causes.
