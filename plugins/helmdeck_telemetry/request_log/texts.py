@@ -34,8 +34,10 @@ def text_tables(name: str) -> tuple[str, ...]:
     :param name: the type of a name in the database.
     """
     return (
-        f"CREATE TABLE request_texts (call_id {name}, attempt BIGINT NOT NULL, ended_us BIGINT NOT NULL, "
-        "request TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (call_id, attempt))",
+        (
+            f"CREATE TABLE request_texts (call_id {name}, attempt BIGINT NOT NULL, ended_us BIGINT NOT NULL, "
+            "request TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (call_id, attempt))"
+        ),
         "CREATE INDEX request_texts_ended ON request_texts (ended_us)",
     )
 
