@@ -1,6 +1,7 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
 from helmdeck_chains.adaptive import AdaptivePolicy as AdaptivePolicy
+from helmdeck_chains.advice import recorded_advice as recorded_advice
 from helmdeck_chains.evidence import PRIOR_USABLE as PRIOR_USABLE
 from helmdeck_chains.evidence import Estimate as Estimate
 from helmdeck_chains.evidence import ModelEvidence as ModelEvidence
