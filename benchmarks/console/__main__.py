@@ -28,6 +28,7 @@ from benchmarks.console.viewer import viewer_cost
 from helmdeck_console import Access, Console, Sources, example_traces
 from helmdeck_core import CallTrace, Config, Helmdeck, LoadedConfig
 from helmdeck_gateway import KeyRecord, Limits, create_key, open_store
+from helmdeck_gateway.http_server.server import tune_collector
 from helmdeck_telemetry import Filters, RequestLog
 
 DAYS = 30
@@ -203,6 +204,7 @@ def main() -> None:
 
         async def work() -> dict[str, Any]:
             console = await make_console(log)
+            tune_collector()  # as in the gateway
             found: dict[str, Any] = {"screens": await measure(console, paths, arguments.repeats)}
             if arguments.views:
                 found["memory"] = await memory(console, paths, arguments.views)
