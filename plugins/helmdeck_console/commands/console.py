@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import contextlib
+import gc
 import secrets
 import socket
 from collections.abc import Callable, Sequence

@@ -88,9 +88,15 @@ def fill(log: RequestLog, now_s: float, count: int) -> None:
     log.add(traces)
     log.add_texts(
         [
-            RecordedTexts(call_id=each.call_id, attempt=1, request=REQUEST, answer=ANSWER)
+            RecordedTexts(
+                call_id=each.call_id,
+                attempt=event["attempt"],
+                request=REQUEST,
+                answer="" if event["outcome"].get("cause") else ANSWER,
+            )
             for each in traces[-WITH_TEXTS:]
-            if each.outcome == "answered"
+            for event in each.events
+            if event["event"] == "attempt_ended"
         ]
     )
     for model, seconds, cause in (
