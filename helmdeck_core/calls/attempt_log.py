@@ -12,7 +12,7 @@ from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery_policy import NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ToolCall
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
@@ -205,7 +205,7 @@ class AttemptLog:
     def _record_texts(self, this: AttemptState) -> None:
         if not self._events.records_texts or this.sent_s is None:
             return
-        answer, calls = "", ()
+        answer, calls = "", tuple[ToolCall, ...]()
         if this.response is not None:
             answer, calls = this.response.text, this.response.tool_calls
         elif this.chunks:
