@@ -109,9 +109,6 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
     yield labelled("catalog", trim_text(selection.record))
     if selection.record.dropped:
         yield labelled("labels", ", ".join(selection.record.dropped))
-    if steps := selection.record.steps:
-        sizes = (f"{each.step} {each.after_bytes:,} ({each.entries})" for each in steps)
-        yield labelled("steps", "bytes (entries) after each: " + ", ".join(sizes))
     confidence = f"confidence {explanation.ranking.confidence:.2f}, {'sure' if explanation.is_confident else 'unsure'}"
     unused = "" if selection.ranking else "; not used, because the whole catalog is sent"
     yield labelled("ranking", f"{explanation.rules.ranker}, {confidence}{unused}")
@@ -127,6 +124,9 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
         yield labelled("chain", _chain(explanation.chain))
     yield labelled("response", _constraint(explanation))
     yield labelled("prices", price_text(explanation.lookup))
+    if steps := selection.record.steps:
+        sizes = (f"{each.step} {each.after_bytes:,} ({each.entries})" for each in steps)
+        yield labelled("steps", "bytes (entries) after each: " + ", ".join(sizes))
     yield ""
     rows = [
         (p.name, p.message, f"{p.size:,}", f"{p.tokens:,}", "yes" if p.is_cached else "") for p in explanation.parts
