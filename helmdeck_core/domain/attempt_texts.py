@@ -50,11 +50,11 @@ class AttemptTexts:
 
     def _text(self, parts: Iterable[str], most: int) -> str:
         joined = _joined(parts, most + MASKED_AHEAD)
-        shown, is_cut = self.mask(joined), len(joined) >= most + MASKED_AHEAD
-        if is_cut:  # the end may be a part of a secret
+        shown, is_truncated = self.mask(joined), len(joined) >= most + MASKED_AHEAD
+        if is_truncated:  # the end may be a part of a secret
             shown = shown[:-MASKED_AHEAD]
         data = shown.encode("utf-8", "replace")
-        return f"{data[:most].decode('utf-8', 'ignore')}{CUT}" if is_cut or len(data) > most else shown
+        return f"{data[:most].decode('utf-8', 'ignore')}{CUT}" if is_truncated or len(data) > most else shown
 
     def _messages(self) -> Iterator[str]:
         for message in self.request.messages:

@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Estimate from the recorded attempts and show it."""
     if not arguments.days > 0:
         raise UsageError(f"--days is a number above 0, found {arguments.days:g}")
-    from helmdeck_chains.advice import recorded_advice
+    from helmdeck_chains.recorded_savings import recorded_advice
 
     with make_deck(arguments) as deck:
         model = deck.budget(arguments.model).budget.model if arguments.model else deck.budget().budget.model
