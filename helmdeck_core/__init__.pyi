@@ -35,6 +35,8 @@ from helmdeck_core.domain import EMPTY as EMPTY
 from helmdeck_core.domain.answer_types import AnswerFormat as AnswerFormat
 from helmdeck_core.domain.answer_types import AnswerType as AnswerType
 from helmdeck_core.domain.answer_types import WrongShape as WrongShape
+from helmdeck_core.domain.attempt_texts import AttemptTexts as AttemptTexts
+from helmdeck_core.domain.attempt_texts import TextRecorder as TextRecorder
 from helmdeck_core.domain.catalog import Catalog as Catalog
 from helmdeck_core.domain.catalog import CatalogSource as CatalogSource
 from helmdeck_core.domain.catalog import Entry as Entry
@@ -43,6 +45,7 @@ from helmdeck_core.domain.catalog import EntryKind as EntryKind
 from helmdeck_core.domain.catalog import OpenSource as OpenSource
 from helmdeck_core.domain.catalog import SourceSettings as SourceSettings
 from helmdeck_core.domain.catalog import TrimRecord as TrimRecord
+from helmdeck_core.domain.catalog import TrimSize as TrimSize
 from helmdeck_core.domain.catalog import TrimStep as TrimStep
 from helmdeck_core.domain.chain_policies import ChainOrder as ChainOrder
 from helmdeck_core.domain.chain_policies import ChainPolicy as ChainPolicy

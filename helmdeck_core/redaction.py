@@ -344,6 +344,15 @@ def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS
     return without_cut_secret(line, secrets)
 
 
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Return the whole text without what ``quoted`` redacts; its lines stay as they are."""
+    secrets = Secrets.of(secrets)
+    text = without(secrets, text)
+    for pattern in filter(None, (_SCHEME_AND_VALUE, secrets.pattern, _NAME_AND_VALUE)):
+        text = pattern.sub(REDACTED, text)
+    return text
+
+
 def echoed(word: str, secrets: Iterable[str] = ()) -> str:
     """Return a short response field, bounded and with secrets redacted.
 

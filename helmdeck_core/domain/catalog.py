@@ -260,6 +260,22 @@ class TrimStep:
 
 
 @attrs.frozen
+class TrimSize:
+    """The size of a catalog after one step of trimming.
+
+    :ivar step: the trim step, or the selection that follows the steps, such as ``lexical.top_n``.
+    :ivar after_bytes: size of the catalog in UTF-8 bytes; what follows may restore fields, and so be larger.
+    :ivar entries: number of entries.
+
+    .. versionadded:: 0.2
+    """
+
+    step: str
+    after_bytes: int
+    entries: int
+
+
+@attrs.frozen
 class TrimRecord:
     """How a catalog was trimmed for a prompt.
 
@@ -268,6 +284,7 @@ class TrimRecord:
     :ivar dropped: labels of the trimmed parts, in order of trimming.
     :ivar kept_entries: number of entries in the prompt.
     :ivar left_out: number of omitted entries.
+    :ivar steps: the size after each step that trimmed anything, in order.
 
     >>> from helmdeck_core import TrimRecord
     >>> TrimRecord(before_bytes=38_000, after_bytes=9_000, dropped=("lexical.top_n",), kept_entries=12, left_out=58).left_out
@@ -279,6 +296,7 @@ class TrimRecord:
     dropped: tuple[str, ...] = ()
     kept_entries: int = 0
     left_out: int = 0
+    steps: tuple[TrimSize, ...] = ()
 
     @property
     def reduction(self) -> float:
@@ -293,4 +311,5 @@ class TrimRecord:
             "dropped": list(self.dropped),
             "kept_entries": self.kept_entries,
             "left_out": self.left_out,
+            "steps": [attrs.asdict(each) for each in self.steps],
         }

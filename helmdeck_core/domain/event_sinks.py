@@ -68,7 +68,7 @@ class EventSinkWarning(UserWarning):
 class OpenSink(Protocol):
     """A receiver that was opened for one deck. Its methods show what else it supports.
 
-    It may also be a ``TraceStore``. A method ``close`` is called when the deck is closed, possibly more than once.
+    It may also be a ``TraceStore`` or a ``TextRecorder``. A method ``close`` is called when the deck is closed, possibly more than once.
     """
 
     def handle(self, event: Event) -> None:

@@ -49,6 +49,7 @@ ARROWS = {
     "helmdeck_guards": {"helmdeck_language"},
     "helmdeck_gateway": {"helmdeck_cache", "helmdeck_cli", "helmdeck_guards", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_console": {
+        "helmdeck_chains",
         "helmdeck_cli",
         "helmdeck_gateway",
         "helmdeck_history",
