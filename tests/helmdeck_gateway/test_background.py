@@ -1,9 +1,14 @@
 """Responses in the background: queued, run once, billed, streamed from any event on, cancelled, and seen by their caller only."""
 
+import asyncio
+import json
 import threading
 
 import pytest
 
+from helmdeck_gateway.background.event_log import EventLog
+from helmdeck_gateway.background.responses import BackgroundResponses, Queued
+from helmdeck_gateway.batches.batch import Sender
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, config, keyed
 from tests.helmdeck_gateway.gateway_support import FormatServer, read_response, read_response_events
@@ -108,6 +113,21 @@ def test_events_are_streamed_while_it_runs_and_resumed_after_any_of_them(own, se
     assert own.send(f"{path}&starting_after=x", method="GET").body["error"]["param"] == "starting_after"
     whole = own.send("/v1/responses", BODY).body["id"]
     assert own.send(f"/v1/responses/{whole}?stream=true", method="GET").body["error"]["param"] == "stream"
+
+
+def test_stream_of_a_lost_process_ends_with_the_whole_response(own):
+    body, shown = json.dumps({**BODY, "stream": True}).encode(), json.dumps({"id": "resp_00"}).encode()
+    sender = Sender(caller="ann", key_id=own.id, key_name="ann")
+    lost = Queued(id="resp_00", sender=sender, body=body, shown=shown, created_s=2**40, is_stream=True)
+    log = EventLog(own.store, lost.id, 60.0)
+    log.feed(b'event: response.in_progress\ndata: {"type": "response.in_progress", "sequence_number": 2}\n\n')
+    asyncio.run(log.flush())
+    asyncio.run(BackgroundResponses(own.store, "ann", 60.0).add(lost, 9))
+    ended(own, own.send("/v1/responses", BODY).body["id"])  # the process looks for both
+    events = own.send("/v1/responses/resp_00?stream=true", method="GET").events
+    kinds = ["response.created", "response.queued", "response.in_progress", "response.completed"]
+    assert [(event["sequence_number"], event["type"]) for event in events] == list(enumerate(kinds))
+    assert read_response(events[-1]["response"]).text == "once upon a time"
 
 
 def test_cancelled_response_stops_and_ends_its_stream(own, server):
