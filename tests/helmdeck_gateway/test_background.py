@@ -11,7 +11,14 @@ from helmdeck_gateway.background.responses import BackgroundResponses, Queued
 from helmdeck_gateway.batches.batch import Sender
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, config, keyed
-from tests.helmdeck_gateway.gateway_support import FormatServer, read_response, read_response_events
+from tests.helmdeck_gateway.gateway_store_support import store_url as store_url
+from tests.helmdeck_gateway.gateway_support import (
+    FormatServer,
+    read_response,
+    read_response_events,
+    running_gateway,
+    upstream,
+)
 
 BODY = {"model": "up/m", "input": "hi", "background": True}
 
@@ -122,10 +129,14 @@ def test_stream_of_a_lost_process_ends_with_the_whole_response(own):
     log = EventLog(own.store, lost.id, 60.0)
     log.feed(b'event: response.in_progress\ndata: {"type": "response.in_progress", "sequence_number": 2}\n\n')
     asyncio.run(log.flush())
+    log.feed(b'event: response.in_progress\ndata: {"type": "response.in_progress", "sequence_number": 2}\n\n')
+    log.feed(b'event: response.x\ndata: {"type": "response.x", "sequence_number": 3}\n\n')
+    asyncio.run(log.flush())  # as after a write that was cancelled, but stored
     asyncio.run(BackgroundResponses(own.store, "ann", 60.0).add(lost, 9))
     ended(own, own.send("/v1/responses", BODY).body["id"])  # the process looks for both
+    ended(own, lost.id)
     events = own.send("/v1/responses/resp_00?stream=true", method="GET").events
-    kinds = ["response.created", "response.queued", "response.in_progress", "response.completed"]
+    kinds = ["response.created", "response.queued", "response.in_progress", "response.x", "response.completed"]
     assert [(event["sequence_number"], event["type"]) for event in events] == list(enumerate(kinds))
     assert read_response(events[-1]["response"]).text == "once upon a time"
 
@@ -162,3 +173,20 @@ def test_invalid_or_excessive_requests_are_refused_at_once_and_failures_are_show
         failed = ended(own, name, "failed")
         assert (failed["error"]["code"], failed["output"]) == ("model_not_found", [])
     assert (answer.events[-1]["type"], answer.events[-1]["response"]) == ("response.failed", failed)
+
+
+def test_every_store_keeps_responses_and_conversations(store_url, server):
+    config = {"providers": {"up": upstream(server)}, "gateway": {"store": store_url}}
+    with running_gateway(config=config) as gateway:
+        live = gateway.send("/v1/responses", {**BODY, "stream": True})
+        assert read_response_events(live.events).text == "once upon a time"
+        path = f"/v1/responses/{live.events[0]['response']['id']}"
+        assert gateway.send(path, method="GET").body == live.events[-1]["response"]
+        talk = gateway.send("/v1/conversations", {}).body["id"]
+        for text in "ab":
+            gateway.send("/v1/responses", {"model": "up/m", "input": text, "conversation": talk})
+        items = gateway.send(f"/v1/conversations/{talk}/items?order=asc", method="GET").body["data"]
+        assert [item["content"][0]["text"] for item in items[::2]] == ["a", "b"]
+        for each in (path, f"/v1/conversations/{talk}"):
+            statuses = [gateway.send(each, method=method).status for method in ("DELETE", "GET")]
+            assert (each, statuses) == (each, [200, 404])

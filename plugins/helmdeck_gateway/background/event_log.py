@@ -106,8 +106,13 @@ async def read_events(store: RowStore, response_id: str, after: int) -> Sequence
     :param after: -1 for none.
     """
     name = f"{after:08}" if after >= 0 else ""
-    rows = await store.list_rows(_group(response_id), after=name)
-    return [event for row in rows for event in _decode_row(row.data) if event[0] > after]
+    found: list[Event] = []
+    for row in await store.list_rows(_group(response_id), after=name):
+        for event in _decode_row(row.data):
+            if event[0] > after:  # a write that was cancelled may have stored events that a later row has as well
+                found.append(event)
+                after = event[0]
+    return found
 
 
 async def has_events(store: RowStore, response_id: str) -> bool:

@@ -116,12 +116,10 @@ class BackgroundResponses:
         row = await self.store.get_row(self.group, response_id) if ID.fullmatch(response_id) else None
         return None if row is None else Background(read(row), row.state)
 
-    async def start(self, row: Row) -> Queued:
-        """Note that a leased response is in progress."""
-        queued = read(row)
-        started = msgspec.structs.replace(queued, started_s=int(time.time()))
-        await self.store.replace_row(self.group, row.name, row.data, _encode(started))
-        return started
+    async def start(self, row: Row) -> Queued | None:
+        """Note that a leased response is in progress; return ``None`` if it was cancelled or deleted meanwhile."""
+        started = msgspec.structs.replace(read(row), started_s=int(time.time()))
+        return started if await self.store.replace_row(self.group, row.name, row.data, _encode(started)) else None
 
     async def finish(self, queued: Queued, state: int, facts: Mapping[str, Any] | bytes) -> bool:
         """Finish a response; return ``False``, and change nothing, if it is finished.

@@ -154,12 +154,12 @@ class BackgroundRunner:
 
     async def _respond(self, store: GatewayStore, responses: BackgroundResponses, row: Row) -> None:
         """Run a response, and store its result."""
-        queued = read(row)
         try:
-            if queued.created_s + WINDOW_S <= time.time():
-                await responses.expire(queued)
+            if (expired := read(row)).created_s + WINDOW_S <= time.time():
+                await responses.expire(expired)
                 return
-            queued = await responses.start(row)
+            if (queued := await responses.start(row)) is None:
+                return
             answer = await self._answer(store, responses, queued)
             if answer.wait_s is not None:
                 seconds = min(answer.wait_s, self._settings().batch_lease_s)
