@@ -30,7 +30,7 @@ class HoldingServer(FormatServer):
     def __init__(self):
         super().__init__(OPENAI_CHAT, ScriptedAnswer(text="hello", **USAGE))
         self.release, self.holds, self.answered = threading.Event(), threading.Event(), 0
-        self.asked = threading.Event()
+        self.late = threading.Event()
         self.held, self._lock = 0, threading.Lock()
 
     def respond(self, request):
@@ -41,7 +41,7 @@ class HoldingServer(FormatServer):
             if self.held == HELD:
                 self.holds.set()
             if self.held > HELD:
-                self.asked.set()
+                self.late.set()
         if is_held:
             self.release.wait(30)
         return super().respond(request)
@@ -83,9 +83,9 @@ def test_killed_gateway_loses_no_line_and_runs_no_finished_line_again(server, tm
         path = f"/v1/batches/{client.create(chat_lines(LINES))['id']}"
         assert server.holds.wait(20)
         client.ended(path, lambda body: body["request_counts"]["completed"] == ANSWERED)
-        asked = client.send("/v1/responses", {"model": "up/m", "input": "say #now", "background": True}).body["id"]
-        client.ended(f"/v1/responses/{asked}", lambda body: body["status"] == "in_progress")
-        assert server.asked.wait(20)
+        queued = client.send("/v1/responses", {"model": "up/m", "input": "say #now", "background": True}).body["id"]
+        client.ended(f"/v1/responses/{queued}", lambda body: body["status"] == "in_progress")
+        assert server.late.wait(20)
         os.kill(first.process.pid, signal.SIGKILL)
         first.process.wait()
     server.release.set()
@@ -93,7 +93,7 @@ def test_killed_gateway_loses_no_line_and_runs_no_finished_line_again(server, tm
         client = client_of(second)
         batch = client.ended(path)
         rows = client.rows(batch["output_file_id"])
-        response = client.ended(f"/v1/responses/{asked}", lambda body: body["status"] == "completed")
+        response = client.ended(f"/v1/responses/{queued}", lambda body: body["status"] == "completed")
         me = client.get("/v1/me").body
     assert batch["request_counts"] == {"total": LINES, "completed": LINES, "failed": 0}
     assert [row["custom_id"] for row in rows] == [f"r{number}" for number in range(LINES)]
