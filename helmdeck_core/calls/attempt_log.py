@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 
 from helmdeck_core.calls.call_events import CallEvents
+from helmdeck_core.calls.model_text import CHARS_PER_TOKEN
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery_policy import NextAttempt, RecoveryPolicy
-from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ToolCall
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
