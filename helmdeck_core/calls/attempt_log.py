@@ -209,12 +209,16 @@ class AttemptLog:
         why = f" ({step.reason})" if step.reason else ""
         self._report_pending(f"again{wait}{why}" if is_same_model else f"next model {step.model}{why}")
 
-    def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
-        """Report that the call is exhausted; return the failure with all attempts."""
+    def exhausted(self, reason: str) -> tuple[Attempt, ...]:
+        """Report the pending attempt as the last one; return all attempts."""
         if self.pending is not None:
             self._report_pending(f"stopped: {reason or NO_RULE}", reason)
         *before, last = self._policy.attempts
-        attempts, pack = (*before, *self.take_side_attempts(last.number), last), self._call.pack
+        return (*before, *self.take_side_attempts(last.number), last)
+
+    def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
+        """Report that the call is exhausted; return the failure with all attempts."""
+        attempts, pack = self.exhausted(reason), self._call.pack
         model = failure.model or attempts[-1].model
         failure = attrs.evolve(
             failure,

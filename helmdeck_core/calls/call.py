@@ -33,7 +33,6 @@ from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import (
     Attempt,
     CallFailed,
-    InvalidRequest,
     LengthTruncated,
     LikelyTimeout,
     QuotaExhausted,
@@ -77,6 +76,7 @@ class Call(Generic[T]):
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
         self._current: AttemptState | None = None
+        self._unsure: tuple[AttemptState, T] | None = None  # the answer that is used if no other model answers
 
     def __enter__(self) -> Self:
         return self
@@ -102,6 +102,8 @@ class Call(Generic[T]):
                 return
             step = self._decide(this)
         self._reason = step.reason
+        if self._unsure is not None:  # no other model answered
+            self.result = self._result(*self._unsure, self._log.exhausted(step.reason))
 
     def cancelled_attempt(self, then: str) -> Attempt | None:
         """Return the attempt that ran when the call was cancelled; ``None`` if no request was sent, or if it is answered."""
@@ -183,7 +185,7 @@ class Call(Generic[T]):
         watchdog, part, send = self._watchdog(this), None, self.services.client.stream(this.request)
         if self._partial.is_begun:
             part = self.services.completer.part_after(self._partial.text, this.request)
-            send = self._resend(this, this.request)
+            send = self.services.completer.stream_resumed(this.request, functools.partial(self._resumed, this))
         async with contextlib.aclosing(send) as batches:
             while this.response is None:
                 batch = await self._next_batch(this, batches, watchdog)
@@ -209,20 +211,6 @@ class Call(Generic[T]):
                     yield chunks
                 del batch, chunks  # so that no traceback with variables shows the text
                 self._apply_watchdog(this, watchdog)
-
-    async def _resend(self, this: AttemptState, request: ChatRequest) -> Chunks:
-        """Send a continuation; a model that rejects prefill gets a hint."""
-        while True:
-            try:
-                async with contextlib.aclosing(self.services.client.stream(request)) as batches:
-                    async for batch in batches:
-                        yield batch
-                        del batch  # so that no traceback with variables shows the text
-                return
-            except InvalidRequest:
-                if not (request.continues and self.services.completer.refuse_native(request)):
-                    raise
-            request = self._resumed(this)
 
     def _check_end(self, this: AttemptState, response: ChatResponse) -> None:
         """Reject a response whose stream ended without an end mark: a text is continued, any other is requested again."""
@@ -283,15 +271,22 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
+        if (unsure := self._operation.unsure(prepared, value)) is not None:
+            self._unsure = this, value
+            raise unsure
         self.services.health.record_success(this.step.model, self, is_sent=this.sent_s is not None)
-        self.result = CallResult(
+        self.result = self._result(this, value, self._log.record_success(this))
+
+    def _result(self, this: AttemptState, value: T, attempts: tuple[Attempt, ...]) -> CallResult[T]:
+        assert this.response is not None
+        return CallResult(
             value=value,
             call=this.call,
             model=self._options.model,
-            total_s=now_s - self._start_s,
-            prepared=prepared,
-            response=response,
-            attempts=self._log.record_success(this),
+            total_s=self.services.clock() - self._start_s,
+            prepared=this.ready,
+            response=this.response,
+            attempts=attempts,
         )
 
     # -- limits of an attempt ------------------------------------------------------------------------------

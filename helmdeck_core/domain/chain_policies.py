@@ -56,7 +56,8 @@ class ChainOrder:
     """The order in which the models of a call are called.
 
     :ivar models: the models in order; models that are missing are not called.
-    :ivar thresholds: for each model the lowest probability at which a choice of a chooser is accepted; empty: the chooser's own.
+    :ivar thresholds: for each model the lowest probability at which an answer is accepted whose probability is known: a choice of a
+        chooser, or a value with ``Question.certainty``; empty: the chooser's own, and any value.
     :ivar hedge: a second request, for calls that receive a whole response and have no cost limit; ``None`` for none.
     :ivar reason: one line for operators.
     :ivar details: plain data behind the order, without texts of the request; reported with the event ``chain_ordered``.

@@ -97,12 +97,13 @@ class AdaptivePolicy:
             order, is_explored = self._chosen(figures, request, explores=explores)
             calls = self.learning.calls
         models = tuple(allowed[place] for place in order) + resort
+        thresholds = self._thresholds(figures, order, resort)
         return ChainOrder(
             models=models,
-            thresholds=self._thresholds(figures, order, resort),
+            thresholds=thresholds,
             hedge=self._hedge(figures, order),
             reason="exploration" if is_explored else "least expected cost",
-            details=functools.partial(details, figures, order, kind, calls),
+            details=functools.partial(details, figures, order, kind, calls, thresholds),
             state=kind,
         )
 
@@ -214,10 +215,10 @@ class AdaptivePolicy:
         return is_allowed
 
     def _thresholds(self, figures: Figures, order: Sequence[int], resort: tuple[str, ...]) -> tuple[float, ...]:
-        """Return the probabilities from which a choice is accepted: what the rest of the chain gains is worth its cost.
+        """Return the probabilities from which an answer is accepted; below, the rest of the chain is worth its cost.
 
-        A choice that is right with probability p costs (1 - p) W for the wrong ones. The rest of the chain costs C and is
-        right with probability q, so the choice is accepted from p = q - C / W.
+        An answer that is right with probability p costs (1 - p) W for the wrong ones. The rest of the chain costs C and is
+        right with probability q, so the answer is accepted from p = q - C / W.
         """
         wrong_usd = self.options.wrong_usd
         if wrong_usd is None:
@@ -231,7 +232,9 @@ class AdaptivePolicy:
         return (*found, *([0.0] * len(resort)))
 
 
-def details(figures: Figures, order: Sequence[int], kind: Kind, calls: int) -> Mapping[str, Any]:
+def details(
+    figures: Figures, order: Sequence[int], kind: Kind, calls: int, thresholds: Sequence[float] = ()
+) -> Mapping[str, Any]:
     """Return the figures behind an order as plain data, and what would have changed the first model."""
     first, after = figures.means()
     rows = []
@@ -250,6 +253,8 @@ def details(figures: Figures, order: Sequence[int], kind: Kind, calls: int) -> M
                 "attempts": round(each.attempts, 1),
             }
         )
+    for row, threshold in zip(rows, thresholds, strict=False):
+        row["accepted_from"] = round(threshold, 4)
     shown: dict[str, Any] = {"kind": list(kind), "calls": calls, "models": rows}
     shown["expected_usd"] = expected_cost(order, figures.costs, first, after)
     if len(order) > 1 and (change := _change(figures, order, first, after)):
