@@ -49,6 +49,7 @@ class Call(Generic[T]):
 
     :ivar result: the result, once an attempt gave one.
     :ivar ref: identifies the call.
+    :ivar model: the model that is called.
     :ivar order: the order of a chain policy; ``None`` for the configured one.
     """
 
@@ -69,7 +70,8 @@ class Call(Generic[T]):
         )
         self._number = 1
         self._failure: CallFailed | None = None
-        self._model, self._reason = options.model, ""
+        self.model: str = options.model
+        self._reason = ""
         self._repeating: set[str] = set()  # models that only repeated a response when it was to be continued
         self._counted: set[str] = set()
         self._partial, self._truncated = PartialAnswer(), TruncatedText()
@@ -83,7 +85,7 @@ class Call(Generic[T]):
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
-            self.services.health.leave(self._model, self, has_verdict=False)
+            self.services.health.leave(self.model, self, has_verdict=False)
             self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
         self.services.chains.record(self.order, (self.result or self._policy).attempts)
 
@@ -93,7 +95,7 @@ class Call(Generic[T]):
         self.services.chains.report(self.ref, self.order)
         step: Decision = self._policy.begin(self._start_s, self.services.health.unavailable(self._start_s))
         while isinstance(step, NextAttempt):
-            self._model = step.model
+            self.model = step.model
             self.services.health.record_attempt(step, self.services.clock())
             this = AttemptState(step, self.ref if self._number == 1 else attrs.evolve(self.ref, attempt=self._number))
             self._current = this
@@ -105,12 +107,13 @@ class Call(Generic[T]):
         if self._unsure is not None:  # no other model answered
             self.result = self._result(*self._unsure, self._log.exhausted(step.reason))
 
-    def cancelled_attempt(self, then: str) -> Attempt | None:
-        """Return the attempt that ran when the call was cancelled; ``None`` if no request was sent, or if it is answered."""
-        this = self._current
-        if this is None or this.sent_s is None or this.response is not None:
-            return None
-        return self._log.cancelled(this, this.elapsed_s(self.services.clock()), then)
+    def lost_attempts(self, then: str) -> tuple[Attempt, ...]:
+        """Return the failed attempts of a call that is not needed, and the one that ran when it was cancelled."""
+        this, failed = self._current, self._policy.attempts
+        is_over = this is not None and bool(failed) and failed[-1].number == this.call.attempt
+        if this is None or this.sent_s is None or this.response is not None or is_over:
+            return failed
+        return (*failed, self._log.cancelled(this, this.elapsed_s(self.services.clock()), then))
 
     # -- one attempt ---------------------------------------------------------------------------------------
 
@@ -201,6 +204,7 @@ class Call(Generic[T]):
                     this.response = batch
                     return
                 if not this.has_tokens:
+                    this.first_token_s = this.elapsed_s(self.services.clock())
                     self.services.health.leave(this.step.model, self, has_verdict=True)
                 chunks, this.has_tokens = watchdog.feed(batch), True
                 this.has_output = watchdog.has_output
