@@ -200,8 +200,8 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
         venvs = None if arguments.without_peers or arguments.long else arguments.venvs
         run(arguments.calls or (LONG_CALLS if arguments.long else 12_000), seeds, names, venvs, save)
     if not arguments.long:
-        steady = [fleet for fleet in FLEETS if fleet.is_steady and fleet not in TUNED]
-        figures["advice"] = coverage(steady, seeds[:10])
+        figures["advice"] = coverage(seeds[:10])
+    if not (arguments.long or arguments.advice):
         figures["decision_us"] = {str(size): decision_us(size) for size in (3, 5, 12)}
     return figures
 

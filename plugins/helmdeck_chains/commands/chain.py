@@ -46,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _advice(deck: Helmdeck, models: Sequence[str], days: float) -> Advice:
     from helmdeck_chains.adaptive import AdaptivePolicy
     from helmdeck_chains.learning import Learning
-    from helmdeck_chains.savings import EXPECTED_USABLE, estimate_savings
+    from helmdeck_chains.posterior import EXPECTED_USABLE
+    from helmdeck_chains.savings import estimate_savings
     from helmdeck_chains.settings import ChainOptions
     from helmdeck_chains.sharing import replay
     from helmdeck_core import Usage, read_options
