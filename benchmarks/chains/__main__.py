@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import subprocess
 import tempfile
@@ -101,7 +102,14 @@ def litellm_python(venvs: Path) -> Path:
     return python
 
 
-def litellm_outcomes(python: Path, drawn: World, calls: int) -> dict[str, Outcome]:
+@functools.cache
+def litellm_process(venvs: Path) -> subprocess.Popen[str]:
+    """LiteLLM's strategies in their environment, one process for all worlds; it ends with this one."""
+    command = [str(litellm_python(venvs)), str(Path(__file__).with_name("litellm_routers.py"))]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def litellm_outcomes(process: subprocess.Popen[str], drawn: World, calls: int) -> dict[str, Outcome]:
     """What LiteLLM's strategies make of the first calls of a world."""
     by_name = {f"{provider}/{model}": each for (provider, model, _, _), each in zip(LIST, prices(), strict=True)}
     with tempfile.TemporaryDirectory() as folder:
@@ -115,8 +123,13 @@ def litellm_outcomes(python: Path, drawn: World, calls: int) -> dict[str, Outcom
             cost=drawn.cost_usd[:calls],
             seconds=drawn.seconds[:calls],
         )
-        script = Path(__file__).with_name("litellm_routers.py")
-        subprocess.run([str(python), str(script), str(source), str(target)], check=True, capture_output=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{source}\t{target}\n")
+        process.stdin.flush()
+        while (line := process.stdout.readline()) != "done\n":
+            if not line:
+                raise RuntimeError(f"LiteLLM's strategies ended with exit code {process.wait()}")
         data = np.load(target)
         names = {key.partition(".")[0] for key in data}
         return {f"LiteLLM {name}": Outcome(data[f"{name}.cost"], data[f"{name}.usable"]) for name in sorted(names)}
@@ -146,7 +159,7 @@ def contest(fleet: Fleet, seed: int, calls: int, names: Sequence[str], venvs: Pa
     best, fixed = clairvoyant(drawn, fleet, seed), human(drawn, fleet, seed)
     outcomes = {name: CONTESTANTS[name](drawn, fleet, seed) for name in names}
     if venvs is not None:
-        outcomes |= litellm_outcomes(litellm_python(venvs), drawn, min(calls, PEER_CALLS))
+        outcomes |= litellm_outcomes(litellm_process(venvs), drawn, min(calls, PEER_CALLS))
     found = {}
     for name, outcome in outcomes.items():
         shown = slice(0, len(outcome.cost))

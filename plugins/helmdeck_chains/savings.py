@@ -56,7 +56,7 @@ class KindAdvice:
     :ivar calls: recorded calls whose first model was of the chain.
     :ivar configured_usd: expected cost of a call in the configured order; ``advised_usd``, in the advised one.
     :ivar saving_usd: expected saving of all calls, with the 5th and 95th percentile.
-    :ivar configured_usable: expected share of usable answers; ``advised_usable`` also.
+    :ivar configured_usable: expected share of usable answers; ``advised_usable`` is the same, since both orders have the same models.
     :ivar unproven: advised models before the first configured one that were called less than 10 times.
     """
 
@@ -145,7 +145,7 @@ def estimate_savings(
     found = []
     for kind in kinds:
         calls, order = counted[kind], orders[kind]
-        before, after, saved, usable_before, usable_after = (_mean(each) for each in zip(*drawn[kind], strict=True))
+        before, after, saved, usable = (_mean(each) for each in zip(*drawn[kind], strict=True))
         found.append(
             KindAdvice(
                 kind=kind,
@@ -154,8 +154,8 @@ def estimate_savings(
                 configured_usd=before,
                 advised_usd=after,
                 saving_usd=(calls * saved, *_percentiles([calls * each[2] for each in drawn[kind]])),
-                configured_usable=usable_before,
-                advised_usable=usable_after,
+                configured_usable=usable,
+                advised_usable=usable,  # a call fails after all models of the chain, in any order
                 unproven=tuple(
                     allowed[place] for place in order[: order.index(0)] if figures[kind].estimates[place].attempts < 10
                 ),
@@ -175,14 +175,14 @@ def estimate_savings(
 
 
 def _compared(sample: Sample, order: Sequence[int], calls: int, rng: random.Random) -> tuple[float, ...]:
-    """Cost of a call in the configured and in the advised order, the saving in the mean of the calls, and both usable shares."""
+    """Cost of a call in the configured and in the advised order, the saving in the mean of the calls, and the usable share."""
     costs, first, after = sample.costs, sample.first, sample.after
     configured = range(len(costs))
     before, then = (expected_cost(each, costs, first, after) for each in (configured, order))
     saved = before - then
     if list(order) != list(configured):
         saved += rng.gauss(0.0, CALL_ERROR * then / calls**0.5)
-    return before, then, saved, *(usable_share(each, first, after) for each in (configured, order))
+    return before, then, saved, usable_share(configured, first, after)
 
 
 def _mean(values: Sequence[float]) -> float:
