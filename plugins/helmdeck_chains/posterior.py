@@ -26,7 +26,7 @@ from helmdeck_chains.sharing import kind_from
 from helmdeck_chains.work import Kind
 from helmdeck_history import EvidenceRow
 
-EXPECTED_USABLE = 0.65
+EXPECTED_USABLE = 0.75
 """The usable share of a model without attempts, for advice: lower than that of the policy, since advice cannot try it."""
 
 MODEL_STRENGTH = 8.0
