@@ -130,6 +130,23 @@ class Completer:
             return with_prefill(request, so_far)
         return with_hint(request, so_far, self._runtime.texts["continuation.hint"])
 
+    async def stream_resumed(self, request: ChatRequest, resumed: Callable[[], ChatRequest]) -> Chunks:
+        """Stream a continuation; a model that rejects prefill gets a hint.
+
+        :param resumed: makes the request again.
+        """
+        while True:
+            try:
+                async with contextlib.aclosing(self._client.stream(request)) as batches:
+                    async for batch in batches:
+                        yield batch
+                        del batch  # so that no traceback with variables shows the text
+                return
+            except InvalidRequest:
+                if not (request.continues and self.refuse_native(request)):
+                    raise
+            request = resumed()
+
     def can_resume(self, request: ChatRequest) -> bool:
         """Whether an interrupted answer can be continued."""
         return bool(self._runtime.texts["continuation.hint"]) or self._takes_native(request)
