@@ -4,7 +4,8 @@
 
     export BENCH_DATA=/path/to/bench                  # the parent directory of tool-selection
     python -m benchmarks.selection                    # print the tables, a few minutes
-    python -m benchmarks.selection --write            # write docs/benchmarks/selection.md and its plot as well
+    python -m benchmarks.selection.fit "$BENCH_DATA/tool-selection" --shipped > judged.txt
+    python -m benchmarks.selection --write --judged judged.txt    # write docs/benchmarks/selection.md and its plot
     pip install bm25s PyStemmer                       # the peer whose times stand beside ours
 """
 
@@ -114,7 +115,8 @@ The data is not part of the repository. Each catalog is a directory with `catalo
 ```sh
 export BENCH_DATA=/path/to/bench            # the parent directory of tool-selection
 pip install bm25s PyStemmer                 # optional, for the comparison of times
-python -m benchmarks.selection --write
+python -m benchmarks.selection.fit "$BENCH_DATA/tool-selection" --shipped > judged.txt
+python -m benchmarks.selection --write --judged judged.txt
 ```
 """
 
@@ -224,6 +226,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--judged", type=Path, help="output of the fitting script, for the page")
     parser.add_argument("--most", type=int, default=1_500, help="requests of each catalog, 1,500")
     arguments = parser.parse_args(argv)
+    if arguments.write and arguments.judged is None:
+        parser.error("--write needs --judged, the output of `python -m benchmarks.selection.fit DATA --shipped`")
     sets = load(data_folder())
     found = {variant: {each.name: places(each, variant, arguments.most) for each in sets} for variant in VARIANTS}
     sizes = ", ".join(
