@@ -17,17 +17,9 @@ from helmdeck_core.domain.providers import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
-from helmdeck_core.redaction import (
-    MIN_TELLING_CHARS,
-    REDACTED,
-    Secrets,
-    header_secrets,
-    url_secrets,
-    without,
-    without_cut_secret,
-    without_scheme,
-)
+from helmdeck_core.redaction import MIN_TELLING_CHARS, REDACTED, Secrets, without, without_cut_secret
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.secret_places import header_secrets, url_secrets, without_scheme
 from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 _LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")

@@ -36,6 +36,12 @@ class Entry:
     :ivar id: the id in plans: a pack's ``name`` or a pipeline's ``id``.
     :ivar data: the unchanged entry, unknown keys included.
     :ivar source: the name of its catalog source.
+
+    >>> from helmdeck_core import Catalog
+    >>> catalog = Catalog.from_data({"packs": [{"name": "blog.draft", "description": "Draft a post"}]}, "example")
+    >>> entry = catalog.entries[0]
+    >>> entry.id, entry.source, entry.input_schema
+    ('blog.draft', 'example', None)
     """
 
     kind: EntryKind
@@ -75,6 +81,11 @@ class Catalog:
     """Packs and pipelines in a fixed order. Immutable; the version is a hash of the content.
 
     :ivar entries: packs first, then pipelines, each in source order.
+
+    >>> from helmdeck_core import Catalog
+    >>> catalog = Catalog.from_data({"packs": [{"name": "blog.draft", "description": "Draft a post"}]}, "example")
+    >>> catalog.get("blog.draft").description, len(catalog)
+    ('Draft a post', 1)
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -257,6 +268,10 @@ class TrimRecord:
     :ivar dropped: labels of the trimmed parts, in order of trimming.
     :ivar kept_entries: number of entries in the prompt.
     :ivar left_out: number of omitted entries.
+
+    >>> from helmdeck_core import TrimRecord
+    >>> TrimRecord(before_bytes=38_000, after_bytes=9_000, dropped=("lexical.top_n",), kept_entries=12, left_out=58).left_out
+    58
     """
 
     before_bytes: int

@@ -11,7 +11,8 @@ from helmdeck_core.config.types import EventsConfig
 from helmdeck_core.domain.event_sinks import EventSink, OpenSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.hooks.calls import Contribution
-from helmdeck_core.redaction import Secrets, option_secrets
+from helmdeck_core.redaction import Secrets
+from helmdeck_core.secret_places import option_secrets
 
 
 @attrs.frozen

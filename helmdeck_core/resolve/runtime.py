@@ -59,6 +59,11 @@ class Runtime:
     :ivar weights: the value of every weight, by name.
     :ivar secret_pattern: matches any contributed secret pattern; ``None`` without any.
     :ivar contributions: all contributed values by hook; ``contributed`` returns those of one type.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     deck.runtime.config.model
+    'local/lexical'
     """
 
     config: Config
@@ -169,6 +174,11 @@ def resolve_runtime(
     :param errors: a list that receives the errors of contributions, which are then left out.
     :raises ConfigError: with every mistake of the configuration, those found while loading it included.
     :raises PluginError: a plugin raised, or contributed what its hook forbids.
+
+    >>> from helmdeck_core import load_config, load_plugins, resolve_runtime
+    >>> runtime = resolve_runtime(load_plugins(autoload=False), load_config(environ={"HELMDECK_MODEL": "acme/large"}))
+    >>> runtime.chain("acme/large")
+    ('acme/large',)
     """
     contributions = collect_all(plugins, errors)
     transports, providers = contributions.by_name(TransportSpec), contributions.by_name(ProviderSpec)

@@ -94,6 +94,10 @@ def example_traces(
 
     :param count: number of calls; half of them are of the last day.
     :param length_s: seconds of the example.
+
+    >>> from helmdeck_console import example_traces
+    >>> [trace.outcome for trace in example_traces(1_700_000_000.0, 3)]
+    ['answered', 'answered', 'answered']
     """
     random_ = random.Random(seed)  # noqa: S311 - an example
     ages = sorted((_age(random_, index % 2 == 0, length_s) for index in range(count)), reverse=True)

@@ -295,7 +295,12 @@ class RequestLog:
 
 
 def default_log_path() -> Path:
-    """Return the SQLite file that is used where no URL is configured."""
+    """Return the SQLite file that is used where no URL is configured.
+
+    >>> from helmdeck_telemetry import default_log_path
+    >>> default_log_path().name
+    'requests.db'
+    """
     return data_directory() / "requests.db"
 
 
