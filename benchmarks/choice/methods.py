@@ -151,6 +151,20 @@ def request_likelihood(server: Server, choice: Choice) -> list[float]:
     return server.likelihoods(prompts, [choice.request.strip() + '"'] * len(prompts))
 
 
+REQUESTS = (
+    ("weather: forecast for a city", "Will it rain in Oslo tomorrow?"),
+    ("translate: translates texts", "Turn this article into French."),
+    ("flights: compares prices of flights", "Find me a cheap way to get to Rome by air."),
+)
+
+
+def request_likelihood_with_examples(server: Server, choice: Choice) -> list[float]:
+    """The likelihood of the request after the tool, and before both three tools with a request for each."""
+    shown = "".join(f'Tool {tool}\nA user who needs this tool writes: "{request}"\n\n' for tool, request in REQUESTS)
+    prompts = [f'{shown}Tool {text}\nA user who needs this tool writes: "' for text in choice.texts]
+    return server.likelihoods(prompts, [choice.request.strip() + '"'] * len(prompts))
+
+
 def request_likelihood_in_chat(server: Server, choice: Choice) -> list[float]:
     """The same as a chat: the model is to write a request."""
     prompts = [server.ask(f"Write a request of a user who needs this tool.\nTool {text}") for text in choice.texts]
@@ -178,7 +192,8 @@ def _above_prior(server: Server, choice: Choice, prompt: str, texts: Sequence[st
 METHODS: dict[str, Method] = {
     each.__name__: each
     for each in (
-        labels, labels_with_examples, pairwise, yes_or_no, request_likelihood, request_likelihood_in_chat,
+        labels, labels_with_examples, pairwise, yes_or_no, request_likelihood, request_likelihood_with_examples,
+        request_likelihood_in_chat,
         name_likelihood, description_likelihood,
     )
 }  # fmt: skip

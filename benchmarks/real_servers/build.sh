@@ -35,7 +35,7 @@ done
 
 if [ -n "$fast" ]; then
     cmake -S "$source/vendor/llama.cpp" -B fast -G Ninja -DCMAKE_BUILD_TYPE=Release \
-        -DCMAKE_C_FLAGS_RELEASE=-O3 -DCMAKE_CXX_FLAGS_RELEASE=-O3 -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON \
+        -DCMAKE_C_FLAGS_RELEASE=-O3 -DCMAKE_CXX_FLAGS_RELEASE=-O3 -DBUILD_SHARED_LIBS=ON -DGGML_NATIVE=ON \
         -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_OPENSSL=OFF
     cmake --build fast --target llama-server -j "${JOBS:-$(getconf _NPROCESSORS_ONLN)}"
     echo "It is ready:"

@@ -137,6 +137,11 @@ def server_program() -> Prepared:
     return Prepared(path, time.monotonic() - start)
 
 
+def libraries(program: Path) -> Path | None:
+    """Return the folder of llama.cpp's shared libraries, which are beside the server; ``None`` if it has none."""
+    return program.parent if any(program.parent.glob("libllama.*")) else None
+
+
 class Server:
     """A llama-server with one model on a free port; ``with`` starts and stops it.
 

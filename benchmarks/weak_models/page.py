@@ -41,6 +41,7 @@ def write(page: Path = PAGE) -> None:
         "summary": report.summary(title, found),
         "setup": report.setup_text(found),
         "picks": report.pick_table(found),
+        "sets": report.set_table(reports),
         "typed": report.typed_table(found),
         "plans": report.plan_table(found),
         "long": report.long_table(found),

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -53,6 +54,11 @@ def proposed(provider: str, model: str, url: str, seconds: float) -> Proposal:
     except (subprocess.TimeoutExpired, ValueError, KeyError, TypeError) as exc:
         return Proposal(PLAIN, f"the row of any small model, since doctor proposed none ({type(exc).__name__})")
     return Proposal(row, "helmdeck doctor --model")
+
+
+def kept_proposal(path: Path) -> Proposal | None:
+    """Return the proposal of the measurement that is continued; ``None`` if it kept none."""
+    return Proposal(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
 def environment_of(provider: str, url: str) -> dict[str, str]:
