@@ -170,7 +170,7 @@ def served(arguments: argparse.Namespace) -> Iterator[Served]:
     name = arguments.model or (arguments.gguf.stem if arguments.gguf else chosen.name)
     facts = {
         "model": file.path.name,
-        "server": f"llama-server, context {llama.CONTEXT:,}, {arguments.threads} threads",
+        "server": f"{program.path.name}, context {llama.CONTEXT:,}, {arguments.threads} threads",
         "build_s": round(program.seconds, 1),
         "download_s": round(file.seconds, 1),
     }

@@ -71,7 +71,8 @@ class PeerProcess:
 
         :param seconds: after which the peer is started again, and the result is a failure; for a peer that no proxy stops.
         """
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         if seconds is not None and not select.select([self._process.stdout], [], [], seconds)[0]:

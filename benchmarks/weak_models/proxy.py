@@ -59,7 +59,8 @@ class Window:
             with contextlib.suppress(ValueError, AttributeError, TypeError):
                 found = json.loads(line.removeprefix(b"data: "))
                 # llama.cpp answers several prompts by a list.
-                if any([self._count_one(each) for each in (found if isinstance(found, list) else [found])]):
+                counted = [self._count_one(each) for each in (found if isinstance(found, list) else [found])]
+                if any(counted):
                     return
 
     def _count_one(self, found: Any) -> bool:

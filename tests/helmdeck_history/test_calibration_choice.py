@@ -61,9 +61,9 @@ def test_model_keeps_choosing_where_nothing_was_measured():
 
 @each_case(
     ("ranker_only", "model_only", "chooser"),
-    [(0, 0, "model"), (3, 0, "model"), (4, 0, "ranker"), (5, 2, "model"), (0, 12, "model"), (9, 2, "ranker")],
+    [(0, 0, "model"), (1, 0, "model"), (3, 1, "ranker"), (2, 5, "model"), (0, 12, "model"), (9, 2, "ranker")],
 )
-def test_chooser_replaces_a_model_only_if_the_difference_is_no_chance(ranker_only, model_only, chooser):
+def test_model_chooses_only_if_it_is_no_more_than_one_request_behind_the_ranker(ranker_only, model_only, chooser):
     assert proposed_chooser(ranker_only=ranker_only, model_only=model_only, has_likelihoods=False) == chooser
 
 
