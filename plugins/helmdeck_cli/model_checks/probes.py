@@ -258,8 +258,13 @@ PROBES: Sequence[Probe] = (
     Probe("text", text),
     Probe("speed", speed),
     Probe("json schema", json_schema),
+    Probe("logprobs", logprobs),
+)
+"""The probes before that of the choice of a tool."""
+
+FURTHER: Sequence[Probe] = (
     Probe("json mode", json_mode),
     Probe("json in words", json_in_words),
     Probe("native tools", native_tools),
-    Probe("logprobs", logprobs),
 )
+"""Those after it: a slow server may leave no time for them."""

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from helmdeck_cli.config_file import SettingsTable
+from helmdeck_cli.model_checks.chooser import RANKER
 from helmdeck_cli.model_checks.results import Examination
 from helmdeck_core import BYTES_PER_TOKEN, BudgetLookup, ModelId, ProviderSettings
 
@@ -82,8 +83,9 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
         row |= {} if row["enforces_schema"] else {"wants_strict_json": False}
     if fact("logprobs") is not None:
         row["supports_logprobs"] = fact("logprobs")
-    if fact("chooser"):
-        row["chooser"] = fact("chooser")
+    # A model on a server too slow to be examined has not shown that it can choose.
+    if chooser := fact("chooser") or (RANKER if fact("is_own_server") else None):
+        row["chooser"] = chooser
     if fact("is_own_server"):
         row |= {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 0.0}
     return {**row, "evidence": _evidence(examination, day)}
