@@ -15,7 +15,7 @@ from helmdeck_cli.model_checks.chooser import LOGPROBS, RANKER, proposed_chooser
 from helmdeck_cli.model_checks.results import Result, Verdict
 from helmdeck_cli.model_checks.session import Reply, Session
 from helmdeck_cli.printing.wording import counted
-from helmdeck_core import CHOSEN_BY_MODEL, CallLimits, FailureClass, HelmdeckError, Likelihood, ResponseFormat
+from helmdeck_core import CHOSEN_BY_MODEL, CallFailed, CallLimits, FailureClass, HelmdeckError, Likelihood, ResponseFormat
 
 NAME = "right tools"
 
@@ -68,7 +68,7 @@ async def right_tools(session: Session) -> Result:
             break
         reply = await session.send(_request(session, request, is_held=is_held), CHOICE_S)
         failed = 0 if reply.response is not None else failed + 1
-        if reply.cause.startswith(FailureClass.LIKELY_TIMEOUT.value):
+        if _is_late(reply):
             # It says how busy the server is, and not what the model would choose.
             late += 1
             continue
@@ -99,6 +99,16 @@ async def right_tools(session: Session) -> Result:
     unsent = len(requests()) - tried - late
     text += f"; {unsent} not sent: the time was over" if unsent else ""
     return Result(NAME, verdict, text, facts)
+
+
+def _is_late(reply: Reply) -> bool:
+    """Whether no answer came in time; an empty one is an answer."""
+    failure = reply.failure
+    return (
+        isinstance(failure, CallFailed)
+        and failure.failure_class is FailureClass.LIKELY_TIMEOUT
+        and not failure.is_empty
+    )
 
 
 async def _has_likelihoods(session: Session) -> bool:
