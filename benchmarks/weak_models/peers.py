@@ -112,7 +112,7 @@ def typed_gguf(gguf: str, libraries: str) -> Peer:
         name = answer.get("choice")
         if name is None:
             return {"failure": str(answer.get("reliability") or "no choice"), "message": json.dumps(answer)[:300]}
-        return {"name": name, "probability": answer["probabilities"][name]}
+        return {"name": name, "probabilities": answer["probabilities"]}
 
     return call
 

@@ -132,7 +132,8 @@ class TypedGguf:
         answer = self._process.run(job, self._session.request_s)
         if failure := answer.get("failure"):
             return Found(cause=str(failure), answer=str(answer["message"]))
-        return Found(value=answer["name"], answer=json.dumps(answer))
+        name = answer["name"]
+        return Found(value=name, answer=json.dumps({"tool": name, "probability": answer["probabilities"][name]}))
 
     def close(self) -> None:
         """End the process."""

@@ -15,7 +15,15 @@ from helmdeck_cli.model_checks.chooser import LOGPROBS, RANKER, proposed_chooser
 from helmdeck_cli.model_checks.results import Result, Verdict
 from helmdeck_cli.model_checks.session import Reply, Session
 from helmdeck_cli.printing.wording import counted
-from helmdeck_core import CHOSEN_BY_MODEL, CallFailed, CallLimits, FailureClass, HelmdeckError, Likelihood, ResponseFormat
+from helmdeck_core import (
+    CHOSEN_BY_MODEL,
+    CallFailed,
+    CallLimits,
+    FailureClass,
+    HelmdeckError,
+    Likelihood,
+    ResponseFormat,
+)
 
 NAME = "right tools"
 
