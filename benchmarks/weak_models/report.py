@@ -96,9 +96,8 @@ def set_table(reports: Mapping[str, Report]) -> str:
         whole = {**beside, "right": [each["right"] for each in sums]}
         for name, each in {**beside.get("sets", {}), **({"all": whole} if beside else {})}.items():
             helped, ranker = (percent(right, each["requests"]) for right in each["right"])
-            difference = f"{100 * each['difference']:+.1f} (at least {100 * each['above']:+.1f})"
             changed = f"{each['better']}, {each['worse']}"
-            rows.append((model, name, str(each["requests"]), helped, ranker, changed, difference))
+            rows.append((model, name, str(each["requests"]), helped, ranker, changed, _points(each)))
     head = (
         "model",
         "requests of",
@@ -106,9 +105,13 @@ def set_table(reports: Mapping[str, Report]) -> str:
         "Helmdeck",
         "ranker alone",
         "better, worse",
-        "difference in points, one-sided 95 %",
+        "difference",
     )
     return _table(head, rows, 2)
+
+
+def _points(beside: Mapping[str, Any]) -> str:
+    return f"{100 * beside['difference']:+.1f} points, at least {100 * beside['above']:+.1f} (one-sided 95 %)"
 
 
 def typed_table(found: Report) -> str:
@@ -191,9 +194,10 @@ def comparison_lines(found: Report) -> tuple[list[str], list[str]]:
         if beside:
             line = (
                 f"{TASK_TITLES[task]}, beside the ranker alone: right on {beside['better']} requests more and on "
-                f"{beside['worse']} fewer of {beside['requests']}; the difference is {100 * beside['difference']:+.1f} points, and at "
-                f"least {100 * beside['above']:+.1f} (one-sided 95 %)"
+                f"{beside['worse']} fewer of {beside['requests']}"
             )
+            if "difference" in beside:
+                line += f"; the difference is {_points(beside)}"
             (good if beside["better"] > beside["worse"] else poor).append(line)
     return poor, good
 
