@@ -24,7 +24,7 @@ from benchmarks.choice.likelihood import GgufModel
 from benchmarks.choice.methods import Server
 from benchmarks.weak_models.cases import PickCase, own_catalogs, own_pool, pick_cases, sample
 from benchmarks.weak_models.results import Result, by_set, compare
-from helmdeck_core import ChatRequest, ChatResponse, ChoiceTask, Chooser, Helmdeck, StopReason
+from helmdeck_core import ChatRequest, ChatResponse, Choice, ChoiceTask, Chooser, Helmdeck, StopReason
 
 TOOLS = 50
 MODEL = "llamacpp/measured"
@@ -98,7 +98,12 @@ def _chosen(deck: Helmdeck, case: PickCase, send: Any) -> dict[str, Any]:
     task = ChoiceTask(
         request=case.text, catalog=deck.catalog, budget=budget, ranking=ranking, rank=deck.rank, send=counted
     )
-    choice = asyncio.run(chooser.choose(task))
+
+    async def choose() -> Choice:
+        found: Choice = await chooser.choose(task)
+        return found
+
+    choice = asyncio.run(choose())
     best = ranking.scores[0] if ranking.scores else None
     return {
         "id": case.id,

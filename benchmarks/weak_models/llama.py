@@ -139,7 +139,8 @@ def server_program() -> Prepared:
 
 def libraries(program: Path) -> Path | None:
     """Return the folder of llama.cpp's shared libraries, which are beside the server; ``None`` if it has none."""
-    return program.parent if any(program.parent.glob("libllama.*")) else None
+    names = ("libllama.so", "libllama.dylib", "llama.dll")
+    return program.parent if any((program.parent / name).is_file() for name in names) else None
 
 
 class Server:
