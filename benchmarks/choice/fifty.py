@@ -4,7 +4,8 @@
     python -m benchmarks.choice.fifty --base-url http://127.0.0.1:8080 --results fifty.jsonl    # the server computes them
 
 The requests and catalogs are those of ``benchmarks.weak_models``. No text is generated, so that hundreds of requests are affordable. With
-the file of a model of the architecture ``llama``, the server only tells the tokens of texts. The same command continues an interrupted run, and ``--requests 0`` prints what is there.
+the file of a model of the architecture ``llama``, the server only returns the tokens of texts. The same command continues an interrupted
+run, and ``--requests 0`` prints what is there.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ def _run(cases: Sequence[PickCase], model: GgufModel | None, url: str, path: Pat
     known = {row["id"] for row in _read(path)}
 
     async def send(deck: Helmdeck, request: ChatRequest) -> ChatResponse:
-        asked = request.likelihood
-        assert asked is not None
+        wanted = request.likelihood
+        assert wanted is not None
         if model is None:
             return await deck.acomplete(attrs.evolve(request, model=MODEL), allows_empty=True)
-        values = model.likelihoods(asked.prompts, [asked.text] * len(asked.prompts))
+        values = model.likelihoods(wanted.prompts, [wanted.text] * len(wanted.prompts))
         return ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop", likelihoods=tuple(values))
 
     with tempfile.TemporaryDirectory(prefix="fifty-") as folder, path.open("a", encoding="utf-8") as file:
@@ -85,10 +86,10 @@ def _deck(case: PickCase, url: str, folder: Path) -> Helmdeck:
 
 def _chosen(deck: Helmdeck, case: PickCase, send: Any) -> dict[str, Any]:
     """The tools that the chooser and the ranker alone choose for one request, and whether they are right."""
-    asked: list[ChatRequest] = []
+    sent: list[ChatRequest] = []
 
     async def counted(request: ChatRequest) -> ChatResponse:
-        asked.append(request)
+        sent.append(request)
         found: ChatResponse = await send(deck, request)
         return found
 
@@ -110,7 +111,7 @@ def _chosen(deck: Helmdeck, case: PickCase, send: Any) -> dict[str, Any]:
         "set": case.source,
         "chosen": choice.entry_id in case.tools,
         "ranker": best is not None and best.score > 0 and best.id in case.tools,
-        "calls": len(asked),
+        "calls": len(sent),
         "probability": choice.probability,
     }
 

@@ -16,7 +16,7 @@ SLIPS: Final = 1
 def proposed_chooser(*, ranker_only: int, model_only: int, has_likelihoods: bool) -> str:
     """Return the chooser for the budget of a model: ``model`` only if it has shown that it chooses as well as the ranker.
 
-    No test of twenty requests tells a small difference from none, so a model that may be worse does not choose.
+    No test of twenty requests shows a small difference, so a model that may be worse does not choose.
 
     :param ranker_only: requests for which the ranker has the right tool and the model a wrong one.
     :param model_only: the reverse.
