@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import itertools
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,10 +42,11 @@ def pages() -> dict[str, Callable[[], str]]:
     rendered: dict[str, Callable[[], str]] = {"public-api.md": public_api}
     rendered |= {name: partial(_core, name) for name in CORE}
     rendered["api-core-cli.md"] = partial(_package, helmdeck_core.cli)
-    return rendered | {name: partial(_package, import_module(package)) for name, package in _packages().items()}
+    return rendered | {name: partial(_package, import_module(package)) for name, package in packages().items()}
 
 
-def _packages() -> dict[str, str]:
+def packages() -> dict[str, str]:
+    """Return the packages with a page of names, by the page."""
     names = [name for name in packages_page.packages() if name != "helmdeck_testing"]
     return {f"api-{name.removeprefix('helmdeck_')}.md": name for name in names}
 
@@ -52,7 +55,7 @@ def public_api() -> str:
     """Return the list of the pages."""
     rows = [(f"[{title}]({name})", topic) for name, (title, topic) in CORE.items()]
     rows += [("[helmdeck_core.cli](api-core-cli.md)", "what commands import")]
-    rows += [(f"[{package}]({name})", packages_page.summary(package)) for name, package in _packages().items()]
+    rows += [(f"[{package}]({name})", packages_page.summary(package)) for name, package in packages().items()]
     rows += [("[helmdeck_testing](testing.md)", packages_page.summary("helmdeck_testing"))]
     return page(
         "Public names",
@@ -77,10 +80,38 @@ def _core(name: str) -> str:
     parts = [f"Import these names from `helmdeck_core`: {topic}."]
     for module, names in sorted(groups.items()):
         home = import_module(module)
-        parts += [f"## {module.removeprefix('helmdeck_core.')}", summary(home)]
+        group = module.removeprefix("helmdeck_core.")
+        parts += [f"## {group}", summary(home) + _guide(group)]
         described = descriptions_of_names(home)
         parts += [entry(each, getattr(helmdeck_core, each), described) for each in sorted(names, key=str.casefold)]
     return page(title, *parts)
+
+
+GUIDES = {
+    "write-a-provider": ("chat", "constraints", "error_rules", "models", "providers", "transports"),
+    "write-budgets-and-failure-rules": ("recovery_actions", "routing", "secret_patterns"),
+    "write-packs": ("packs", "pack_services", "runs", "web"),
+    "write-prompts-and-answer-types": ("answer_types", "chat_input", "questions", "shared_text", "tasks", "texts"),
+    "write-readers-of-responses": ("continuation", "decode", "delta_batches", "tool_calls"),
+    "write-selection-plugins": ("catalog", "choosing", "instruction_patterns", "ranking", "weights"),
+    "write-commands-screens-and-stores": ("commands", "history", "response_caches", "traces"),
+    "guard-requests-and-answers": ("guards",),
+    "handle-failures": ("errors",),
+    "observability": ("event_sinks", "events"),
+    "order-a-chain-by-cost": ("chain_policies",),
+}
+"""The guide with programs for a group of names of the core."""
+
+
+def _guide(group: str) -> str:
+    guides = [name for name, groups in GUIDES.items() if group.removeprefix("domain.") in groups]
+    return "".join(f" Guide: [{title_of_guide(name)}](../how-to/{name}.md)." for name in guides)
+
+
+def title_of_guide(name: str) -> str:
+    """Return the title of a how-to guide."""
+    text = (Path(__file__).parent / "how-to" / f"{name}.md").read_text(encoding="utf-8")
+    return text.partition("\n")[0].removeprefix("# ")
 
 
 def _core_page(module: str) -> str:
@@ -135,7 +166,41 @@ def entry(name: str, value: Any, descriptions: Mapping[str, str]) -> str:
     lines += ["", *listed] if listed else []
     # Without a line between them, the lists would be one.
     lines += ["", "Methods and properties:", "", *methods] if methods else []
-    return "\n".join(lines)
+    return "\n".join([*lines, *_examples(name, value)])
+
+
+def _examples(name: str, value: Any) -> Iterator[str]:
+    """Return the example of a docstring, or a link to the first guides whose programs use the name."""
+    if examples := doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""):
+        yield from ("", "```pycon", *(line for each in examples for line in _session(each)), "```")
+    elif guides := [link for link, names in names_in_guides().items() if name in names]:
+        yield from ("", f"Used in {' and '.join(guides[:2])}.")
+
+
+def _session(example: doctest.Example) -> Iterator[str]:
+    first, *more = example.source.splitlines()
+    yield from (f">>> {first}", *(f"... {line}" for line in more), *example.want.splitlines())
+
+
+@cache
+def names_in_guides() -> Mapping[str, set[str]]:
+    """Return what the programs of each guide import from the packages of Helmdeck, by a link to the guide."""
+    docs = Path(__file__).parent
+    guides = {}
+    for path in (docs / "tutorial.md", *sorted(docs.glob("how-to/*.md")), *sorted(docs.glob("coming-from/*.md"))):
+        text = path.read_text(encoding="utf-8")
+        title = text.partition("\n")[0].removeprefix("# ")
+        guides[f"[{title}](../{path.relative_to(docs)})"] = {
+            alias.name
+            for program in PROGRAM.findall(text)
+            for node in ast.walk(ast.parse(textwrap.dedent(program)))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("helmdeck_")
+            for alias in node.names
+        }
+    return guides
+
+
+PROGRAM = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def _signature(name: str, value: Any) -> str:

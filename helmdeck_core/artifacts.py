@@ -62,6 +62,12 @@ class ArtifactFolder:
 
     :param folder: where the files are written.
     :param max_bytes: of all files of the run.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_core import ArtifactFolder
+    >>> artifact = ArtifactFolder(Path("out")).write("tides.txt", b"high at nine", "text/plain")
+    >>> artifact.path.name, artifact.bytes
+    ('tides.txt', 12)
     """
 
     def __init__(self, folder: Path, max_bytes: int = MAX_FOLDER_BYTES) -> None:
@@ -142,7 +148,12 @@ def artifact_folder(configured: str | None, base: Path | None = None) -> Artifac
 
 
 def safe_name(text: str, suffix: str, default: str = "file") -> str:
-    """Return a safe name of an artifact that is made of the first words of a text, such as ``the-new-model.svg``."""
+    """Return a safe name of an artifact that is made of the first words of a text, such as ``the-new-model.svg``.
+
+    >>> from helmdeck_core import safe_name
+    >>> safe_name("The new model: what's in it?", ".svg")
+    'the-new-model-what-s-in.svg'
+    """
     words = re.findall(r"[a-z0-9]+", text[:1_000].lower())[:6]
     return ("-".join(words)[:60].strip("-") or default) + suffix
 

@@ -9,5 +9,10 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def without_byte_order_mark(data: bytes) -> bytes:
-    """Return UTF-8 data without a leading byte order mark."""
+    r"""Return UTF-8 data without a leading byte order mark.
+
+    >>> from helmdeck_core import without_byte_order_mark
+    >>> without_byte_order_mark(b"\xef\xbb\xbf{}")
+    b'{}'
+    """
     return data.removeprefix(BYTE_ORDER_MARK)

@@ -39,6 +39,10 @@ class SchemaProblem:
     :ivar path: where it is, such as ``$.steps[0].tool``; for a missing property, the path that it should have.
     :ivar message: what is wrong.
     :ivar is_missing: whether a required property is missing.
+
+    >>> from helmdeck_core import find_problems
+    >>> find_problems({"type": "object", "required": ["to"]}, {})
+    (SchemaProblem(path='$.to', message='required property is missing', is_missing=True),)
     """
 
     path: str
@@ -53,11 +57,22 @@ class UntrustedSchema(dict[str, Any]):
     """A JSON Schema from outside of the program that an answer is to have, such as a client's.
 
     Its patterns are not evaluated, and the work of its checks is bounded: see ``find_problems``.
+
+    >>> from helmdeck_core import UntrustedSchema
+    >>> UntrustedSchema({"type": "object"})["type"]
+    'object'
     """
 
 
 def schema_mistake(schema: Mapping[str, Any]) -> str:
-    """Return why a schema from outside of the program cannot be used; empty if it can. A large one takes seconds."""
+    """Return why a schema from outside of the program cannot be used; empty if it can. A large one takes seconds.
+
+    >>> from helmdeck_core import schema_mistake
+    >>> schema_mistake({"type": "strnig"})
+    "is malformed at $.type: 'strnig' is not valid under any of the given schemas"
+    >>> schema_mistake({"type": "string"})
+    ''
+    """
     try:
         encoded = msgspec.json.encode(schema)
         checker = _checker(encoded, False, MAX_REQUEST_SCHEMA_WORK)
@@ -82,7 +97,12 @@ def _first_mistake(encoded: bytes) -> str:
 def schema_problems(
     schema: Mapping[str, Any], value: object, *, is_trusted: bool = False, max_work: int = MAX_WORK
 ) -> tuple[str, ...]:
-    """Return one string for each thing in ``value`` that does not match the schema, its path first; see ``find_problems``."""
+    """Return one string for each thing in ``value`` that does not match the schema, its path first; see ``find_problems``.
+
+    >>> from helmdeck_core import schema_problems
+    >>> schema_problems({"type": "array", "items": {"type": "integer"}}, [1, "two"])
+    ("$[1]: 'two' is not of type 'integer'",)
+    """
     return tuple(map(str, find_problems(schema, value, is_trusted=is_trusted, max_work=max_work)))
 
 
@@ -96,6 +116,13 @@ def find_problems(
     :param max_work: the work after which the check ends, in units of about a microsecond. The value then has a problem.
 
     Every value matches a schema that is itself malformed, as some servers publish.
+
+    >>> from helmdeck_core import find_problems
+    >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n", "to"]}
+    >>> for problem in find_problems(schema, {"n": "3"}):
+    ...     print(problem)
+    $.n: '3' is not of type 'integer'
+    $.to: required property is missing
     """
     if not schema:
         return ()
@@ -353,7 +380,12 @@ def _problems(errors: Iterable[Any]) -> Iterator[SchemaProblem]:
 
 
 def unknown_type(schema: object) -> str:
-    """Return the first ``type`` in a schema that JSON Schema does not have; empty if there is none."""
+    """Return the first ``type`` in a schema that JSON Schema does not have; empty if there is none.
+
+    >>> from helmdeck_core import unknown_type
+    >>> unknown_type({"type": "object", "properties": {"n": {"type": "int"}}})
+    'int'
+    """
     if isinstance(schema, list):
         return next(filter(None, map(unknown_type, schema)), "")
     if not isinstance(schema, Mapping):

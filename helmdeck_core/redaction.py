@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeVar
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
@@ -32,15 +32,19 @@ MAX_WORD_CHARS: Final = 15
 _MAX_LAYERS = 3
 """Maximum nested escaping in which a secret is detected."""
 
-_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key|api-?key) +")
-_SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|signature", re.IGNORECASE)
 _ESCAPES = re.compile(r"[%&\\]")
 _LETTERS_AND_DIGITS = re.compile(r"[^\W_]+")
 _BACKSLASHED = re.compile(r"\\(?:(?:u00|x)([0-9a-fA-F]{2})|(.))")
 
 
 class Hidden(Mapping[K, V]):
-    """A mapping with secret values: its ``repr`` shows the names only, and it cannot be pickled."""
+    """A mapping with secret values: its ``repr`` shows the names only, and it cannot be pickled.
+
+    >>> from helmdeck_core import Hidden
+    >>> headers = Hidden({"x-api-key": "example-key"})
+    >>> headers, headers["x-api-key"]
+    (<x-api-key: (not shown)>, 'example-key')
+    """
 
     __slots__ = ("_values",)
 
@@ -86,6 +90,10 @@ class Secrets:
 
     :ivar shortest: length of the shortest secret; 0 if there are none.
     :ivar pattern: matches strings that look like secrets; ``None`` if there is no pattern.
+
+    >>> from helmdeck_core import Secrets, quoted
+    >>> quoted("the key example-key-1234 is wrong", Secrets(["example-key-1234"]))
+    'the key [redacted] is wrong'
     """
 
     __slots__ = ("_forms", "_grams", "_values", "pattern", "shortest")
@@ -248,6 +256,10 @@ def redacted(text: str, secrets: Iterable[str], limit: int) -> str:
 
     The time is independent of the text length: at most one secret beyond the limit is examined. If a secret is present
     in a form that cannot be located, the whole text is redacted.
+
+    >>> from helmdeck_core import redacted
+    >>> redacted("the key example-key-1234 is wrong", ["example-key-1234"], 20)
+    'the key [redacted]'
     """
     secrets = Secrets.of(secrets)
     window = text[: limit + 2 * secrets.longest]  # a secret may be spaced
@@ -275,7 +287,12 @@ def _places(text: str, part: str, start: int = 0) -> Iterator[int]:
 
 
 def without_cut_secret(text: str, secrets: Iterable[str]) -> str:
-    """Return a truncated text without its end if the end is a prefix of a secret."""
+    """Return a truncated text without its end if the end is a prefix of a secret.
+
+    >>> from helmdeck_core import without_cut_secret
+    >>> without_cut_secret("the key is example-ke", ["example-key-1234"])
+    'the key is'
+    """
     forms = [form for form in Secrets.of(secrets).forms if len(form) >= MIN_TELLING_CHARS]
     while True:
         prefixes = (
@@ -307,9 +324,13 @@ _NAME_AND_VALUE = re.compile(
 
 
 def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS) -> str:
-    """Return text that is safe to show: redacted, without control characters, one line, at most ``limit`` characters.
+    r"""Return text that is safe to show: redacted, without control characters, one line, at most ``limit`` characters.
 
     Redacts the secrets, matches of their pattern, and credentials in the syntax of HTTP headers and forms.
+
+    >>> from helmdeck_core import quoted
+    >>> quoted("key example-key-1234\nis wrong", ["example-key-1234"])
+    'key [redacted] is wrong'
     """
     secrets = Secrets.of(secrets)
     # Redact before shortening and before collapsing whitespace, so that no part of a secret remains.
@@ -321,6 +342,15 @@ def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS
         return without_cut_secret(line[: limit - 1], secrets) + "…"
     # The sender may have truncated the text, too.
     return without_cut_secret(line, secrets)
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Return the whole text without what ``quoted`` redacts; its lines stay as they are."""
+    secrets = Secrets.of(secrets)
+    text = without(secrets, text)
+    for pattern in filter(None, (_SCHEME_AND_VALUE, secrets.pattern, _NAME_AND_VALUE)):
+        text = pattern.sub(REDACTED, text)
+    return text
 
 
 def echoed(word: str, secrets: Iterable[str] = ()) -> str:
@@ -335,90 +365,3 @@ def echoed(word: str, secrets: Iterable[str] = ()) -> str:
         return word  # the common case
     clean = redacted(word, secrets, MAX_ECHO_CHARS)
     return clean if max(len(word), len(clean)) <= MAX_ECHO_CHARS else clean[: MAX_ECHO_CHARS - 1] + "…"
-
-
-# -- secrets in the configuration -----------------------------------------------------------------------------
-
-
-def speaks_of_secrets(name: str) -> bool:
-    """Whether an option, header or parameter of this name may contain a secret."""
-    return _SECRET_NAME.search(name) is not None
-
-
-_MIXED = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
-_MIN_SECRET_CHARS = 20
-_MIN_MIXED = 6
-
-
-def looks_like_a_secret(text: str) -> bool:
-    """Whether a word changes between letters and digits as often as generated keys do, such as one in the wrong option."""
-    return any(
-        len(word) >= _MIN_SECRET_CHARS and len(_MIXED.findall(word)) >= _MIN_MIXED for word in text[:1_000].split()
-    )
-
-
-def shown_url(text: str) -> str:
-    """A URL without its userinfo, query and fragment, which may contain secrets."""
-    scheme, slashes, rest = text.partition("://")
-    if not slashes:
-        scheme, rest = "", text
-    userinfo, at, host = rest.rpartition("@")
-    host, *more = re.split(r"(?=[?#])", host, maxsplit=1)
-    return f"{scheme}{slashes}{NOT_SHOWN if userinfo else ''}{at}{host}{more[0][0] + NOT_SHOWN if more else ''}"
-
-
-def secret_in(url: str) -> str:
-    """Describe the secret in a URL; empty if the URL contains none."""
-    _, _, rest = url.rpartition("://")
-    host, _, query = rest.partition("?")
-    if "@" in host.partition("/")[0]:
-        return "contains a user name or a password"
-    names = (pair.partition("=")[0] for pair in query.partition("#")[0].split("&"))
-    return "contains a secret in its query" if any(map(speaks_of_secrets, names)) else ""
-
-
-def option_secrets(options: Mapping[str, Any]) -> Iterator[str]:
-    """The secrets in plugin options: values of options with a secret-like name, and passwords in URLs."""
-    for name, value in options.items():
-        if isinstance(value, str):
-            yield from ((value,) if speaks_of_secrets(name) else url_secrets(value))
-
-
-def url_secrets(url: str) -> Iterator[str]:
-    """The secrets in a URL: the password, alone and with the user name."""
-    try:
-        parts = urlsplit(url if "://" in url else f"//{url}")
-        password = parts.password
-    except ValueError:  # brackets, or a port that is not a number
-        return
-    if password:
-        name = unquote(parts.username or "")
-        yield from (unquote(password), f"{name}:{unquote(password)}", password)
-
-
-def header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
-    """The secrets in headers: every value of sufficient length, because names do not identify secrets reliably.
-
-    For a value with a scheme, such as ``Bearer abc``, the part after the scheme is the secret; for basic authentication,
-    also the decoded credentials and the password.
-    """
-    for value in map(str.strip, headers.values()):
-        rest = without_scheme(value)
-        secret = rest if len(rest) >= MIN_TELLING_CHARS else value
-        if len(secret) >= MIN_TELLING_CHARS:
-            yield secret
-            if value[:6].casefold() == "basic ":
-                yield from _basic(rest)
-
-
-def without_scheme(value: str) -> str:
-    """The part of a header value after the scheme, such as ``abc`` in ``Bearer abc``."""
-    return _SCHEME.sub("", value)
-
-
-def _basic(coded: str) -> Iterator[str]:
-    try:
-        decoded = base64.b64decode(coded, validate=True).decode()
-    except ValueError:
-        return
-    yield from (text for text in (decoded, decoded.partition(":")[2]) if len(text) >= MIN_TELLING_CHARS)

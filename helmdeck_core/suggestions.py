@@ -21,6 +21,10 @@ def similar(name: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) 
     """Return the known names that are similar to ``name``, the most similar one first.
 
     :param cutoff: minimum similarity, 0 to 1.
+
+    >>> from helmdeck_core import similar
+    >>> similar("plna", ["plan", "run", "route"], most=1)
+    ('plan',)
     """
     if len(name) > MAX_CHARS:
         return ()
@@ -34,6 +38,10 @@ def nearest_names(name: str, known: Iterable[str], *, more: str = "") -> str:
 
     :param known: the most useful names first; they stand for the nearest ones where none is similar.
     :param more: where all names are listed, such as "`helmdeck models`".
+
+    >>> from helmdeck_core import nearest_names
+    >>> nearest_names("pln", ["plan", "run", "route"])
+    'plan, run, route'
     """
     names = list(known)
     if len(names) <= MAX_LISTED:
@@ -49,6 +57,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"``, to be appended to a message; the empty string when no name is similar enough."""
+    """Return ``" (did you mean 'x'?)"``, to be appended to a message; the empty string when no name is similar enough.
+
+    >>> from helmdeck_core import did_you_mean
+    >>> "unknown command: pln" + did_you_mean("pln", ["plan", "run", "route"])
+    "unknown command: pln (did you mean 'plan'?)"
+    """
     match = nearest(name, known)
     return "" if match is None else f" (did you mean '{match}'?)"

@@ -20,6 +20,16 @@ class Deadline:
 
     :param when: on the event loop's clock; ``None`` for no deadline.
     :ivar has_expired: whether the deadline passed, which raises ``TimeoutError`` when the block is left.
+
+    >>> import asyncio
+    >>> from helmdeck_core import Deadline
+    >>> async def limited():
+    ...     with Deadline(asyncio.get_running_loop().time()):
+    ...         await asyncio.Event().wait()
+    >>> asyncio.run(limited())
+    Traceback (most recent call last):
+        ...
+    TimeoutError
     """
 
     __slots__ = ("_cancelling", "_task", "_timer", "has_expired", "when")

@@ -2,6 +2,7 @@
 
 python -m benchmarks.console --requests 1000000 --json FILE                      # SQLite, in a temporary folder
 python -m benchmarks.console --requests 1000000 --url postgresql://HOST/DATABASE --json FILE
+python -m benchmarks.console --viewer 12                         # the gateway's p99 with and without a viewer, 4 minutes
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ import httpx
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from benchmarks.console.viewer import viewer_cost
 from helmdeck_console import Access, Console, Sources, example_traces
 from helmdeck_core import CallTrace, Config, Helmdeck, LoadedConfig
 from helmdeck_gateway import KeyRecord, Limits, create_key, open_store
+from helmdeck_gateway.http_server.server import tune_collector
 from helmdeck_telemetry import Filters, RequestLog
 
 DAYS = 30
@@ -184,7 +187,13 @@ def main() -> None:
     parser.add_argument("--views", type=int, default=0, help="page views for the memory")
     parser.add_argument("--keep", action="store_true", help="use what the database has, without filling it")
     parser.add_argument("--json", type=Path, help="write the results to a file")
+    parser.add_argument(
+        "--viewer", type=int, metavar="PAIRS", help="measure the gateway with and without a viewer instead"
+    )
     arguments = parser.parse_args()
+    if arguments.viewer:
+        show(viewer_cost(arguments.viewer), arguments.json)
+        return
     with tempfile.TemporaryDirectory() as folder:
         log = RequestLog.open(arguments.url or f"sqlite:{Path(folder) / 'requests.db'}")
         start = time.perf_counter()
@@ -195,6 +204,7 @@ def main() -> None:
 
         async def work() -> dict[str, Any]:
             console = await make_console(log)
+            tune_collector()  # as in the gateway
             found: dict[str, Any] = {"screens": await measure(console, paths, arguments.repeats)}
             if arguments.views:
                 found["memory"] = await memory(console, paths, arguments.views)
@@ -207,9 +217,14 @@ def main() -> None:
             "call": call_cost(),
         }
         log.close()
+    show(results, arguments.json)
+
+
+def show(results: dict[str, Any], file: Path | None) -> None:
+    """Print the results, and write them to a file if there is one."""
     text = json.dumps(results, indent=2)
-    if arguments.json is not None:
-        arguments.json.write_text(text + "\n", encoding="utf-8")
+    if file is not None:
+        file.write_text(text + "\n", encoding="utf-8")
     print(text)
 
 

@@ -166,11 +166,11 @@ def value(deployment: Deployment, expression: str) -> int:
 
 
 def scraped(deployment: Deployment) -> tuple[int, int]:
-    """Return how many gateways Prometheus reads, and the requests that it has counted across restarts."""
+    """Return how many gateways Prometheus reads, and the requests that it has seen counted; a kill loses the last second."""
     end_s = time.monotonic() + 20
     while (up := value(deployment, 'sum(up{job="helmdeck"})')) < 2 and time.monotonic() < end_s:
         time.sleep(0.2)
-    return up, value(deployment, 'sum(helmdeck_gateway_requests_total{endpoint="chat"})')
+    return up, value(deployment, 'sum(increase(helmdeck_gateway_requests_total{endpoint="chat"}[10m]))')
 
 
 def panels(deployment: Deployment) -> list[str]:

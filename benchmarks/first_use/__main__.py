@@ -6,7 +6,8 @@
     python -m benchmarks.first_use                     # print the tables
     python -m benchmarks.first_use --half dev --show   # the half for development, with every difference
     python -m benchmarks.first_use --write             # write docs/benchmarks/first-use.md as well
-    python -m benchmarks.first_use --classes           # the requests of thirteen classes of difficulty
+    python -m benchmarks.first_use --classes           # the requests of fourteen classes of difficulty
+    python -m benchmarks.first_use --second            # a second set, of the classes that were weak
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ COLUMNS = (
     "negated",
     "gaps reported",
     "extra",
+    "look-ups",
 )
 MODEL = "local/lexical"
 
@@ -81,6 +83,7 @@ def row(name: str, outcomes: Sequence[Outcome]) -> list[str]:
         str(total.negated),
         f"{total.reported} of {total.gaps}",
         str(total.extra),
+        f"{total.inferred_right} of {total.inferred_wanted}, {total.inferred - total.inferred_right} wrong",
     ]
 
 
@@ -154,12 +157,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--classes", action="store_true", help="score the requests of the classes of difficulty instead"
     )
+    parser.add_argument("--second", action="store_true", help="score the second set of the weak classes instead")
     parser.add_argument("--show", action="store_true", help="print every difference")
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; requires all requests")
     arguments = parser.parse_args(argv)
     catalogs = load_catalogs(arguments.mcp_tools)
-    every = of_half(load_requests("classes" if arguments.classes else "requests"), arguments.half)
+    folder = "second" if arguments.second else "classes" if arguments.classes else "requests"
+    every = of_half(load_requests(folder), arguments.half)
     needed = {request.catalog: set(request.catalog.split("+")) for request in every}
     requests = [request for request in every if needed[request.catalog] <= catalogs.keys()]
     skipped = sorted(set().union(*needed.values()) - catalogs.keys())
@@ -173,12 +178,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         for each in outcomes:
             for problem in each.score.problems:
                 print(f"{each.request.catalog}: {each.request.text!r}: {problem}")
-    text = class_report(outcomes) if arguments.classes else report(outcomes)
+    text = class_report(outcomes) if folder != "requests" else report(outcomes)
     print(text)
     if arguments.write:
         if skipped or arguments.half != "all":
             parser.error("--write requires all catalogs and all requests")
-        write_between(PAGE, "classes" if arguments.classes else "measured", text)
+        write_between(PAGE, "measured" if folder == "requests" else folder, text)
     return 0
 
 

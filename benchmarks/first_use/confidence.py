@@ -78,6 +78,7 @@ def rows(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> list[R
         steps = [
             Step(order=order, tool=step["tool"], args=step["args"])
             for order, step in enumerate(steps_of(understood, {}, ()), 1)
+            if "inferred_for" not in step
         ]
         planned = [step for step in steps if not step.is_gap]
         if understood.pipeline is not None or len(picks) != len(planned):

@@ -4,6 +4,7 @@ A file of ``requests`` belongs to the catalog of its name. A request is one line
 
     + TOOL {ARGUMENTS} {OPTIONAL}   a step; ``a|b`` allows two tools, ``pipeline:ID`` is a pipeline, and
                                     ``{"any": [...]}`` allows several values; the optional arguments may be missing
+    ~ TOOL {ARGUMENTS} {OPTIONAL}   a step that the request does not name, whose result a step needs
     - TOOL                          a tool that must not be planned
     ! VALUE                         text that must not be in an argument
     ? WORD                          a part that no tool covers; the gap must contain the word
@@ -11,7 +12,7 @@ A file of ``requests`` belongs to the catalog of its name. A request is one line
 
 Above the line, ``@ LANGUAGE TAGS`` names the language; without it, a request is English.
 
-A file of ``classes`` holds the requests of one class of difficulty: its name is their tag, and ``= CATALOG`` alone, or
+A file of ``classes`` or ``second`` holds the requests of one class of difficulty: its name is their tag, and ``= CATALOG`` alone, or
 ``= ONE+OTHER``, is the catalog of those that follow.
 """
 
@@ -54,6 +55,7 @@ class ExpectedStep:
 class Request:
     """A request with its expected plan.
 
+    :ivar inferred: steps that the request does not name, whose results its steps need.
     :ivar never: tools that must not be planned.
     :ivar forbidden: text that must not be in an argument.
     :ivar gaps: a word of each uncovered part.
@@ -65,6 +67,7 @@ class Request:
     language: str = "en"
     tags: tuple[str, ...] = ()
     steps: tuple[ExpectedStep, ...] = ()
+    inferred: tuple[ExpectedStep, ...] = ()
     never: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
@@ -134,7 +137,7 @@ def _input(text: str) -> dict[str, Any]:
 
 
 def load_requests(folder: str = "requests") -> list[Request]:
-    """Return the requests of all catalogs, or those of ``classes``.
+    """Return the requests of all catalogs, or those of ``classes`` or ``second``.
 
     :raises ValueError: a line cannot be read.
     """
@@ -161,7 +164,7 @@ def pooled(catalogs: Mapping[str, Catalog], name: str) -> Catalog:
 def _request(catalog: str, lines: list[str]) -> Request:
     language, *tags = lines.pop(0)[2:].split() if lines[0].startswith("@ ") else ["en"]
     text, *marks = lines
-    found: dict[str, list[str]] = {mark: [] for mark in "+-!?*"}
+    found: dict[str, list[str]] = {mark: [] for mark in "+~-!?*"}
     for line in marks:
         mark, _, rest = line.partition(" ")
         if mark not in found:
@@ -173,6 +176,7 @@ def _request(catalog: str, lines: list[str]) -> Request:
         language=language,
         tags=tuple(tags),
         steps=tuple(_step(line) for line in found["+"]),
+        inferred=tuple(_step(line) for line in found["~"]),
         never=tuple(found["-"]),
         forbidden=tuple(found["!"]),
         gaps=tuple(found["?"]),

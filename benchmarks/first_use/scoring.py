@@ -35,6 +35,8 @@ class Score:
     :ivar negated: tools and values that the request excludes, and that the plan contains.
     :ivar gaps: uncovered parts, ``reported`` of them named by a gap.
     :ivar extra: planned steps beyond the expected ones.
+    :ivar inferred: steps that the planner adds for an argument of another one; ``inferred_right`` of them are right, and
+        ``inferred_wanted`` are expected.
     :ivar problems: what is wrong, for display.
     """
 
@@ -47,6 +49,9 @@ class Score:
     gaps: int = 0
     reported: int = 0
     extra: int = 0
+    inferred: int = 0
+    inferred_right: int = 0
+    inferred_wanted: int = 0
     problems: tuple[str, ...] = ()
 
     def __add__(self, other: Score) -> Score:
@@ -61,7 +66,8 @@ class Score:
 
 def score(request: Request, plan: Plan, catalog: Catalog) -> Score:
     """Compare a plan with the expected one."""
-    planned = [step for step in plan.steps if not step.is_gap]
+    planned = [step for step in plan.steps if not step.is_gap and not step.inferred_for]
+    inferred = [step for step in plan.steps if step.inferred_for]
     pairs = _pair(request.steps, planned)
     problems: list[str] = []
     right_tools = right_args = invented = 0
@@ -82,6 +88,19 @@ def score(request: Request, plan: Plan, catalog: Catalog) -> Score:
     writes = [step for step in unpaired if _writes(step, catalog)]
     negated = [tool for tool in request.never if any(tool == tool_of(step) for step in planned)]
     negated += [text for text in request.forbidden if any(text in str(_arguments(step)) for step in planned)]
+    wanted_lookups = _pair(request.inferred, inferred)
+    right_lookups = sum(
+        index is not None and not any(map(bool, _compare(each, inferred[index], request, (index,))))
+        for each, index in zip(request.inferred, wanted_lookups, strict=True)
+    )
+    problems += [
+        f"inferred {tool_of(step)} {json.dumps(_arguments(step))}" for step in inferred if right_lookups < len(inferred)
+    ]
+    problems += [
+        f"not inferred: {each.tools[0]}"
+        for each, index in zip(request.inferred, wanted_lookups, strict=True)
+        if index is None
+    ]
     gaps = [step.rationale.casefold() for step in plan.steps if step.is_gap]
     wanted = [word.casefold() for word in request.gaps]
     reported = sum(any(word in gap for gap in gaps) for word in wanted)
@@ -100,6 +119,9 @@ def score(request: Request, plan: Plan, catalog: Catalog) -> Score:
         gaps=len(wanted) + request.needs_model,
         reported=reported + (request.needs_model and advised),
         extra=len(unpaired),
+        inferred=len(inferred),
+        inferred_right=right_lookups,
+        inferred_wanted=len(request.inferred),
         problems=tuple(problems),
     )
 

@@ -12,7 +12,7 @@ from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery_policy import NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ToolCall
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
@@ -175,6 +175,7 @@ class AttemptLog:
     def record_success(self, this: AttemptState) -> tuple[Attempt, ...]:
         """Record the attempt that gave the result; return all attempts."""
         attempt = self._attempt(this, then="answered")
+        self._record_texts(this)
         self._events.attempt_ended(attempt)
         return (*self._policy.attempts, *self.take_side_attempts(attempt.number), attempt)
 
@@ -198,7 +199,18 @@ class AttemptLog:
             usage=failure.usage,
             cost_usd=self._cost_usd(this, failure.usage) if is_paid else None,
         )
+        self._record_texts(this)
         return self.pending
+
+    def _record_texts(self, this: AttemptState) -> None:
+        if not self._events.records_texts or this.sent_s is None:
+            return
+        answer, calls = "", tuple[ToolCall, ...]()
+        if this.response is not None:
+            answer, calls = this.response.text, this.response.tool_calls
+        elif this.chunks:
+            answer = "".join(delta.text for batch in this.chunks for delta in batch)
+        self._events.texts_ended(this.call, this.request or this.ready.request, answer, calls)
 
     def report_retry(self, step: NextAttempt) -> None:
         """Report the pending attempt together with the step that follows it."""

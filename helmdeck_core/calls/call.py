@@ -64,7 +64,7 @@ class Call(Generic[T]):
         chain = services.chains.configured(options) if order is None else order.models
         self._policy = RecoveryPolicy(services.recovery, chain, options.limits, self._start_s)
         self._policy.thresholds = () if order is None else order.thresholds
-        self._events = CallEvents(services.runtime, self.ref, options.model)
+        self._events = CallEvents(services, self.ref, options.model)
         self._log = AttemptLog(
             self._events, self.ref, self._policy, services.runtime.pricer, services.report_unknown_cost
         )

@@ -6,9 +6,11 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery_policy import NextAttempt
-from helmdeck_core.domain.chat import ChatResponse
+from helmdeck_core.domain.attempt_texts import AttemptTexts
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolCall
 from helmdeck_core.domain.events import (
     AttemptEnded,
     CallAborted,
@@ -19,19 +21,21 @@ from helmdeck_core.domain.events import (
     RequestSent,
 )
 from helmdeck_core.errors import Attempt, CallFailed
-from helmdeck_core.resolve.runtime import Runtime
 
 
 class CallEvents:
     """The events of one call.
 
     :ivar model: the requested model.
+    :ivar records_texts: whether a sink records texts.
     """
 
-    __slots__ = ("_call", "_model", "_runtime")
+    __slots__ = ("_call", "_mask", "_model", "_runtime", "records_texts")
 
-    def __init__(self, runtime: Runtime, call: CallRef, model: str) -> None:
-        self._runtime = runtime
+    def __init__(self, services: CallServices, call: CallRef, model: str) -> None:
+        self._runtime = services.runtime
+        self._mask = services.client.pool.registry.mask
+        self.records_texts: bool = self._runtime.records_texts
         self._call = call
         self._model = model
 
@@ -70,6 +74,14 @@ class CallEvents:
         if chars := within + len(response.reasoning_content):
             tokens = response.usage.reasoning_tokens
             self._runtime.emit(ReasoningStripped(**call.place, model=model, chars=chars, tokens=tokens))
+
+    def texts_ended(self, call: CallRef, request: ChatRequest, answer: str, tool_calls: tuple[ToolCall, ...]) -> None:
+        """The texts of an attempt are complete; only sinks that record texts see them."""
+        self._runtime.emit_texts(
+            AttemptTexts(
+                call_id=call.call_id, attempt=call.attempt, request=request, answer=answer, tool_calls=tool_calls, mask=self._mask
+            )
+        )  # fmt: skip
 
     def attempt_ended(self, attempt: Attempt) -> None:
         """An attempt ended, and the recovery decision is made."""

@@ -15,8 +15,9 @@ from helmdeck_core.domain.history import HistoryStore, HistoryStoreSpec
 from helmdeck_core.errors import Attempt, PluginError, Usage
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.log import logger
-from helmdeck_core.redaction import Secrets, url_secrets
+from helmdeck_core.redaction import Secrets
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.secret_places import url_secrets
 
 
 @attrs.define(eq=False)

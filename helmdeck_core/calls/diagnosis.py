@@ -12,7 +12,13 @@ _FINISHED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
 
 
 def undecodable(stop: StopReason | None, sub_cause: str, text: str | bytes, *, is_empty: bool = False) -> DecodeFailed:
-    """Build the failure for a text without a value."""
+    """Build the failure for a text without a value.
+
+    >>> from helmdeck_core import StopReason, undecodable
+    >>> failure = undecodable(StopReason.MAX_TOKENS, "cut", '{"steps": [')
+    >>> type(failure).__name__, failure.sub_cause, failure.excerpt
+    ('DecodeFailed', 'cut', '{"steps": [')
+    """
     return DecodeFailed(cause_of(stop, is_empty=is_empty), sub_cause, is_empty, excerpt=excerpt_of(text))
 
 
@@ -26,7 +32,12 @@ def cause_of(stop: StopReason | None, *, is_empty: bool) -> FailureClass:
 
 
 def empty_sub_cause(stop: StopReason | None, text: str, *, has_reasoning: bool, is_unclosed: bool) -> str:
-    """The sub-cause of a response without visible text."""
+    """The sub-cause of a response without visible text.
+
+    >>> from helmdeck_core import StopReason, empty_sub_cause
+    >>> empty_sub_cause(StopReason.MAX_TOKENS, "", has_reasoning=True, is_unclosed=False)
+    'only_reasoning'
+    """
     if is_unclosed:
         return "unclosed_reasoning"
     if has_reasoning:

@@ -11,7 +11,14 @@ _MAX_NON_SPACE = 20  # non-whitespace characters in the window: a brace and a ke
 
 
 def loop_of(text: str) -> str:
-    """The sub-cause if the text ends in a repetition, a failure mode of constrained decoding; empty if it does not."""
+    r"""The sub-cause if the text ends in a repetition, a failure mode of constrained decoding; empty if it does not.
+
+    >>> from helmdeck_core import loop_of
+    >>> loop_of('{"text": "' + " \n" * 500)
+    'whitespace_loop'
+    >>> loop_of('{"text": "an answer"}')
+    ''
+    """
     if is_blank_loop(text):
         return "whitespace_loop"
     window = text[-_LOOP_WINDOW:]
@@ -29,7 +36,12 @@ def is_blank_loop(text: str) -> bool:
 
 
 def excerpt_of(text: str | bytes) -> str:
-    """The start of the text, with non-printable and invisible characters escaped."""
+    r"""The start of the text, with non-printable and invisible characters escaped.
+
+    >>> from helmdeck_core import excerpt_of
+    >>> excerpt_of("one line\nand a zero width space\u200b")
+    'one line\\nand a zero width space\\u200b'
+    """
     head = text[:MAX_EXCERPT]
     if isinstance(head, bytes):
         head = head.decode("utf-8", "replace")

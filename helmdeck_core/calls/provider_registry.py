@@ -17,17 +17,9 @@ from helmdeck_core.domain.providers import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
-from helmdeck_core.redaction import (
-    MIN_TELLING_CHARS,
-    REDACTED,
-    Secrets,
-    header_secrets,
-    url_secrets,
-    without,
-    without_cut_secret,
-    without_scheme,
-)
+from helmdeck_core.redaction import MIN_TELLING_CHARS, REDACTED, Secrets, masked, without, without_cut_secret
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.secret_places import header_secrets, url_secrets, without_scheme
 from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 _LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")
@@ -192,6 +184,10 @@ class ProviderRegistry:
     def redact_text(self, provider: str, text: str) -> str:
         """Return a text without the key and headers of a provider; secrets of fewer than eight characters stay."""
         return without(Secrets(secret for secret in self.secrets(provider) if len(secret) >= _MIN_UNIQUE_CHARS), text)
+
+    def mask(self, text: str) -> str:
+        """Return a text of a call without secrets of providers, and without what looks like a secret."""
+        return masked(text, self.all_secrets())
 
     def wrap_error(self, exc: BaseException, provider: str, what: str) -> BaseException:
         """Return the exception of a provider without its traceback and causes.

@@ -105,7 +105,13 @@ def missing_directory_error(error: BaseException) -> UsageError | None:
 
 
 def exit_code_of(error: BaseException) -> ExitCode:
-    """The exit code for an exception."""
+    """The exit code for an exception.
+
+    >>> from helmdeck_core import LengthTruncated
+    >>> from helmdeck_core.cli import exit_code_of
+    >>> int(exit_code_of(LengthTruncated("plan")))
+    11
+    """
     match error:
         case Terminated():
             return ExitCode.TERMINATED
@@ -124,7 +130,13 @@ def exit_code_of(error: BaseException) -> ExitCode:
 
 
 def error_data(error: BaseException) -> dict[str, Any]:
-    """The exception as plain data, as ``--json`` prints it under ``error``."""
+    """The exception as plain data, as ``--json`` prints it under ``error``.
+
+    >>> from helmdeck_core import LengthTruncated
+    >>> from helmdeck_core.cli import error_data
+    >>> error_data(LengthTruncated("plan", model="acme/large"))["cause"]
+    'length_truncated'
+    """
     code = int(exit_code_of(error))
     facts: dict[str, Any] = {"kind": type(error).__name__, "message": error_message(error), "exit_code": code}
     match error:
@@ -140,7 +152,12 @@ def error_data(error: BaseException) -> dict[str, Any]:
 
 
 def error_message(error: BaseException) -> str:
-    """The message for an exception, without the type where the message alone is clear; it mentions a hidden traceback."""
+    """The message for an exception, without the type where the message alone is clear; it mentions a hidden traceback.
+
+    >>> from helmdeck_core.cli import error_message
+    >>> error_message(ZeroDivisionError("division by zero"))
+    'unexpected ZeroDivisionError: division by zero; --traceback shows the traceback'
+    """
     notes: Sequence[str] = getattr(error, "__notes__", ())
     if isinstance(error, KeyboardInterrupt):
         reason = "terminated" if isinstance(error, Terminated) else "interrupted"

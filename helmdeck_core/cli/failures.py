@@ -21,19 +21,33 @@ shows_tracebacks: ContextVar[bool] = ContextVar("shows_tracebacks", default=Fals
 
 
 def show_traceback(error: BaseException) -> None:
-    """Print the traceback of an exception to standard error if ``--traceback`` was given."""
+    """Print the traceback of an exception to standard error if ``--traceback`` was given.
+
+    >>> from helmdeck_core.cli import show_traceback
+    >>> show_traceback(ValueError("shown with --traceback only"))
+    """
     if shows_tracebacks.get():
         printing.note("".join(traceback.format_exception(error)).rstrip())
 
 
 def show_exception(error: BaseException, prefix: str = "") -> None:
-    """Print the message of an exception to standard error, with its traceback if ``--traceback`` was given."""
+    """Print the message of an exception to standard error, with its traceback if ``--traceback`` was given.
+
+    >>> from helmdeck_core.cli import show_exception
+    >>> show_exception(FileNotFoundError(2, "No such file or directory", "tools.json"), "acme sync: ")
+    """
     show_traceback(error)
     printing.show_error(f"{prefix}{error_message(error)}")
 
 
 def failure_lines(error: CallFailed, code: int) -> Iterable[str]:
-    """The facts of a failed call, one labelled paragraph each."""
+    """The facts of a failed call, one labelled paragraph each.
+
+    >>> from helmdeck_core import LengthTruncated
+    >>> from helmdeck_core.cli import failure_lines
+    >>> print(next(iter(failure_lines(LengthTruncated("plan", model="acme/large"), 11))))
+    cause       length_truncated (exit code 11)
+    """
     sub_cause = f" / {error.sub_cause}" if error.sub_cause else ""
     yield labelled("cause", f"{error.failure_class.value}{sub_cause} (exit code {int(code)})")
     if facts := error.facts():
@@ -55,6 +69,11 @@ def failure_lines(error: CallFailed, code: int) -> Iterable[str]:
 
 
 def attempt_lines(attempts: Iterable[Attempt]) -> Iterator[str]:
-    """One line for each attempt of a call; the first one has the label."""
+    """One line for each attempt of a call; the first one has the label.
+
+    >>> from helmdeck_core.cli import attempt_lines
+    >>> list(attempt_lines(()))
+    []
+    """
     for label, attempt in zip(itertools.chain(["attempts"], itertools.repeat("")), attempts, strict=False):
         yield labelled(label, str(attempt))

@@ -66,7 +66,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def command_parser(command: Command) -> Parser:
-    """The parser of a command, with its own arguments and the global options."""
+    """The parser of a command, with its own arguments and the global options.
+
+    >>> from helmdeck_core.cli import command_parser, load_commands
+    >>> command = load_commands(["route"]).commands["route"].value
+    >>> command_parser(command).parse_args(["--model", "acme/large", "draft a post"]).model
+    'acme/large'
+    """
     parser = Parser(f"helmdeck {command.name}", command.summary)
     command.configure(parser)
     add_global_options(parser)
@@ -131,7 +137,13 @@ def _overrides(arguments: argparse.Namespace) -> dict[KeyPath, tuple[Any, str]]:
 
 
 def read_config(arguments: argparse.Namespace) -> LoadedConfig:
-    """Read the configuration that the options of a command line select. Its mistakes are in ``mistakes``, not raised."""
+    """Read the configuration that the options of a command line select. Its mistakes are in ``mistakes``, not raised.
+
+    >>> from helmdeck_core.cli import command_parser, load_commands, read_config
+    >>> parser = command_parser(load_commands(["route"]).commands["route"].value)
+    >>> read_config(parser.parse_args(["draft a post"])).mistakes
+    ()
+    """
     return _read(arguments, _overrides(arguments))
 
 
@@ -156,7 +168,13 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
 
 
 def with_default_history(loaded: LoadedConfig) -> LoadedConfig:
-    """Return the configuration with the history of the command line where it sets none: that of the project."""
+    """Return the configuration with the history of the command line where it sets none: that of the project.
+
+    >>> from helmdeck_core import load_config
+    >>> from helmdeck_core.cli import with_default_history
+    >>> with_default_history(load_config(environ={})).mistakes
+    ()
+    """
     if loaded.config.history.url is not None or "history" in loaded.config.plugins.disable:
         return loaded
     from helmdeck_core.config.project import project_name, project_root

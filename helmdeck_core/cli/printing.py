@@ -24,7 +24,15 @@ def prepare_streams() -> None:
 
 
 def as_json(data: Any) -> str:
-    """Data as indented JSON; in ASCII if the encoding of standard output is not UTF-8. NaN and infinity become null."""
+    """Data as indented JSON; in ASCII if the encoding of standard output is not UTF-8. NaN and infinity become null.
+
+    >>> from helmdeck_core.cli import as_json
+    >>> print(as_json({"share": float("nan"), "n": 3}))
+    {
+      "share": null,
+      "n": 3
+    }
+    """
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
     return json_text(data, indent=2, ensure_ascii=encoding != "utf8")
 
@@ -41,7 +49,13 @@ def show(text: str = "") -> None:
 
 
 def show_chunk(text: str) -> None:
-    """Print a part of a result at once, without a line break; raises the same errors as ``show``."""
+    """Print a part of a result at once, without a line break; raises the same errors as ``show``.
+
+    >>> from helmdeck_core.cli import show_chunk
+    >>> for chunk in ("one ", "two", chr(10)):
+    ...     show_chunk(chunk)
+    one two
+    """
     with _writing():
         print(text, end="", flush=True)
 
@@ -112,5 +126,9 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 def show_error(text: str) -> None:
-    """Print an error message to standard error; see ``note``."""
+    """Print an error message to standard error; see ``note``.
+
+    >>> from helmdeck_core.cli import show_error
+    >>> show_error("acme sync: no server answers")
+    """
     note(f"helmdeck: {text}")

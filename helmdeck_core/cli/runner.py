@@ -34,6 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code. It raises nothing.
 
     :param argv: the words behind ``helmdeck``; those of the process by default.
+
+    >>> from helmdeck_core.cli import main
+    >>> main(["decode", "no-such-file"])
+    2
     """
     words = list(sys.argv[1:] if argv is None else argv)
     printing.prepare_streams()
@@ -80,6 +84,10 @@ def load_commands(words: Sequence[str]) -> CommandRegistry:
     """Load the commands for a command line, whose global options may block plugins.
 
     If the configuration cannot be read, only the built-in commands are there, so that the help works.
+
+    >>> from helmdeck_core.cli import load_commands
+    >>> "plan" in load_commands(["plan"]).commands
+    True
     """
     from helmdeck_core.cli.registry import CommandRegistry
     from helmdeck_core.config.types import PluginsConfig

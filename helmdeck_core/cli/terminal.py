@@ -27,7 +27,12 @@ CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def terminal_width() -> int:
-    """Columns of the terminal; the environment variable ``COLUMNS`` takes precedence."""
+    """Columns of the terminal; the environment variable ``COLUMNS`` takes precedence.
+
+    >>> from helmdeck_core.cli import terminal_width
+    >>> terminal_width() > 0
+    True
+    """
     return shutil.get_terminal_size(fallback=(PIPED_WIDTH, 24)).columns
 
 
@@ -36,9 +41,13 @@ def _escaped(char: str) -> str:
 
 
 def clean(text: str, escape: Callable[[str], str] = _escaped) -> str:
-    """Return the text with control characters escaped, so that output of a model cannot control the terminal.
+    r"""Return the text with control characters escaped, so that output of a model cannot control the terminal.
 
     Controls of text direction, line separators of Unicode and lone surrogates count as control characters.
+
+    >>> from helmdeck_core.cli import clean
+    >>> clean("red " + chr(27) + "[31m text")
+    'red \\x1b[31m text'
     """
     if text.isprintable():
         return text
@@ -61,7 +70,12 @@ def json_text(data: Any, **options: Any) -> str:
 
 
 def inline_json(data: Any) -> str:
-    """Data as JSON on one line; NaN and infinity become null."""
+    """Data as JSON on one line; NaN and infinity become null.
+
+    >>> from helmdeck_core.cli import inline_json
+    >>> inline_json({"share": float("nan"), "n": 3})
+    '{"share": null, "n": 3}'
+    """
     return json_text(data, ensure_ascii=False)
 
 
@@ -88,7 +102,12 @@ def _plain(value: Any) -> Any:
 
 
 def width_of(text: str) -> int:
-    """Columns that a text takes: two for wide characters, none for combining marks."""
+    """Columns that a text takes: two for wide characters, none for combining marks.
+
+    >>> from helmdeck_core.cli import width_of
+    >>> width_of("tide"), width_of("天气")
+    (4, 4)
+    """
     if text.isascii():
         return len(text)
     return sum(
@@ -143,14 +162,25 @@ def clip(text: str, width: int) -> str:
 
 
 def hanging(label: str, text: str, *, indent: int = 0, width: int | None = None) -> str:
-    """A paragraph with a label and a hanging indent."""
+    """A paragraph with a label and a hanging indent.
+
+    >>> from helmdeck_core.cli import hanging
+    >>> print(hanging("note  ", "the catalog was reduced to fit the budget", width=32))
+    note  the catalog was reduced to
+          fit the budget
+    """
     left = indent + width_of(label)
     lines = wrap(text, max((width or terminal_width()) - left, MIN_WIDTH * 2))
     return "\n".join([" " * indent + label + lines[0], *(" " * left + line for line in lines[1:])]).rstrip()
 
 
 def labelled(label: str, text: str) -> str:
-    """A paragraph whose label is padded to ``LABEL_WIDTH`` columns, so that several of them align."""
+    """A paragraph whose label is padded to ``LABEL_WIDTH`` columns, so that several of them align.
+
+    >>> from helmdeck_core.cli import labelled
+    >>> print(labelled("model", "acme/large"))
+    model       acme/large
+    """
     return hanging(f"{label:<{LABEL_WIDTH}}", text)
 
 

@@ -51,6 +51,11 @@ class LoadedConfig:
     :ivar mistakes: all mistakes; the wrong values are not part of ``config``.
     :ivar file: the file that was read.
     :ivar warnings: the use of deprecated keys.
+
+    >>> from helmdeck_core import load_config
+    >>> loaded = load_config(environ={"HELMDECK_MODEL": "acme/large"})
+    >>> loaded.origins[("model",)]
+    'environment HELMDECK_MODEL'
     """
 
     config: Config
@@ -73,6 +78,11 @@ def load_config(
         ``pyproject.toml`` with a table ``[tool.helmdeck]``, from ``start`` upwards.
     :param environ: the environment variables; an empty mapping for none.
     :param arguments: key path to the value and the argument's name.
+
+    >>> from helmdeck_core import load_config
+    >>> loaded = load_config(environ={"HELMDECK_MODEL": "acme/large"})
+    >>> loaded.config.model
+    'acme/large'
     """
     environ = environ if environ is not None else {}
     mistakes: list[Mistake] = []

@@ -15,7 +15,8 @@ from helmdeck_core.config.types import Config, SecretRef, is_hidden
 from helmdeck_core.config.validators import Invalid
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import ConfigError, Mistake
-from helmdeck_core.redaction import NOT_SHOWN, looks_like_a_secret, shown_url
+from helmdeck_core.redaction import NOT_SHOWN
+from helmdeck_core.secret_places import looks_like_a_secret, shown_url
 from helmdeck_core.suggestions import did_you_mean
 
 KeyPath = tuple[str, ...]
@@ -37,6 +38,19 @@ def read_options(options: Mapping[str, Any], cls: type[T], *where: str) -> T:
     :param where: the keys under which the options are configured, such as ``providers``, ``acme``, ``options``.
     :raises ConfigError: with every mistake: unknown options with the most similar known one, wrong types, and the problems
         that validators of ``cls`` find.
+
+    >>> import attrs
+    >>> from helmdeck_core import above_zero, read_options
+    >>> @attrs.frozen(kw_only=True)
+    ... class Options:
+    ...     region: str = "eu"
+    ...     timeout_s: float = attrs.field(default=30.0, validator=above_zero)
+    >>> read_options({"region": "us"}, Options, "providers", "acme", "options")
+    Options(region='us', timeout_s=30.0)
+    >>> read_options({"regoin": "us", "timeout_s": 0}, Options, "providers", "acme", "options")
+    Traceback (most recent call last):
+        ...
+    helmdeck_core.errors.base.ConfigError: the configuration cannot be used: providers.acme.options.regoin: unknown option (did you mean 'region'?); allowed: region, timeout_s
     """
     if not options and all(field.default is not attrs.NOTHING for field in attrs.fields(typing.cast(Any, cls))):
         return cls()  # avoids the import of cattrs
@@ -123,7 +137,12 @@ def copied(value: Any) -> Any:
 
 
 def dotted(path: KeyPath) -> str:
-    """Return the key in TOML syntax."""
+    """Return the key in TOML syntax.
+
+    >>> from helmdeck_core import dotted
+    >>> dotted(("budgets", "acme/large", "tier"))
+    'budgets."acme/large".tier'
+    """
     return ".".join(key if key.replace("_", "").replace("-", "").isalnum() else f'"{key}"' for key in path)
 
 

@@ -12,7 +12,8 @@ from helmdeck_core.config.call_types import RecoveryConfig as RecoveryConfig
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.domain.ranking import CONFIDENCE
-from helmdeck_core.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
+from helmdeck_core.redaction import hidden, hidden_texts
+from helmdeck_core.secret_places import shown_url, speaks_of_secrets
 
 
 def _shown_url(url: str | None) -> str:
@@ -20,7 +21,12 @@ def _shown_url(url: str | None) -> str:
 
 
 def is_hidden(path: Sequence[str]) -> bool:
-    """Whether the value of a key is never shown, because it or a table that contains it may be a secret."""
+    """Whether the value of a key is never shown, because it or a table that contains it may be a secret.
+
+    >>> from helmdeck_core import is_hidden
+    >>> is_hidden(("providers", "acme", "api_key")), is_hidden(("providers", "acme", "base_url"))
+    (True, False)
+    """
     match tuple(path):
         case ("providers", _) | ("providers", _, "api_key" | "api_keys" | "headers", *_):
             return True
@@ -88,7 +94,12 @@ CATALOG_SUFFIXES = (".json", ".toml")
 
 
 def is_catalog_file(source: str) -> bool:
-    """Whether a catalog source is the path of a file, and not the name of a source."""
+    """Whether a catalog source is the path of a file, and not the name of a source.
+
+    >>> from helmdeck_core import is_catalog_file
+    >>> is_catalog_file("tools.json"), is_catalog_file("acme")
+    (True, False)
+    """
     return source.lower().endswith(CATALOG_SUFFIXES)
 
 
@@ -239,6 +250,10 @@ class RunsConfig:
     :ivar keep_days: days until the record of an ended run is deleted.
     :ivar worker_concurrency: maximum number of queued runs at the same time in one worker.
     :ivar global_concurrency: the same for all workers together; left out: no limit.
+
+    >>> from helmdeck_core import Config, RunsConfig
+    >>> Config(runs=RunsConfig(keep_days=7)).runs.keep_days
+    7
     """
 
     engine: str = "local"
@@ -356,6 +371,10 @@ class BudgetConfig:
 
     :ivar tier: A, B or C; another tier brings its own catalog limit and prompt variant, unless they are set.
     :ivar max_catalog_bytes: 0 is no limit.
+
+    >>> from helmdeck_core import BudgetConfig, Tier
+    >>> BudgetConfig(tier=Tier.C, max_catalog_bytes=6_000).tier
+    <Tier.C: 'C'>
     """
 
     tier: Tier | None = None
@@ -391,6 +410,10 @@ class Config:
     :ivar guards: checks of requests and answers, by name; the guide "Guard requests and answers" has their keys.
     :ivar cache: settings of response caches; the guide "Cache answers" has their keys.
     :ivar gateway: settings of ``helmdeck serve``; the guide "Put a gateway in front of your clients" has their keys.
+
+    >>> from helmdeck_core import Config
+    >>> Config(model="acme/large").recovery.max_attempts
+    8
     """
 
     model: str = "local/lexical"

@@ -33,7 +33,8 @@ from helmdeck_core.domain.runs import RunEngineSpec
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import ConfigError, FailureClass, Mistake
 from helmdeck_core.hooks.contributions import Contributions
-from helmdeck_core.redaction import NOT_SHOWN, secret_in, shown_url
+from helmdeck_core.redaction import NOT_SHOWN
+from helmdeck_core.secret_places import secret_in, shown_url
 from helmdeck_core.suggestions import did_you_mean, nearest_names
 
 R = TypeVar("R")

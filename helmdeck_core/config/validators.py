@@ -25,12 +25,34 @@ class Invalid(ValueError):
 
 
 def above_zero(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
-    """Validator of attrs fields: a number above 0, or ``None``."""
+    """Validator of attrs fields: a number above 0, or ``None``.
+
+    :raises Invalid: it is 0 or less; ``read_options`` reports it with its place.
+
+    >>> import attrs
+    >>> from helmdeck_core import above_zero
+    >>> @attrs.frozen
+    ... class Options:
+    ...     timeout_s: float | None = attrs.field(default=None, validator=above_zero)
+    >>> Options(2.5)
+    Options(timeout_s=2.5)
+    """
     if value is not None and value <= 0:
         raise Invalid("not above 0", "a number above 0", field=field.name)
 
 
 def non_empty(_: object, field: attrs.Attribute[Any], value: str) -> None:
-    """Validator of attrs fields: a non-empty string."""
+    """Validator of attrs fields: a non-empty string.
+
+    :raises Invalid: it is empty; ``read_options`` reports it with its place.
+
+    >>> import attrs
+    >>> from helmdeck_core import non_empty
+    >>> @attrs.frozen
+    ... class Options:
+    ...     region: str = attrs.field(validator=non_empty)
+    >>> Options("eu")
+    Options(region='eu')
+    """
     if not value.strip():
         raise Invalid("empty", "a non-empty string", field=field.name)

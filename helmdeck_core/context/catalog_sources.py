@@ -29,6 +29,12 @@ def load_catalog(runtime: Runtime, errors: list[CatalogError] | None = None) -> 
 
     :param errors: receives the errors of sources, which are then left out.
     :raises CatalogError: a source cannot be read or does not have the shape of a catalog.
+
+    >>> from helmdeck_core import Helmdeck, load_catalog
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     catalog = load_catalog(deck.runtime)
+    >>> catalog.get("blog.draft").kind
+    <EntryKind.PACK: 'pack'>
     """
     catalog = Catalog()
     for name in runtime.config.catalog.sources:

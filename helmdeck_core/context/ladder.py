@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimStep
+from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimSize, TrimStep
 from helmdeck_core.domain.events import Event, InvariantRestored
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
 from helmdeck_core.hooks.foreign_code import describe_error
@@ -64,6 +64,7 @@ class PreparedCatalog:
         self._commas = max(0, self._pack_count - 1) + max(0, len(catalog.pipelines) - 1)
         self._lock = threading.Lock()
         self._whole: dict[int, str] = {}
+        self._sizes: dict[int, tuple[TrimSize, ...]] = {}
         self._rungs = [self._rung("", tuple(msgspec.json.encode(entry.data) for entry in catalog.entries), False, ())]
 
     def rung(self, number: int) -> Rung:
@@ -102,6 +103,15 @@ class PreparedCatalog:
             return 0
         return next((number for number in range(self.last_rung + 1) if self.rung(number).total <= cap), None)
 
+    def sizes(self, number: int) -> tuple[TrimSize, ...]:
+        """Return the size of the whole catalog after each step that trimmed anything, up to a rung; every call records them."""
+        if number not in self._sizes:
+            rungs = (self.rung(each) for each in range(1, number + 1))
+            self._sizes[number] = tuple(
+                TrimSize(each.step, each.total, len(self.catalog)) for each in rungs if each.has_cut
+            )
+        return self._sizes[number]
+
     def labels_of(self, rungs: Mapping[int, int]) -> tuple[str, ...]:
         """Return the labels of entries on different rungs, in the order of the steps."""
         labels: list[str] = []
@@ -139,7 +149,7 @@ class PreparedCatalog:
         total = self.rung(number).total
         if fitting is None:
             labels += (f"still_over_budget({total}>{cap})",)
-        return number, TrimRecord(self.full_bytes, total, labels, len(self.catalog), 0)
+        return number, TrimRecord(self.full_bytes, total, labels, len(self.catalog), 0, self.sizes(number))
 
     def _rung(self, step: str, fragments: tuple[bytes, ...], has_cut: bool, restored: tuple[str, ...]) -> Rung:
         return Rung(step, fragments, has_cut, restored, FRAME + self._commas + sum(map(len, fragments)))

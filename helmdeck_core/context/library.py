@@ -16,7 +16,7 @@ from helmdeck_core.context.llm_filter import preferring
 from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, MESSAGE_TOKENS
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
+from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimSize, TrimStep
 from helmdeck_core.domain.models import Budget, Tier
 from helmdeck_core.domain.providers import ProviderSettings
 from helmdeck_core.domain.questions import CatalogIndex, Selection
@@ -181,7 +181,8 @@ class Library:
             if cap is None or len(text.encode()) <= cap:
                 break
         left_out = len(prepared.catalog) - len(places)
-        record = TrimRecord(prepared.full_bytes, len(text.encode()), ("chosen",), len(places), left_out)
+        size = TrimSize("chosen", len(text.encode()), len(places))
+        record = TrimRecord(prepared.full_bytes, size.after_bytes, (size.step,), size.entries, left_out, (size,))
         catalog = Catalog(prepared.catalog.entries[place] for place in places)
         return Selection(catalog=catalog, text=text, record=record, cap=cap, depends_on_request=True)
 
@@ -199,7 +200,10 @@ class Library:
         order = preferring(ranking, survivors, wanted)
         narrowed = select(self.prepared(budget), lambda: order, limits)
         label = f"llm_filter(picks={len(wanted)},kept={len(narrowed.catalog)})"
-        record = attrs.evolve(narrowed.record, dropped=(*narrowed.record.dropped, label))
+        record = narrowed.record
+        filtered = TrimSize("llm_filter", record.after_bytes, record.kept_entries)
+        steps = (*selection.record.steps, filtered)
+        record = attrs.evolve(record, dropped=(*record.dropped, label), steps=steps)
         narrowed = attrs.evolve(narrowed, ranking=ranking, record=record)
         return narrowed if index is None else _after_index(index, narrowed, cap)
 
@@ -245,9 +249,9 @@ class Library:
             return ranking[0].order
 
         text, labels, kept = listing(self.digest, order, room)
-        record = TrimRecord(
-            self.prepared(budget).full_bytes, len(text.encode()), labels, kept, len(self.catalog) - kept
-        )
+        size, left_out = len(text.encode()), len(self.catalog) - kept
+        steps = (TrimSize(labels[-1].partition("(")[0] if labels else "listing", size, kept),)
+        record = TrimRecord(self.prepared(budget).full_bytes, size, labels, kept, left_out, steps)
         return Selection(
             catalog=self.catalog, text=text, record=record, cap=room,
             ranking=ranking[0] if ranking else None, depends_on_request=bool(ranking),
@@ -315,7 +319,8 @@ def _after_index(index: CatalogIndex, selection: Selection, cap: int | None) -> 
     """The selection after an index of all entries; the record counts the bytes of both."""
     record = selection.record
     labels = (*record.dropped, f"prefix_index({index.form})")
-    record = attrs.evolve(record, after_bytes=record.after_bytes + index.size, dropped=labels)
+    size = TrimSize("prefix_index", record.after_bytes + index.size, record.kept_entries)
+    record = attrs.evolve(record, after_bytes=size.after_bytes, dropped=labels, steps=(*record.steps, size))
     return attrs.evolve(selection, index=index, record=record, cap=cap)
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 import attrs
 
 from helmdeck_core.context.ladder import FRAME, PreparedCatalog
-from helmdeck_core.domain.catalog import Catalog, TrimRecord
+from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimSize
 from helmdeck_core.domain.questions import Selection
 from helmdeck_core.domain.ranking import CONFIDENCE, Ranking, is_unsure
 
@@ -65,10 +65,11 @@ def _best(prepared: PreparedCatalog, ranking: Ranking, limits: SelectionLimits) 
         labels.append(f"still_over_budget({size}>{limits.cap})")
     left_out = len(prepared.catalog) - len(rungs)
     entries = prepared.catalog.entries
+    steps = (*prepared.sizes(prepared.last_rung), TrimSize("lexical.top_n", size, len(rungs)))
     return Selection(
         catalog=Catalog(entries[i] for i in sorted(rungs)),
         text=text,
-        record=TrimRecord(prepared.full_bytes, size, tuple(labels), len(rungs), left_out),
+        record=TrimRecord(prepared.full_bytes, size, tuple(labels), len(rungs), left_out, steps),
         cap=limits.cap,
         ranking=ranking,
         depends_on_request=True,

@@ -39,6 +39,12 @@ class Explanation:
     :ivar messages: the prompt as it would be sent without a filter call.
     :ivar parts: the parts of the prompt with their sizes.
     :ivar chain: the order in which a chain policy would call the models; ``None`` for the configured order.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     explanation = deck.explain("draft a blog post")
+    >>> explanation.variant, explanation.selection.record.left_out
+    ('full_steps', 0)
     """
 
     lookup: BudgetLookup

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from helmdeck_core.errors import Cancelled
+from helmdeck_core.errors import Cancelled, HelmdeckError
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -54,6 +54,8 @@ class Portal:
             value, stop = future.result()
         except concurrent.futures.CancelledError:
             raise _closed() from None
+        except HelmdeckError as error:
+            raise error.with_traceback(None) from error.__cause__  # without the frames of the event loop
         except BaseException:
             future.cancel()
             raise
@@ -263,6 +265,9 @@ def stops_at_close(
         try:
             with running:
                 return await method(self, *args, **kwargs)
+        except HelmdeckError as error:
+            # It describes every attempt; the frames inside the deck would hide the line of the caller.
+            raise error.with_traceback(None) from error.__cause__
         finally:
             self._calls.remove(running)
 

@@ -35,6 +35,9 @@ class AskOptions(TypedDict, total=False):
     :ivar limits: attempts, seconds and cost of the call; the configuration's limits apply to the rest.
     :ivar streams: receive a text in chunks, so that the timeouts are those of streams; for models that write slowly.
     :ivar partial: return a text that stays truncated as an answer with ``incomplete`` set, instead of raising its failure.
+
+    >>> from helmdeck_core import AskOptions
+    >>> options: AskOptions = {"system": "Answer briefly.", "temperature": 0.0}
     """
 
     system: str

@@ -36,6 +36,12 @@ class Entry:
     :ivar id: the id in plans: a pack's ``name`` or a pipeline's ``id``.
     :ivar data: the unchanged entry, unknown keys included.
     :ivar source: the name of its catalog source.
+
+    >>> from helmdeck_core import Catalog
+    >>> catalog = Catalog.from_data({"packs": [{"name": "blog.draft", "description": "Draft a post"}]}, "example")
+    >>> entry = catalog.entries[0]
+    >>> entry.id, entry.source, entry.input_schema
+    ('blog.draft', 'example', None)
     """
 
     kind: EntryKind
@@ -75,6 +81,11 @@ class Catalog:
     """Packs and pipelines in a fixed order. Immutable; the version is a hash of the content.
 
     :ivar entries: packs first, then pipelines, each in source order.
+
+    >>> from helmdeck_core import Catalog
+    >>> catalog = Catalog.from_data({"packs": [{"name": "blog.draft", "description": "Draft a post"}]}, "example")
+    >>> catalog.get("blog.draft").description, len(catalog)
+    ('Draft a post', 1)
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -249,6 +260,22 @@ class TrimStep:
 
 
 @attrs.frozen
+class TrimSize:
+    """The size of a catalog after one step of trimming.
+
+    :ivar step: the trim step, or the selection that follows the steps, such as ``lexical.top_n``.
+    :ivar after_bytes: size of the catalog in UTF-8 bytes; what follows may restore fields, and so be larger.
+    :ivar entries: number of entries.
+
+    .. versionadded:: 0.2
+    """
+
+    step: str
+    after_bytes: int
+    entries: int
+
+
+@attrs.frozen
 class TrimRecord:
     """How a catalog was trimmed for a prompt.
 
@@ -257,6 +284,11 @@ class TrimRecord:
     :ivar dropped: labels of the trimmed parts, in order of trimming.
     :ivar kept_entries: number of entries in the prompt.
     :ivar left_out: number of omitted entries.
+    :ivar steps: the size after each step that trimmed anything, in order.
+
+    >>> from helmdeck_core import TrimRecord
+    >>> TrimRecord(before_bytes=38_000, after_bytes=9_000, dropped=("lexical.top_n",), kept_entries=12, left_out=58).left_out
+    58
     """
 
     before_bytes: int
@@ -264,6 +296,7 @@ class TrimRecord:
     dropped: tuple[str, ...] = ()
     kept_entries: int = 0
     left_out: int = 0
+    steps: tuple[TrimSize, ...] = ()
 
     @property
     def reduction(self) -> float:
@@ -278,4 +311,5 @@ class TrimRecord:
             "dropped": list(self.dropped),
             "kept_entries": self.kept_entries,
             "left_out": self.left_out,
+            "steps": [attrs.asdict(each) for each in self.steps],
         }

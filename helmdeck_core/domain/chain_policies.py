@@ -27,6 +27,10 @@ class ChainRequest:
     :ivar catalog_entries: the number of entries of the catalog that the prompt selects from; 0 without one.
     :ivar max_attempts: the limit of attempts of the call; ``None`` for none.
     :ivar sample: the start of the request, from which a policy may read the language. It must not be stored.
+
+    >>> from helmdeck_core import ChainRequest
+    >>> ChainRequest(models=("acme/small", "acme/large"), pack="ask", size_bytes=900).models[0]
+    'acme/small'
     """
 
     models: tuple[str, ...]

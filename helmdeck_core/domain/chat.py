@@ -122,6 +122,10 @@ class FilePart:
     :ivar media_type: such as ``audio/wav`` or ``application/pdf``; empty if only the URL is known.
     :ivar data: the file; ``None`` if ``url`` refers to it.
     :ivar name: the file's name; empty if it has none.
+
+    >>> from helmdeck_core import FilePart
+    >>> FilePart("application/pdf", url="https://example.org/invoice.pdf", name="invoice.pdf").name
+    'invoice.pdf'
     """
 
     media_type: str
@@ -194,6 +198,10 @@ class Likelihood:
 
     :ivar prompts: plain texts, without a chat template.
     :ivar text: the text.
+
+    >>> from helmdeck_core import Likelihood
+    >>> Likelihood(prompts=("A tool that sends mail.", "A tool that reads files."), text="mail this to Ann").text
+    'mail this to Ann'
     """
 
     prompts: tuple[str, ...]

@@ -52,6 +52,11 @@ class SchemaOffer:
     :ivar is_steady: every request gets the same schemas. Otherwise, a provider that compiles schemas slowly gets the last
         and smallest one.
     :ivar is_bounded: lists and strings have a lower maximum than in the requested type.
+
+    >>> from helmdeck_core import SchemaForm, SchemaOffer
+    >>> offer = SchemaOffer((SchemaForm("exact", lambda: {"type": "object"}),))
+    >>> offer.forms[0].name, offer.forms[0].schema
+    ('exact', {'type': 'object'})
     """
 
     forms: tuple[SchemaForm, ...] = attrs.field(default=(), repr=False)
@@ -104,6 +109,10 @@ class ResponseFormat:
     ``downgrades``. ``helmdeck_providers.constrained`` computes what a provider sends.
 
     :ivar schema: the schema, or the most exact one of an offer; building one may take a millisecond.
+
+    >>> from helmdeck_core import ResponseFormat
+    >>> ResponseFormat("json_schema", schema={"type": "object", "properties": {"n": {"type": "integer"}}}).kind
+    'json_schema'
     """
 
     kind: str

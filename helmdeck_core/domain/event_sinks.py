@@ -16,7 +16,12 @@ _ATOMS = frozenset((str, int, float, bool, type(None)))
 
 
 def event_data(event: Event) -> dict[str, Any]:
-    """An event as plain data, its name as ``event``; without empty fields."""
+    """An event as plain data, its name as ``event``; without empty fields.
+
+    >>> from helmdeck_core import ModelUnknown, event_data
+    >>> event_data(ModelUnknown(model="acme/large", notice="it has no budget row"))
+    {'event': 'model_unknown', 'model': 'acme/large', 'notice': 'it has no budget row'}
+    """
     return {"event": event.name, **_content(event, _names(type(event)) or ())}
 
 
@@ -63,7 +68,7 @@ class EventSinkWarning(UserWarning):
 class OpenSink(Protocol):
     """A receiver that was opened for one deck. Its methods show what else it supports.
 
-    It may also be a ``TraceStore``. A method ``close`` is called when the deck is closed, possibly more than once.
+    It may also be a ``TraceStore`` or a ``TextRecorder``. A method ``close`` is called when the deck is closed, possibly more than once.
     """
 
     def handle(self, event: Event) -> None:

@@ -19,12 +19,22 @@ SHA_DIGITS = 16
 
 
 def intent_sha(intent: str) -> str:
-    """The first 16 hex digits of the SHA-256 of a request, without surrounding whitespace and case."""
+    """The first 16 hex digits of the SHA-256 of a request, without surrounding whitespace and case.
+
+    >>> from helmdeck_core import intent_sha
+    >>> intent_sha("Draft a post ") == intent_sha("draft a post")
+    True
+    """
     return _sha(intent.strip().lower())
 
 
 def args_sha(args: Mapping[str, Any]) -> str:
-    """The first 16 hex digits of the SHA-256 of a step's arguments, in any order."""
+    """The first 16 hex digits of the SHA-256 of a step's arguments, in any order.
+
+    >>> from helmdeck_core import args_sha
+    >>> args_sha({"to": "a@example.org", "body": "x"}) == args_sha({"body": "x", "to": "a@example.org"})
+    True
+    """
     return _sha(msgspec.json.encode(dict(args), order="sorted").decode("utf-8", "replace"))
 
 
@@ -38,6 +48,10 @@ class RecordedStep:
 
     :ivar tool: the entry; for a step that runs a pipeline, the pipeline.
     :ivar values: the values of learnable inputs by name; no other argument is recorded.
+
+    >>> from helmdeck_core import RecordedStep, args_sha
+    >>> RecordedStep(1, "blog.draft", args_sha({"brief": "tides"})).tool
+    'blog.draft'
     """
 
     order: int
@@ -58,6 +72,13 @@ class PlanRecord:
     :ivar kind: ``plan``, ``route`` or ``run``; other kinds may follow.
     :ivar sketch: keyed hashes of word n-grams of the request, by which similar requests are found.
     :ivar id: unique; a store that has the id already ignores the record.
+
+    >>> from helmdeck_core import PlanRecord, intent_sha
+    >>> record = PlanRecord(
+    ...     caller="ann", intent_sha=intent_sha("draft a post"), outcome="planned", model="acme/large", duration_s=1.5, time=0.0
+    ... )
+    >>> record.kind
+    'plan'
     """
 
     caller: str

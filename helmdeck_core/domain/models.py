@@ -31,7 +31,12 @@ class Tier(enum.StrEnum):
 
 @attrs.frozen
 class ModelId:
-    """``provider/model``, split at the first slash; the model part may contain further slashes."""
+    """``provider/model``, split at the first slash; the model part may contain further slashes.
+
+    >>> from helmdeck_core import ModelId
+    >>> ModelId.parse("router/acme/large")
+    ModelId(provider='router', name='acme/large')
+    """
 
     provider: str
     name: str
@@ -185,7 +190,13 @@ class BudgetRow:
 
 
 class BudgetTable:
-    """All contributed rows, indexed for longest-prefix lookup."""
+    """All contributed rows, indexed for longest-prefix lookup.
+
+    >>> from helmdeck_core import Budget, BudgetRow, BudgetTable, Tier
+    >>> table = BudgetTable([BudgetRow(prefix="acme/", budget=Budget(model="", tier=Tier.B, evidence="an example"))])
+    >>> len(table.rows)
+    1
+    """
 
     def __init__(self, rows: Iterable[BudgetRow]) -> None:
         named = (attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix)) for row in rows)
@@ -229,6 +240,12 @@ class BudgetLookup:
     :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
     :ivar asks_for_json: whether JSON is requested by the API, not in words alone.
     :ivar notice: for a model without a row, the limits that apply and the line of the configuration that sets them.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     lookup = deck.budget("acme/large")
+    >>> lookup.row, lookup.budget.tier
+    ('', <Tier.C: 'C'>)
     """
 
     budget: Budget

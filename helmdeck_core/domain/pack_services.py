@@ -12,6 +12,12 @@ class PackLogger:
     """Writes log lines of a pack; nothing, unless the application enabled the log.
 
     :param write: writes a line; takes the level, the message and the facts.
+
+    >>> from helmdeck_core import PackLogger
+    >>> lines = []
+    >>> PackLogger(lambda level, message, fields: lines.append((level, message, dict(fields)))).info("page read", number=3)
+    >>> lines
+    [('info', 'page read', {'number': 3})]
     """
 
     def __init__(self, write: Callable[[str, str, Mapping[str, object]], None]) -> None:
@@ -62,6 +68,11 @@ class ProgressText(str):
     """A progress message with the finished share of the work.
 
     :ivar fraction: 0 to 1; ``None`` where it is not known.
+
+    >>> from helmdeck_core import ProgressText
+    >>> progress = ProgressText("page 3 of 12", 0.25)
+    >>> str(progress), progress.fraction
+    ('page 3 of 12', 0.25)
     """
 
     __slots__ = ("fraction",)

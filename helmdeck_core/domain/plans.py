@@ -53,6 +53,10 @@ class PlanRequest:
     :ivar context: additional information for the planner.
     :ivar done: steps of an earlier plan for the same request that were executed already.
     :ivar defaults: default values by input name.
+
+    >>> from helmdeck_core import PlanRequest
+    >>> PlanRequest.from_dict({"intent": "draft a blog post"}).intent
+    'draft a blog post'
     """
 
     intent: str
@@ -98,6 +102,14 @@ class Step:
     :ivar corrected_from: the name that the model wrote, where it was resolved to an existing one.
     :ivar suggestions: for a gap, the nearest existing names.
     :ivar probability: that the step is right, between 0 and 1, where the planner measures it.
+    :ivar inferred_for: for a step that the request does not name, the arguments of a later step that its result has, such as
+        ``channel_id``.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     step = deck.plan("make an illustration of a lighthouse").steps[0]
+    >>> step.order, step.tool, dict(step.args)
+    (1, 'image.generate', {'prompt': 'lighthouse', 'style': 'illustration'})
     """
 
     order: int
@@ -109,6 +121,7 @@ class Step:
     corrected_from: str | None = None
     suggestions: tuple[str, ...] = ()
     probability: float | None = None
+    inferred_for: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.is_gap:
@@ -134,6 +147,7 @@ class Step:
             corrected_from=self.corrected_from,
             suggestions=list(self.suggestions),
             probability=self.probability,
+            inferred_for=list(self.inferred_for),
         )
 
 
@@ -145,6 +159,12 @@ class Plan(CallFacts):
     :ivar more_steps_likely: the request is not done with these steps: run them and plan again with their output.
     :ivar unseen_tools: tools of the plan that the selection did not show to the model.
     :ivar advice: what to do about gaps or unsure steps, in one line, if the model knows better than "add a tool".
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     plan = deck.plan("make an illustration of a lighthouse")
+    >>> plan.outcome.value, [step.tool for step in plan.steps]
+    ('planned', ['image.generate'])
     """
 
     steps: tuple[Step, ...]
@@ -191,7 +211,14 @@ class RouteKind(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Recommendation:
-    """One way to serve a request."""
+    """One way to serve a request.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     recommendation = deck.route("draft a blog post").recommendation
+    >>> recommendation.kind.value, recommendation.id
+    ('pack', 'blog.draft')
+    """
 
     kind: RouteKind
     id: str
@@ -206,7 +233,14 @@ class Recommendation:
 
 @attrs.frozen(kw_only=True)
 class Route(CallFacts):
-    """The one entry that serves a request, alternatives, and what no entry serves, with the facts of its call."""
+    """The one entry that serves a request, alternatives, and what no entry serves, with the facts of its call.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     route = deck.route("draft a blog post")
+    >>> route.recommendation.id, route.gap_warning
+    ('blog.draft', None)
+    """
 
     recommendation: Recommendation
     alternatives: tuple[Recommendation, ...]

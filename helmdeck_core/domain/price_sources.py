@@ -17,6 +17,10 @@ class ModelFigures:
     """What a source lists for a model; the fields are those of ``Budget``, and ``None`` where they are unknown.
 
     :ivar listed_as: the source's name for the model; shown with its figures.
+
+    >>> from helmdeck_core import ModelFigures
+    >>> ModelFigures(listed_as="large-2", input_cost_usd_per_mtok=0.4).input_cost_usd_per_mtok
+    0.4
     """
 
     listed_as: str

@@ -13,7 +13,8 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Disp
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.transports import CONNECT_TIMEOUT_S, Transport, TransportSettings
-from helmdeck_core.redaction import hidden, hidden_texts, shown_url
+from helmdeck_core.redaction import hidden, hidden_texts
+from helmdeck_core.secret_places import shown_url
 
 
 class Provider(Protocol):
@@ -101,6 +102,10 @@ class ProviderSettings:
     :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
     :ivar weight: for a provider with several routes: share of the requests, relative to the others.
     :ivar max_concurrent: the same: maximum number of requests at the same time; ``None`` is no limit.
+
+    >>> from helmdeck_core import ProviderSettings
+    >>> ProviderSettings(name="acme", base_url="https://api.example.org/v1", api_key=lambda: "example-key").timeout_s
+    120.0
     """
 
     name: str

@@ -158,6 +158,12 @@ class Selection:
     :ivar cap: the limit that applied, in bytes; ``None`` is none.
     :ivar ranking: the ranking of the whole catalog; ``None`` when none was needed.
     :ivar depends_on_request: whether another request could get another text; ``False`` keeps a cached prefix valid.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     selection = deck.select("draft a blog post", model="acme/large")
+    >>> selection.record.after_bytes <= selection.record.before_bytes
+    True
     """
 
     catalog: Catalog

@@ -35,7 +35,12 @@ class Score:
 
 
 class EntryIds(tuple[str, ...]):
-    """The ids of all entries by index, with their order by id, which is computed once for all rankings."""
+    """The ids of all entries by index, with their order by id, which is computed once for all rankings.
+
+    >>> from helmdeck_core import EntryIds
+    >>> EntryIds(["b", "a"])[0]
+    'b'
+    """
 
     @cached_property
     def by_id(self) -> tuple[int, ...]:
@@ -63,6 +68,11 @@ class LazyScores(Sequence[Score]):
     :param explain: returns ``Score.matched`` for an index; called on access.
     :raises ValueError: ``found`` contains an index out of range, or a score that is not above 0.
     :ivar matches: ``found``, in no order.
+
+    >>> from helmdeck_core import EntryIds, LazyScores
+    >>> scores = LazyScores(EntryIds(["a", "b", "c"]), {1: 4.0})
+    >>> scores[0]
+    Score(index=1, id='b', score=4.0, matched=())
     """
 
     def __init__(
@@ -206,7 +216,12 @@ class Ranking:
 
 
 def score_margin(best: Sequence[float]) -> float:
-    """(best - second) / best of scores in descending order, 0 to 1; 0 without a score, 1 for a single one."""
+    """(best - second) / best of scores in descending order, 0 to 1; 0 without a score, 1 for a single one.
+
+    >>> from helmdeck_core import score_margin
+    >>> score_margin([8.0, 6.0, 1.0])
+    0.25
+    """
     if not best or best[0] <= 0:
         return 0.0
     return (best[0] - best[1]) / best[0] if len(best) > 1 else 1.0

@@ -20,6 +20,11 @@ class CacheQuery:
     :ivar scope: a digest of the same without ``text``: model, settings, tools, and all other messages.
     :ivar text: the text of the last message, if that is a message of the user without images; otherwise empty.
     :ivar max_age_s: the oldest answer to return, in seconds; ``None`` for no limit but the cache's own.
+
+    >>> from helmdeck_core import CacheQuery, ChatRequest
+    >>> request = ChatRequest(model="acme/large", messages=())
+    >>> CacheQuery(tenant="ann", key="0" * 64, scope="", text="", request=request).max_age_s is None
+    True
     """
 
     tenant: str

@@ -27,6 +27,10 @@ class CallTrace:
     :ivar outcome: ``answered``, ``aborted``, or the cause of the failure.
     :ivar parent: the id of the call that this call was a helper of; empty otherwise.
     :ivar events: the events as plain data in order; ``at_s`` is seconds since the start of the call.
+
+    >>> from helmdeck_core import CallTrace
+    >>> CallTrace(call_id="1", time=0.0, pack="ask", caller="ann", model="acme/large", outcome="answered", events=()).outcome
+    'answered'
     """
 
     call_id: str

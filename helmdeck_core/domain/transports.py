@@ -13,7 +13,8 @@ from typing import Protocol
 import attrs
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.redaction import hidden_texts, shown_url
+from helmdeck_core.redaction import hidden_texts
+from helmdeck_core.secret_places import shown_url
 
 CONNECT_TIMEOUT_S = 10.0
 """Default of ``connect_timeout_s`` of a provider and of a transport, in seconds."""
@@ -59,6 +60,10 @@ class ProxySettings:
     :ivar url: without credentials, since libraries write it to logs.
     :ivar headers: for the proxy alone, such as ``proxy-authorization``; sent with ``CONNECT``, or with every request to a
         server without TLS.
+
+    >>> from helmdeck_core import ProxySettings
+    >>> ProxySettings("http://proxy.example.org:3128").url
+    'http://proxy.example.org:3128'
     """
 
     url: str
@@ -74,6 +79,11 @@ class TransportSettings:
     :ivar keepalive_s: seconds after which an idle connection is not used again.
     :ivar proxy: ``None`` to connect directly; a transport reads no proxy from the environment.
     :ivar client: an HTTP client of the application; the transport uses it and never closes it.
+
+    >>> from helmdeck_core import ProxySettings, TransportSettings
+    >>> proxy = ProxySettings("http://proxy.example.org:3128")
+    >>> TransportSettings(base_url="https://api.example.org/v1", proxy=proxy).keepalive_s
+    30.0
     """
 
     base_url: str = attrs.field(repr=lambda url: repr(shown_url(url)))

@@ -47,6 +47,10 @@ class Attempt:
     :ivar is_estimated: tokens and cost are estimates, because the response ended before the provider reported them.
     :ivar purpose: ``selection`` for the filter call that selected the catalog entries of the attempt with the same number,
         ``choice`` for a request of its chooser; empty for an attempt of the call itself.
+
+    >>> from helmdeck_core import Attempt, FailureClass
+    >>> Attempt(number=1, model="acme/large", cause=FailureClass.RATE_LIMITED).cause.value
+    'rate_limited'
     """
 
     number: int

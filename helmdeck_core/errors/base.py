@@ -11,7 +11,12 @@ class HelmdeckError(Exception):
 
 @attrs.frozen
 class Mistake:
-    """One mistake in a configuration or catalog: where it is, what was found, what is allowed."""
+    """One mistake in a configuration or catalog: where it is, what was found, what is allowed.
+
+    >>> from helmdeck_core import Mistake
+    >>> str(Mistake("providers.acme.timeout_s", "not above 0", "-1", "a number above 0"))
+    'providers.acme.timeout_s: not above 0, found -1; allowed: a number above 0'
+    """
 
     where: str
     problem: str

@@ -20,7 +20,12 @@ def builtin_commands() -> dict[str, str]:
 
 @cache
 def builtin_plugins() -> dict[str, str]:
-    """Names and modules of all built-in plugins; those with commands come last."""
+    """Names and modules of all built-in plugins; those with commands come last.
+
+    >>> from helmdeck_core import builtin_plugins
+    >>> builtin_plugins()["guards"]
+    'helmdeck_guards.kinds'
+    """
     return {**_tables("PLUGINS"), **builtin_commands()}
 
 

@@ -20,7 +20,12 @@ Named = Mapping[str, Contribution[T]]
 
 @cache
 def hook_specifications() -> Mapping[str, FunctionType]:
-    """Every hook specification by name, in source order."""
+    """Every hook specification by name, in source order.
+
+    >>> from helmdeck_core import hook_specifications
+    >>> "helmdeck_budget_rows" in hook_specifications()
+    True
+    """
     return {
         name: value
         for module in hookspecs.MODULES

@@ -57,6 +57,10 @@ class PluginInfo:
     :ivar distribution: name and version of the installed distribution, where there is one.
     :ivar hooks: the hooks that it implements.
     :ivar error: why it cannot be loaded; ``None`` for all other plugins.
+
+    >>> from helmdeck_core import list_plugins
+    >>> next(info for info in list_plugins().plugins.infos if info.name == "history").hooks
+    ('helmdeck_histories', 'helmdeck_history_stores', 'helmdeck_packs')
     """
 
     name: str
@@ -79,6 +83,10 @@ class Plugins:
 
     :ivar limit_s: seconds for each hook of a plugin that is not built in.
     :ivar required: names of plugins that are not left out if they fail.
+
+    >>> from helmdeck_core import load_plugins
+    >>> load_plugins(autoload=False).is_builtin("history")
+    True
     """
 
     pm: pluggy.PluginManager
@@ -221,6 +229,11 @@ def load_plugins(
     :raises PluginLoadError: a plugin cannot be imported, is written for another version, has a hook that does not exist, or is required
         and not installed.
     :raises PluginConflictError: two plugins have one name.
+
+    >>> from helmdeck_core import load_plugins
+    >>> plugins = load_plugins(autoload=False, disable=["history"])
+    >>> [info.is_blocked for info in plugins.infos if info.name == "history"]
+    [True]
     """
     installed = _entry_points() if autoload else []
     candidates = [*_builtins(commands_only), *_arranged([*installed, *_files(files), *_extras(extra or {})], first)]

@@ -8,10 +8,12 @@ from typing import Any
 import attrs
 
 from helmdeck_core.config.types import EventsConfig
+from helmdeck_core.domain.attempt_texts import AttemptTexts, TextRecorder
 from helmdeck_core.domain.event_sinks import EventSink, OpenSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.hooks.calls import Contribution
-from helmdeck_core.redaction import Secrets, option_secrets
+from helmdeck_core.redaction import Secrets
+from helmdeck_core.secret_places import option_secrets
 
 
 @attrs.frozen
@@ -19,11 +21,13 @@ class ActiveSink:
     """An active sink.
 
     :ivar opened: the opened sink; ``None`` if it has ``handle``.
+    :ivar handle_texts: takes the texts of attempts; ``None`` for a sink that records none.
     """
 
     name: str
     handle: Callable[[Event], None]
     opened: OpenSink | None = None
+    handle_texts: Callable[[AttemptTexts], None] | None = None
 
 
 def active_sinks(
@@ -81,4 +85,5 @@ def _active_sink(contribution: Contribution[EventSink], config: EventsConfig) ->
             )
     handle = sink.handle if opened is None else opened.handle
     assert handle is not None
-    return attrs.evolve(contribution, value=ActiveSink(sink.name, handle, opened))  # type: ignore[return-value, arg-type]
+    texts = opened.handle_texts if isinstance(opened, TextRecorder) and opened.records_texts else None
+    return attrs.evolve(contribution, value=ActiveSink(sink.name, handle, opened, texts))  # type: ignore[return-value, arg-type]

@@ -9,8 +9,9 @@ from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import History, HistorySetup, HistorySpec, HistoryStoreSpec
 from helmdeck_core.hooks.calls import attributed
-from helmdeck_core.redaction import Secrets, url_secrets
+from helmdeck_core.redaction import Secrets
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.secret_places import url_secrets
 
 
 def open_history(runtime: Runtime, catalog: Callable[[], Catalog]) -> History:

@@ -22,6 +22,10 @@ class PluginInventory:
     :ivar plugins: the plugins in the order of registration, with the reason for those that cannot be loaded.
     :ivar contributions: the values that take effect, by hook.
     :ivar errors: the errors of plugins that cannot be loaded or whose contributions fail.
+
+    >>> from helmdeck_core import list_plugins
+    >>> len(list_plugins().contributions["helmdeck_rankers"]) > 1
+    True
     """
 
     plugins: Plugins
@@ -34,7 +38,12 @@ class PluginInventory:
 
 
 def value_name(value: object) -> str:
-    """The name of a contributed value."""
+    """The name of a contributed value.
+
+    >>> from helmdeck_core import InstructionPattern, value_name
+    >>> value_name(InstructionPattern(name="ignore", pattern="ignore all rules", reason="it gives an order"))
+    'ignore'
+    """
     return str(getattr(value, "name"))
 
 
@@ -42,6 +51,10 @@ def list_plugins(loaded: LoadedConfig | None = None) -> PluginInventory:
     """Load plugins and collect their contributions. Failed plugins do not raise.
 
     :param loaded: the configuration, which chooses the plugins; without it, the built-ins.
+
+    >>> from helmdeck_core import list_plugins
+    >>> [info.source for info in list_plugins().plugins.infos if info.name == "history"]
+    ['built-in']
     """
     errors: list[PluginError] = []
     settings = loaded.config.plugins if loaded else PluginsConfig(autoload=False)

@@ -18,6 +18,7 @@ from helmdeck_core.config.structure import dotted
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
 from helmdeck_core.domain import EMPTY
+from helmdeck_core.domain.attempt_texts import AttemptTexts
 from helmdeck_core.domain.catalog import TrimStep
 from helmdeck_core.domain.chat import DISPOSITIONS, ChatResponse, Disposition, StopReason, StopReasonTable
 from helmdeck_core.domain.continuation import ContinuationMerger
@@ -59,6 +60,11 @@ class Runtime:
     :ivar weights: the value of every weight, by name.
     :ivar secret_pattern: matches any contributed secret pattern; ``None`` without any.
     :ivar contributions: all contributed values by hook; ``contributed`` returns those of one type.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     deck.runtime.config.model
+    'local/lexical'
     """
 
     config: Config
@@ -88,14 +94,18 @@ class Runtime:
         A sink that raises is reported with ``EventSinkWarning``; it fails neither the call nor other sinks.
         """
         for sink in self.sinks:
-            try:
-                sink.value.handle(event)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as exc:
-                fault = sink.fault(f"EventSink {sink.value.name!r} raised {describe_error(exc)}")
-                with contextlib.suppress(EventSinkWarning):  # a filter may turn warnings into errors
-                    warnings.warn(str(fault), EventSinkWarning, stacklevel=2)
+            _deliver(sink, sink.value.handle, event)
+
+    @property
+    def records_texts(self) -> bool:
+        """Whether any sink records texts of attempts."""
+        return any(sink.value.handle_texts is not None for sink in self.sinks)
+
+    def emit_texts(self, texts: AttemptTexts) -> None:
+        """Send the texts of an attempt to the sinks that record them, as ``emit`` does."""
+        for sink in self.sinks:
+            if sink.value.handle_texts is not None:
+                _deliver(sink, sink.value.handle_texts, texts)
 
     def ladder(self, tier: Tier, model: str) -> tuple[Contribution[TrimStep], ...]:
         """Return the trim steps for a model in order: by its own rule, its tier's, the global one, or all of them."""
@@ -157,6 +167,17 @@ class Runtime:
         return tuple(dict.fromkeys((model, *(each.strip() for each in fallbacks))))
 
 
+def _deliver(sink: Contribution[ActiveSink], handle: Callable[[T], None], item: T) -> None:
+    try:
+        handle(item)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
+        fault = sink.fault(f"EventSink {sink.value.name!r} raised {describe_error(exc)}")
+        with contextlib.suppress(EventSinkWarning):  # a filter may turn warnings into errors
+            warnings.warn(str(fault), EventSinkWarning, stacklevel=3)
+
+
 def resolve_runtime(
     plugins: Plugins,
     loaded: LoadedConfig,
@@ -169,6 +190,11 @@ def resolve_runtime(
     :param errors: a list that receives the errors of contributions, which are then left out.
     :raises ConfigError: with every mistake of the configuration, those found while loading it included.
     :raises PluginError: a plugin raised, or contributed what its hook forbids.
+
+    >>> from helmdeck_core import load_config, load_plugins, resolve_runtime
+    >>> runtime = resolve_runtime(load_plugins(autoload=False), load_config(environ={"HELMDECK_MODEL": "acme/large"}))
+    >>> runtime.chain("acme/large")
+    ('acme/large',)
     """
     contributions = collect_all(plugins, errors)
     transports, providers = contributions.by_name(TransportSpec), contributions.by_name(ProviderSpec)

@@ -22,7 +22,12 @@ MIN_PROBABILITY = 1e-4
 
 
 def reservation_value(cost: float, probability: float, reward: float) -> float:
-    """Return Weitzman's index of a model."""
+    """Return Weitzman's index of a model.
+
+    >>> from helmdeck_chains import reservation_value
+    >>> reservation_value(0.1, 0.5, 1.0)
+    0.8
+    """
     return reward - cost / max(probability, MIN_PROBABILITY)
 
 
@@ -33,6 +38,10 @@ def expected_cost(
 
     :param costs: the cost of an attempt of each model.
     :param first: the probability of a usable answer of each model as the first one; ``after``, after a failure.
+
+    >>> from helmdeck_chains import expected_cost
+    >>> round(expected_cost([0, 1], [0.1, 1.0], [0.6, 0.95], [0.5, 0.9]), 3)
+    0.5
     """
     total, reached = 0.0, 1.0
     for place, model in enumerate(order):
@@ -71,7 +80,12 @@ def rest_costs(costs: Sequence[float], after: Sequence[float]) -> tuple[list[int
 
 
 def best_order(costs: Sequence[float], first: Sequence[float], after: Sequence[float]) -> list[int]:
-    """Return the order of models with the least expected cost."""
+    """Return the order of models with the least expected cost.
+
+    >>> from helmdeck_chains import best_order
+    >>> best_order([0.1, 1.0], [0.6, 0.95], [0.5, 0.9])
+    [0, 1]
+    """
     ordered, rest = rest_costs(costs, after)
     totals = [cost + (1.0 - share) * other for cost, share, other in zip(costs, first, rest, strict=True)]
     return led_by(totals.index(min(totals)), ordered)

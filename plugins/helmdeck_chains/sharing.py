@@ -34,7 +34,13 @@ _Key = tuple[int, str, str, bool]
 
 
 def kind_text(kind: Kind) -> str:
-    """Return a kind of work as a string, which ``kind_from`` reads."""
+    """Return a kind of work as a string, which ``kind_from`` reads.
+
+    >>> from helmdeck_chains import kind_of, kind_text
+    >>> from helmdeck_core import ChainRequest
+    >>> kind_text(kind_of(ChainRequest(models=("acme/large",), pack="ask", size_bytes=900, sample="draft a post")))
+    '["ask:text","size0:catalog0","ascii"]'
+    """
     return json.dumps(kind, separators=(",", ":"), ensure_ascii=False)
 
 

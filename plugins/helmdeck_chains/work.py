@@ -22,7 +22,13 @@ Kind = tuple[str, ...]
 
 
 def kind_of(request: ChainRequest) -> Kind:
-    """Return the kind of work of a call: task and answer, then size classes, then the script of the language."""
+    """Return the kind of work of a call: task and answer, then size classes, then the script of the language.
+
+    >>> from helmdeck_chains import kind_of
+    >>> from helmdeck_core import ChainRequest
+    >>> kind_of(ChainRequest(models=("acme/large",), pack="ask", size_bytes=900, sample="draft a post"))
+    ('ask:text', 'size0:catalog0', 'ascii')
+    """
     size = f"size{bisect.bisect_right(SIZES, request.size_bytes)}"
     catalog = f"catalog{bisect.bisect_right(CATALOGS, request.catalog_entries)}"
     return f"{request.pack or 'chat'}:{request.answer}", f"{size}:{catalog}", script_of(request.sample)

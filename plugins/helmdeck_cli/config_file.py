@@ -133,6 +133,12 @@ def replace_text(path: Path, text: str) -> None:
     """Replace the text of a file as a whole, with its permissions; a missing one is created. A link to a file stays a link.
 
     :raises OSError: the file is as before.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_cli import replace_text
+    >>> replace_text(Path("helmdeck.toml"), 'model = "acme/large"')
+    >>> Path("helmdeck.toml").read_text()
+    'model = "acme/large"'
     """
     if not path.exists():
         path.write_text(text, encoding="utf-8")

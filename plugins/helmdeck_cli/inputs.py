@@ -18,7 +18,15 @@ MAX_INPUT_BYTES = 100_000_000
 
 
 def add_request(parser: argparse.ArgumentParser) -> None:
-    """Add the request and its documents; ``request_text`` reads them."""
+    """Add the request and its documents; ``request_text`` reads them.
+
+    >>> import argparse
+    >>> from helmdeck_cli import add_request, request_text
+    >>> parser = argparse.ArgumentParser()
+    >>> add_request(parser)
+    >>> request_text(parser.parse_args(["draft a post"]))
+    'draft a post'
+    """
     parser.add_argument(
         "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or no request reads standard input"
     )
@@ -43,7 +51,15 @@ def add_catalog(parser: argparse.ArgumentParser) -> None:
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add ``--input`` and ``--input-file``; ``input_values`` reads them."""
+    """Add ``--input`` and ``--input-file``; ``input_values`` reads them.
+
+    >>> import argparse
+    >>> from helmdeck_cli import add_inputs, input_values
+    >>> parser = argparse.ArgumentParser()
+    >>> add_inputs(parser)
+    >>> input_values(parser.parse_args(["--input", "count=3", "--input", "topic=tides"]))
+    {'count': 3, 'topic': 'tides'}
+    """
     parser.add_argument(
         "--input",
         metavar="KEY=VALUE",
@@ -58,6 +74,13 @@ def add_out(parser: argparse.ArgumentParser, what: str) -> None:
     """Add ``--out``, the folder of artifacts.
 
     :param what: what writes the files, such as ``the pack``.
+
+    >>> import argparse
+    >>> from helmdeck_cli import add_out
+    >>> parser = argparse.ArgumentParser()
+    >>> add_out(parser, "the slides")
+    >>> parser.parse_args(["--out", "decks"]).artifacts.endswith("decks")
+    True
     """
     parser.add_argument(
         "--out",
@@ -72,6 +95,13 @@ def input_values(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the inputs of a command that uses ``add_inputs``.
 
     :raises UsageError: a file cannot be read or is not a JSON object, or an input has no key.
+
+    >>> import argparse
+    >>> from helmdeck_cli import add_inputs, input_values
+    >>> parser = argparse.ArgumentParser()
+    >>> add_inputs(parser)
+    >>> input_values(parser.parse_args(["--input", "count=3"]))
+    {'count': 3}
     """
     return {**read_object(arguments.input_file), **pairs(arguments.input, "--input")}
 
@@ -80,6 +110,13 @@ def request_text(arguments: argparse.Namespace) -> str:
     """Return the request of a command that uses ``add_request``, with its documents before it.
 
     :raises UsageError: the request is empty, or a document cannot be read or is not text.
+
+    >>> import argparse
+    >>> from helmdeck_cli import add_request, request_text
+    >>> parser = argparse.ArgumentParser()
+    >>> add_request(parser)
+    >>> request_text(parser.parse_args(["draft a post"]))
+    'draft a post'
     """
     request = request_words(arguments)
     return "\n\n".join([*(text for _, text in documents(arguments)), request])
@@ -123,6 +160,12 @@ def read_input(path: str | None) -> bytes:
     """Read a file; ``-`` is standard input, and so is ``None`` unless standard input is a terminal.
 
     :raises UsageError: the file cannot be read.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_cli import read_input
+    >>> _ = Path("answer.txt").write_text("{}")
+    >>> read_input("answer.txt")
+    b'{}'
     """
     if path is not None and path != "-":
         try:
@@ -149,6 +192,10 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, Any]:
 
     :param option: the name of the option for the error.
     :raises UsageError: a string has no ``=`` or no key.
+
+    >>> from helmdeck_cli import pairs
+    >>> pairs(["count=3", "topic=tides"], "--input")
+    {'count': 3, 'topic': 'tides'}
     """
     values: dict[str, Any] = {}
     for text in texts:
@@ -171,6 +218,10 @@ def read_json(text: str | bytes) -> Any:
 
     :raises ValueError: it is not JSON. NaN, Infinity and numbers too large for a float are not JSON here.
     :raises RecursionError: it is nested too deeply.
+
+    >>> from helmdeck_cli import read_json
+    >>> read_json('{"n": 3}')
+    {'n': 3}
     """
     return json.loads(text, parse_constant=_reject_constant, parse_float=_finite)
 
@@ -201,6 +252,10 @@ def read_object(path: str | None) -> dict[str, Any]:
     """Return the JSON object in a file, ``-`` for standard input; an empty one without a path.
 
     :raises UsageError: it cannot be read, or is not a JSON object.
+
+    >>> from helmdeck_cli import read_object
+    >>> read_object(None)
+    {}
     """
     if path is None:
         return {}

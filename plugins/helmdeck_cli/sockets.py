@@ -13,14 +13,24 @@ BACKLOG = 2_048
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to a host name or IP address."""
+    """Whether only this machine can connect to a host name or IP address.
+
+    >>> from helmdeck_cli import is_loopback
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("10.0.0.1")
+    (True, True, False)
+    """
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
 
 
 def shown_host(host: str) -> str:
-    """A host as in a URL: IPv6 addresses are in brackets."""
+    """A host as in a URL: IPv6 addresses are in brackets.
+
+    >>> from helmdeck_cli import shown_host
+    >>> shown_host("::1"), shown_host("localhost")
+    ('[::1]', 'localhost')
+    """
     return f"[{host}]" if ":" in host else host
 
 
@@ -29,6 +39,11 @@ def listen(host: str, port: int) -> socket.socket:
 
     :param port: 0 for any free one.
     :raises UsageError: it cannot be bound.
+
+    >>> from helmdeck_cli import listen
+    >>> with listen("127.0.0.1", 0) as server:
+    ...     server.getsockname()[0]
+    '127.0.0.1'
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY on sockets that name their protocol; without it, small writes wait 40 ms.

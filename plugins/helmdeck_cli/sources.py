@@ -14,6 +14,12 @@ def source_status(deck: Helmdeck) -> list[tuple[str, int, str]]:
     """Return the name, the number of entries and the problem of every server; empty until the catalog is used.
 
     :returns: names such as ``mcp.git``; no problem is an empty string.
+
+    >>> from helmdeck_cli import source_status
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     print(source_status(deck))
+    []
     """
     sources = deck.open_sources.items()
     return [
@@ -33,7 +39,13 @@ def refresh_sources(deck: Helmdeck) -> None:
 
 
 def note_source_problems(deck: Helmdeck) -> None:
-    """Print a warning for every server that has a problem, such as one that is not reachable."""
+    """Print a warning for every server that has a problem, such as one that is not reachable.
+
+    >>> from helmdeck_cli import note_source_problems
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     note_source_problems(deck)
+    """
     for name, _, problem in source_status(deck):
         if problem:
             note(f"warning: catalog.{name}: {problem}")

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from helmdeck_console.screens import contributed, keys, models, now, plugins, requests, tries
+from helmdeck_console.screens import chains, contributed, keys, models, now, plugins, requests, tries
 from helmdeck_console.screens.calibrations import Calibrations
 from helmdeck_console.sources import Sources
 from helmdeck_console.web.access import COOKIE, LIFE_S, Access, Refused, Visitor
@@ -68,6 +68,7 @@ class Console:
                 Route("/requests/{call_id}", self._page(requests.show_one)),
                 Route("/models", self._page(models.show)),
                 Route("/models/one", self._page(models.show_one(self.calibrations))),
+                Route("/models/chain", self._page(chains.show)),
                 Route("/models/calibrate", self._form(models.calibrate(self.calibrations)), methods=post),
                 Route("/models/cancel", self._form(models.cancel(self.calibrations)), methods=post),
                 Route("/keys", self._page(keys.show)),

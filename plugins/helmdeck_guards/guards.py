@@ -51,6 +51,12 @@ def guard_mistakes(runtime: Runtime) -> Sequence[Mistake]:
     """Return every mistake of ``[guards]``. Each guard is opened and closed again.
 
     Not for a thread with a running event loop.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> from helmdeck_guards import guard_mistakes
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     print(guard_mistakes(deck.runtime))
+    ()
     """
     try:
         guards = _opened(runtime)

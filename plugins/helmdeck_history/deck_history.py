@@ -174,6 +174,13 @@ class DeckHistory(History):
 
 
 def history_of(deck: Helmdeck) -> DeckHistory:
-    """Return the history of a deck; one without records if a plugin replaced the built-in history by another type."""
+    """Return the history of a deck; one without records if a plugin replaced the built-in history by another type.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> from helmdeck_history import history_of
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     print(type(history_of(deck)).__name__)
+    DeckHistory
+    """
     history = deck.history
     return history if isinstance(history, DeckHistory) else DeckHistory()

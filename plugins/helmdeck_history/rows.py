@@ -12,7 +12,14 @@ from helmdeck_history.store_types import Fact
 
 
 def record_to_row(record: PlanRecord) -> dict[str, Any]:
-    """Return a record as plain data; ``kind`` is that of the record."""
+    """Return a record as plain data; ``kind`` is that of the record.
+
+    >>> from helmdeck_core import PlanRecord
+    >>> from helmdeck_history import record_of_row, record_to_row
+    >>> record = PlanRecord(caller="ann", intent_sha="0" * 16, outcome="planned", model="acme/large", duration_s=1.5, time=0.0)
+    >>> record_of_row(record_to_row(record)) == record
+    True
+    """
     steps = [
         {
             "order": step.order,
@@ -34,6 +41,12 @@ def record_of_row(row: Mapping[str, Any]) -> PlanRecord:
     """Return the record of plain data.
 
     :raises ValueError: a field is missing, unknown or of another type.
+
+    >>> from helmdeck_core import PlanRecord
+    >>> from helmdeck_history import record_of_row, record_to_row
+    >>> record = PlanRecord(caller="ann", intent_sha="0" * 16, outcome="planned", model="acme/large", duration_s=1.5, time=0.0)
+    >>> record_of_row(record_to_row(record)) == record
+    True
     """
     try:
         steps = [_step(step) for step in row.get("steps", ())]
@@ -43,7 +56,13 @@ def record_of_row(row: Mapping[str, Any]) -> PlanRecord:
 
 
 def fact_to_row(fact: Fact) -> dict[str, Any]:
-    """Return a fact as plain data; ``kind`` is ``fact``."""
+    """Return a fact as plain data; ``kind`` is ``fact``.
+
+    >>> from helmdeck_history import Fact, fact_of_row, fact_to_row
+    >>> fact = Fact(id="1", caller="ann", text="prefers short posts", time=0.0, expires=86400.0)
+    >>> fact_of_row(fact_to_row(fact)) == fact
+    True
+    """
     return {
         "kind": "fact", "id": fact.id, "caller": fact.caller, "text": fact.text, "tags": list(fact.tags),
         "time": fact.time, "expires": fact.expires,
@@ -54,6 +73,11 @@ def fact_of_row(row: Mapping[str, Any]) -> Fact:
     """Return the fact of plain data.
 
     :raises ValueError: a field is missing, unknown or of another type.
+
+    >>> from helmdeck_history import Fact, fact_of_row, fact_to_row
+    >>> fact = Fact(id="1", caller="ann", text="prefers short posts", time=0.0, expires=86400.0)
+    >>> fact_of_row(fact_to_row(fact)) == fact
+    True
     """
     try:
         fields = {name: value for name, value in row.items() if name != "kind"}

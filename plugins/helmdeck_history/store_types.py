@@ -38,7 +38,12 @@ MAX_STEPS = 64
 
 
 def weight_at(time_s: float) -> float:
-    """Return the weight of a plan relative to one at ``EPOCH_S``."""
+    """Return the weight of a plan relative to one at ``EPOCH_S``.
+
+    >>> from helmdeck_history import EPOCH_S, HALF_LIFE_S, weight_at
+    >>> weight_at(EPOCH_S), weight_at(EPOCH_S + HALF_LIFE_S)
+    (1.0, 2.0)
+    """
     return float(2.0 ** ((time_s - EPOCH_S) / HALF_LIFE_S))
 
 
@@ -46,6 +51,10 @@ def similarity(matches: int, size: int, other_size: int) -> float:
     """Return the estimated Jaccard index of two sketches with common hashes.
 
     :param size: the number of hashes of one, ``other_size`` of the other.
+
+    >>> from helmdeck_history import similarity
+    >>> similarity(30, 60, 60)
+    0.3333333333333333
     """
     union = max(size, other_size) + min(size, other_size) - matches
     return matches / union if union else 0.0

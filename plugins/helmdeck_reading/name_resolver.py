@@ -15,7 +15,15 @@ LONGEST_NAME = 200
 
 
 class NameResolver:
-    """Matches names exactly, else without case, separators and prefix if the match is unique."""
+    """Matches names exactly, else without case, separators and prefix if the match is unique.
+
+    >>> from helmdeck_reading import NameResolver
+    >>> resolver = NameResolver(["blog.draft", "blog.publish"])
+    >>> resolver.find("Blog_Draft")
+    'blog.draft'
+    >>> resolver.find("blog") is None
+    True
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(names)

@@ -44,12 +44,21 @@ class RunSetup:
 
 
 def new_run_id() -> str:
-    """Return a unique id that sorts by time."""
+    """Return a unique id that sorts by time.
+
+    >>> from helmdeck_runs import new_run_id
+    >>> new_run_id() == new_run_id()
+    False
+    """
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:10]}"
 
 
 def no_progress(message: str) -> None:
-    """No-op progress callback."""
+    """No-op progress callback.
+
+    >>> from helmdeck_runs import no_progress
+    >>> no_progress("half of the pages are read")
+    """
 
 
 async def execute(setup: RunSetup, run: Run, steps: RunSteps, progress: Callable[[str], None] = no_progress) -> Any:

@@ -38,6 +38,12 @@ def failure_data(error: BaseException) -> dict[str, Any]:
     """Return a failure as plain data: ``class``, ``cause``, ``code``, ``retryable``, ``message``, perhaps ``step``.
 
     ``findings`` are those of a pack that failed, as strings; at most ``MAX_FINDINGS``.
+
+    >>> from helmdeck_core import LengthTruncated
+    >>> from helmdeck_runs import failure_data
+    >>> data = failure_data(LengthTruncated("plan"))
+    >>> data["class"], data["code"], data["retryable"]
+    ('LengthTruncated', 'handler_failed', True)
     """
     if isinstance(error, StepFailedError):
         return {**error.failure, "step": error.step_id}
@@ -59,6 +65,11 @@ def failure_error(name: str, failure: Mapping[str, Any]) -> HelmdeckError:
     """Return the exception for a failed run: the class of the cause, else a ``PackError`` with the code.
 
     :param name: what ran.
+
+    >>> from helmdeck_core import LengthTruncated
+    >>> from helmdeck_runs import failure_data, failure_error
+    >>> type(failure_error("blog.draft", failure_data(LengthTruncated("plan")))).__name__
+    'LengthTruncated'
     """
     message = str(failure.get("message", "failed"))
     if step := failure.get("step"):

@@ -8,4 +8,5 @@ from helmdeck_selection.lexical.index.fields import keyword_phrases as keyword_p
 from helmdeck_selection.lexical.index.fields import name_words as name_words
 from helmdeck_selection.lexical.index.fields import required_inputs as required_inputs
 from helmdeck_selection.lexical.index.fields import step_packs as step_packs
+from helmdeck_selection.lexical.scores.companions import Companions as Companions
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex as LexicalIndex

@@ -57,6 +57,17 @@ def open_database(
     :param busy_timeout_s: seconds to wait for other processes that write; SQLite only.
     :param waits_for_disk: ``False``: the newest transactions may be lost if the server of PostgreSQL crashes.
     :raises StorageError: the driver is not installed.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_storage import Schema, open_database
+    >>> schema = Schema(name="notes", version=1, tables=["CREATE TABLE notes (text TEXT)"])
+    >>> database = open_database("sqlite:notes.db", schema, default_file=Path("notes.db"))
+    >>> with database.session() as session:
+    ...     session.change("INSERT INTO notes VALUES (?)", ("tide at nine",))
+    ...     session.rows("SELECT text FROM notes")
+    1
+    [('tide at nine',)]
+    >>> database.close()
     """
     scheme, _, target = url.partition(":")
     if scheme == "sqlite":
@@ -73,6 +84,9 @@ def require_driver(scheme: str) -> None:
     """Check that the driver of a scheme is installed.
 
     :raises StorageError: it is not; the message names the extra.
+
+    >>> from helmdeck_storage import require_driver
+    >>> require_driver("sqlite")
     """
     from importlib.util import find_spec
 

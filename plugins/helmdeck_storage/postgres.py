@@ -188,7 +188,12 @@ def postgres_failure(name: str, exc: BaseException, url: str) -> StorageError:
 
 
 def is_valid_postgres_url(url: str) -> bool:
-    """Return whether the driver can read a URL; its own message would repeat a part of it."""
+    """Return whether the driver can read a URL; its own message would repeat a part of it.
+
+    >>> from helmdeck_storage import is_valid_postgres_url
+    >>> is_valid_postgres_url("postgresql://helmdeck@db.example.org/helmdeck"), is_valid_postgres_url("postgresql://[")
+    (True, False)
+    """
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:

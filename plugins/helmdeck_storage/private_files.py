@@ -17,6 +17,13 @@ def create_private_file(path: Path, content: bytes = b"") -> bool:
     """Create a file unless it exists; return whether it was created. Missing folders are created.
 
     With content, of several processes that do this at the same time one writes the file, and the others find it complete.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_storage import create_private_file
+    >>> create_private_file(Path("drafts/today.txt"), b"tide at nine")
+    True
+    >>> create_private_file(Path("drafts/today.txt"))
+    False
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
     if not content:
@@ -41,6 +48,12 @@ def replace_private_file(path: Path, write: Callable[[IO[bytes]], object]) -> No
 
     :param write: writes the content.
     :raises OSError: the file is as before.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_storage import replace_private_file
+    >>> replace_private_file(Path("notes.txt"), lambda file: file.write(b"tide at nine"))
+    >>> Path("notes.txt").read_text()
+    'tide at nine'
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
     draft = _draft(path, write)
@@ -55,6 +68,10 @@ def cache_directory(name: str) -> Path:
     """Return a directory for data that can be computed again, in the user's cache directory; it is not created.
 
     :raises RuntimeError: the user has no home directory.
+
+    >>> from helmdeck_storage import cache_directory
+    >>> cache_directory("indexes").name
+    'indexes'
     """
     base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
     return Path(base or "~/.cache").expanduser() / "helmdeck" / name

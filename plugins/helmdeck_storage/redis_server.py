@@ -140,5 +140,10 @@ class _AsyncErrors:
 
 
 def glob_literal(text: str) -> str:
-    """Return a text for a pattern of ``SCAN`` that matches only itself."""
+    r"""Return a text for a pattern of ``SCAN`` that matches only itself.
+
+    >>> from helmdeck_storage import glob_literal
+    >>> glob_literal("keys[1]*")
+    'keys\\[1\\]\\*'
+    """
     return "".join(f"\\{char}" if char in "\\*?[]^-" else char for char in text)

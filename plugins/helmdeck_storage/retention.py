@@ -16,6 +16,11 @@ class PurgeSchedule:
     """Decides which writes of a process also delete what has expired. Thread-safe.
 
     It is the first one, so that short-lived processes delete too, and after it one of ``every``.
+
+    >>> from helmdeck_storage import PurgeSchedule
+    >>> schedule = PurgeSchedule(every=3)
+    >>> [schedule.is_due() for _ in range(6)]
+    [True, False, False, True, False, False]
     """
 
     def __init__(self, every: int = PURGE_EVERY) -> None:

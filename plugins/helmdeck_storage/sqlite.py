@@ -227,7 +227,14 @@ class _Session:
 
 
 def sqlite_problem(path: Path) -> str:
-    """Return why a file is no usable database; empty if it is one."""
+    """Return why a file is no usable database; empty if it is one.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_storage import sqlite_problem
+    >>> _ = Path("notes.db").write_bytes(b"no database")
+    >>> sqlite_problem(Path("notes.db"))
+    'file is not a database'
+    """
     connection = sqlite3.connect(path, timeout=1.0)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

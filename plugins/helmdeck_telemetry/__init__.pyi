@@ -12,3 +12,4 @@ from helmdeck_telemetry.request_log.store import Cooldown as Cooldown
 from helmdeck_telemetry.request_log.store import OperatorAction as OperatorAction
 from helmdeck_telemetry.request_log.store import RequestLog as RequestLog
 from helmdeck_telemetry.request_log.store import default_log_path as default_log_path
+from helmdeck_telemetry.request_log.texts import RecordedTexts as RecordedTexts

@@ -58,13 +58,15 @@ def write(event: Event) -> None:
     logger().bind(**dict(_flattened(_fields(event)))).log(level, message)
 
 
-def _fields(event: Event) -> Mapping[str, Any]:
+def _fields(event: Event) -> dict[str, Any]:
     """Return the structured fields of a line; fields of an attempt with their usual value are left out."""
     fields = event_data(event)
     if isinstance(event, AttemptEnded):
         usual = {"number": event.attempt, "is_sent": True}
         outcome = event.outcome.to_dict().items()
         fields = {**fields, "outcome": {name: value for name, value in outcome if usual.get(name) != value}}
+    if isinstance(event, CatalogSelected):
+        fields["record"].pop("steps", None)  # call traces have the size after each step
     return fields
 
 

@@ -8,6 +8,7 @@ that it is not counted twice.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -286,6 +287,8 @@ def _flat(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         key = f"{prefix}.{name}" if prefix else name
         if isinstance(value, Mapping):
             attributes |= _flat(key, value)
+        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+            attributes[key] = [_text(json.dumps(each)) for each in value]
         elif value is not None and value not in ("", (), []):
             attributes[key] = _text(value) if isinstance(value, str) else value
     return attributes

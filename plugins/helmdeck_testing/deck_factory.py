@@ -53,6 +53,10 @@ def provider_settings(name: str, **fields: Any) -> ProviderSettings:
 
     :param name: of the provider.
     :param fields: of ``ProviderSettings``; without ``open_transport``, it gets the default transport.
+
+    >>> from helmdeck_testing import provider_settings
+    >>> provider_settings("acme", base_url="https://api.example.org/v1").base_url
+    'https://api.example.org/v1'
     """
     fields.setdefault("open_transport", functools.partial(_deck().runtime.transports.open, name))
     return ProviderSettings(name=name, **fields)
@@ -93,6 +97,11 @@ def write_distribution(
     :param modules: module name to source text.
     :param requires: requirements, such as ``helmdeck>=0.2,<0.3``.
     :returns: ``folder``, for ``sys.path``.
+
+    >>> from pathlib import Path
+    >>> from helmdeck_testing import write_distribution
+    >>> write_distribution(Path("site"), "acme", {"acme": "helmdeck_acme"}, {"helmdeck_acme": ""}).name
+    'site'
     """
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)

@@ -155,7 +155,13 @@ def empty_stop() -> Reply:
 
 
 def empty_content_filter() -> Reply:
-    """An empty response from a content filter."""
+    """An empty response from a content filter.
+
+    >>> from helmdeck_testing import empty_content_filter
+    >>> reply = empty_content_filter()
+    >>> reply.text, reply.stop_reason
+    ('', 'content_filter')
+    """
     return Reply("", "content_filter")
 
 
@@ -170,37 +176,77 @@ def cut_json(stop_reason: str = "length") -> Callable[[ChatRequest], Reply]:
 
 
 def draft_in_reasoning() -> Reply:
-    """No answer, only a draft in the reasoning, which must not be used as the answer."""
+    """No answer, only a draft in the reasoning, which must not be used as the answer.
+
+    >>> from helmdeck_testing import draft_in_reasoning
+    >>> reply = draft_in_reasoning()
+    >>> reply.text, "draft" in reply.reasoning
+    ('', True)
+    """
     return Reply("", "stop", reasoning=f"I could answer {DRAFT} but first")
 
 
 def whitespace_loop() -> Reply:
-    """Constrained decoding that generated whitespace up to the output limit."""
+    r"""Constrained decoding that generated whitespace up to the output limit.
+
+    >>> from helmdeck_testing import whitespace_loop
+    >>> reply = whitespace_loop()
+    >>> reply.text[-4:], reply.stop_reason
+    (' \n  ', 'length')
+    """
     return Reply("{" + "\n  " * 1000, "length", usage=Usage(output_tokens=2000))
 
 
 def empty_error() -> Reply:
-    """An empty response with a stop reason for a failed generation."""
+    """An empty response with a stop reason for a failed generation.
+
+    >>> from helmdeck_testing import empty_error
+    >>> reply = empty_error()
+    >>> reply.text, reply.stop_reason
+    ('', 'error')
+    """
     return Reply("", "error", disposition=Disposition.RETRY)
 
 
 def no_end() -> Reply:
-    """A truncated answer without a stop reason."""
+    """A truncated answer without a stop reason.
+
+    >>> from helmdeck_testing import no_end
+    >>> reply = no_end()
+    >>> reply.text[-9:], reply.stop_reason
+    ('": "blog.', None)
+    """
     return Reply(CUT_JSON, None)
 
 
 def endless_thinking(piece_delay_s: float = 0.02) -> Reply:
-    """A minute of streamed reasoning without an answer."""
+    """A minute of streamed reasoning without an answer.
+
+    >>> from helmdeck_testing import endless_thinking
+    >>> reply = endless_thinking()
+    >>> reply.text, len(reply.reasoning) > 1_000
+    ('', True)
+    """
     return Reply(reasoning="hm, " * 12_000, stop_reason="length", piece_delay_s=piece_delay_s)
 
 
 def too_many_requests(retry_after_s: float = 1.0) -> Fail:
-    """HTTP 429 with ``Retry-After``."""
+    """HTTP 429 with ``Retry-After``.
+
+    >>> from helmdeck_testing import too_many_requests
+    >>> too_many_requests(2.0)
+    Fail(cause=<FailureClass.RATE_LIMITED: 'rate_limited'>, retry_after_s=2.0, status=429, detail='', sub_cause='')
+    """
     return Fail(FailureClass.RATE_LIMITED, status=429, retry_after_s=retry_after_s)
 
 
 def error_in_200() -> CallFailed:
-    """An error with HTTP 200."""
+    """An error with HTTP 200.
+
+    >>> from helmdeck_testing import error_in_200
+    >>> error_in_200().status
+    200
+    """
     return TransientUnknown(
         "the provider answered with an error",
         status=200,

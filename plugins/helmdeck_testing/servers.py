@@ -234,6 +234,11 @@ def weak_model_server(
     :param expected: names of packs and ids of pipelines, in the order in which the model plans them.
     :param max_prompt_bytes: maximum size of all message texts in UTF-8 bytes.
     :param answer: function of the prompt; by default ``next_step`` with ``expected``.
+
+    >>> from helmdeck_testing import weak_model_server
+    >>> with weak_model_server(["blog.draft"]) as server:
+    ...     print(server.base_url.startswith("http://127.0.0.1:"))
+    True
     """
     names = tuple(expected)
     reply_to = answer or (lambda prompt: next_step(prompt, names))

@@ -45,6 +45,13 @@ def plugin_with(name: str = "acme", **contributions: Any) -> object:
 
     :param name: what errors call the plugin, with a number behind it; see ``make_deck``.
     :param contributions: what each hook returns, by the name of the hook.
+
+    >>> from helmdeck_core import Budget, BudgetRow, Tier
+    >>> from helmdeck_testing import make_deck, plugin_with
+    >>> row = BudgetRow(prefix="acme/", budget=Budget(model="", tier=Tier.C, evidence="an example"))
+    >>> with make_deck(plugin_with(helmdeck_budget_rows=[row])) as deck:
+    ...     print(deck.budget("acme/large").budget.tier)
+    C
     """
 
     def implementation(hook: str, value: Any) -> Any:

@@ -2,13 +2,19 @@
 
 import json
 import time
+from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from helmdeck_chains import kind_text
+from helmdeck_console import Access, Console, Sources
+from helmdeck_core import Helmdeck
 from helmdeck_core.cli import main
 from helmdeck_history import EvidenceRow
 from helmdeck_history.stores.databases import open_sqlite
+from tests.helmdeck_console.console_support import Client
 
 KIND = kind_text(("helmdeck.plan:plan", "size0:catalog0", "ascii"))
 
@@ -44,6 +50,18 @@ def test_advice_shows_saving_interval_and_certainty(config, capsys):
     share = advice["saving_share"]
     assert 0.5 < share["low"] < share["expected"] < share["high"] < 1
     assert advice["kinds"][0]["calls"] == 300
+
+
+def test_the_console_shows_the_same_advice(config, tmp_path):
+    with Helmdeck(file=Path(config), environ={}) as deck:
+        sources = Sources(find_log=lambda: None, deck=deck)
+        console = Console(sources, Access(lambda: None, open_role="viewer", is_always_open=True))
+        client = Client(Starlette(routes=[Mount("/console", app=console)]))
+        page = client.get("/models/chain").text
+        assert "openai/cheap, openai/strong, local/lexical" in page and "helmdeck.plan:plan" in page
+        assert "has no fallback models" in client.get("/models/chain?model=acme/alone").text
+        (tmp_path / "history.db").unlink()
+        assert 'policy = "advise"' in client.get("/models/chain").text
 
 
 @pytest.mark.parametrize(

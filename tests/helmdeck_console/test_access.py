@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from helmdeck_console.web.access import IDLE_S, LIFE_S, ROTATE_S
+from helmdeck_console.web.access import IDLE_S, LIFE_S, ROTATE_S, Access, Refused
 from helmdeck_gateway import digest_of
 from tests.helmdeck_console.console_support import NOW_S, ConsoleUnderTest, example
 
@@ -75,6 +75,9 @@ def test_attempts_to_sign_in_are_limited(console, clock):
     assert [client.sign_in("hd-wrong").status_code for _ in range(6)] == [403] * 5 + [429]
     refused = client.sign_in(key)
     assert refused.status_code == 429 and 0 < int(refused.headers["retry-after"]) <= 61
+    other_process = Access(lambda: console.store, now=clock)
+    with pytest.raises(Refused, match="too many attempts"):
+        asyncio.run(other_process.sign_in(key, "testclient"))
     clock.now += 61
     assert client.sign_in(key).status_code == 303
 

@@ -5,11 +5,14 @@ import contextlib
 import re
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 import uvicorn
 
 from helmdeck_cli import listen
+from helmdeck_core import load_config
+from helmdeck_testing import ChatServer, completion
 from tests.helmdeck_console.console_support import HOSTILE, NOW_S, ConsoleUnderTest, example
 from tests.helmdeck_console.test_screens import hostile_trace
 
@@ -50,17 +53,36 @@ class Clock:
         return NOW_S + self.ahead_s
 
 
+class Upstream(ChatServer):
+    """A server that waits with each answer until the test lets it."""
+
+    def __init__(self):
+        self.arrived, self.may_answer = threading.Semaphore(0), threading.Semaphore(0)
+        super().__init__(lambda _: completion("nothing useful"))
+
+    def respond(self, request):
+        self.arrived.release()
+        assert self.may_answer.acquire(timeout=10)
+        return super().respond(request)
+
+
 @pytest.fixture(scope="module")
-def console():
+def console(tmp_path_factory):
     clock = Clock()
-    under_test = ConsoleUnderTest(traces=[*example(130), hostile_trace()], now=clock)
-    under_test.clock = clock
-    under_test.secret = under_test.key("ada", "admin")
-    under_test.key("helpdesk", team="support")
-    with served(under_test.app) as url:
-        under_test.url = url
-        yield under_test
-    under_test.deck.close()
+    with contextlib.closing(Upstream()) as upstream, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HELMDECK_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        loaded = load_config(file=Path("/dev/null"), environ={"HELMDECK_PROVIDERS__VLLM__BASE_URL": upstream.base_url})
+        under_test = ConsoleUnderTest(traces=[*example(130), hostile_trace()], now=clock, loaded=loaded)
+        under_test.clock, under_test.upstream = clock, upstream
+        under_test.secret = under_test.key("ada", "admin")
+        under_test.key("helpdesk", team="support")
+        with served(under_test.app) as url:
+            under_test.url = url
+            yield under_test
+            for each in under_test.console.calibrations.running:  # of a test that failed
+                each.task.get_loop().call_soon_threadsafe(under_test.console.calibrations.cancel, each.model)
+        under_test.deck.close()
+        upstream.may_answer.release(500)
 
 
 @pytest.fixture
@@ -116,6 +138,38 @@ def test_an_operator_creates_and_revokes_a_key_and_tries_a_request(page):
     page.wait_for_url("**/try?id=*")
     assert page.get_by_role("heading", name="Plan", exact=True).is_visible()
     assert "blog.draft" in page.locator("ol.plan").inner_text()
+    assert page.problems == []
+
+
+def test_an_operator_calibrates_a_model_sees_its_progress_and_cancels(page, console):
+    """The upstream answers a call only when the test lets it."""
+    page.clock.install()
+    page.goto(console.url + "/models/one?model=vllm/m")
+    page.get_by_role("button", name="Calibrate").click()
+    for _ in range(2):
+        assert console.upstream.arrived.acquire(timeout=8)
+        console.upstream.may_answer.release()
+    assert console.upstream.arrived.acquire(timeout=8)
+    page.clock.run_for(3_100)
+    page.get_by_text("Call 3 of at most 150: ").wait_for()
+    assert page.get_by_role("progressbar").get_attribute("value") == "2"
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_load_state()
+    page.clock.run_for(3_100)
+    page.get_by_text("The last calibration: cancelled").wait_for()
+    console.upstream.may_answer.release(500)
+    page.get_by_role("button", name="Calibrate").click()
+    page.wait_for_load_state()
+    task = console.console.calibrations.of("vllm/m").task
+    asyncio.run_coroutine_threadsafe(asyncio.wait([task]), task.get_loop()).result(20)
+    page.clock.run_for(3_100)
+    page.get_by_text("The last calibration: complete").wait_for()
+    page.reload()
+    assert page.get_by_text("No size passed.").is_visible()
+    assert page.get_by_role("group", name="Calibration by catalog size").locator("tbody tr").count() >= 1
+    assert [each.action for each in console.log.actions()][:3] == [
+        "calibration started", "calibration cancelled", "calibration started",
+    ]  # fmt: skip
     assert page.problems == []
 
 

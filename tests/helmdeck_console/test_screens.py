@@ -8,6 +8,7 @@ import pytest
 from helmdeck_console.demo.console import example_console
 from helmdeck_console.screens.now import PERIODS, content
 from helmdeck_core import CallTrace, ConsoleScreen, ScreenPage, ScreenTable
+from helmdeck_telemetry import RecordedTexts
 from helmdeck_testing import plugin_with
 from tests.helmdeck_console.console_support import HOSTILE, NOW_S, Client, ConsoleUnderTest, example
 
@@ -97,6 +98,13 @@ def hostile_trace():
 def test_hostile_strings_are_shown_as_text():
     console = ConsoleUnderTest(traces=[hostile_trace()], open_role="admin", is_always_open=True, now=lambda: NOW_S)
     client = console.client()
+    path = "/requests/%22%3E%3Cscript%3Eid"
+    assert "texts = true" in client.get(path).text
+    texts = RecordedTexts(call_id='"><script>id', attempt=1, request=HOSTILE, answer=f"</pre>{HOSTILE}")
+    console.log.add_texts([texts])
+    assert "&lt;/pre&gt;" in client.get(path).text
+    viewer = console.key("viewer", "viewer")
+    assert "&lt;/pre&gt;" not in console.client(viewer).get(path).text
     made = client.post("/try/new", request=f"draft a post {HOSTILE}", document=HOSTILE)
     pages = [
         "/",

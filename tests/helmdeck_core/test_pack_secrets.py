@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from helmdeck_core import ConfigError, Pack, PackError, PackErrorCode
-from helmdeck_core.redaction import looks_like_a_secret
+from helmdeck_core.secret_places import looks_like_a_secret
 from helmdeck_testing import make_deck, plugin_with
 
 KEY = "sk-proj-Zq7/Xv2+Lm9Tr4Wb8Nc3/Kd6Fg1Hj5Yt0Uv"

@@ -3,10 +3,11 @@
 import asyncio
 import os
 import threading
+import traceback
 
 import pytest
 
-from helmdeck_core import Cancelled, Pack, PackError, PluginError, hookimpl
+from helmdeck_core import AuthFailed, Cancelled, Helmdeck, Pack, PackError, PluginError, hookimpl
 from helmdeck_core.deck.portal import Portal
 from helmdeck_testing import StubProvider
 
@@ -28,6 +29,13 @@ def test_a_result_and_an_exception_come_back():
     with pytest.raises(KeyError):
         portal.run(fail())
     portal.close()
+
+
+def test_a_traceback_leads_from_the_caller_to_the_message_without_the_machine_between():
+    with Helmdeck(model="openai/gpt-4.1-mini") as deck, pytest.raises(AuthFailed) as raised:
+        deck.ask("hello")
+    frames = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
+    assert frames[1:] == ["ask", "run"]
 
 
 @pytest.mark.parametrize("stop", [SystemExit(3), KeyboardInterrupt()])

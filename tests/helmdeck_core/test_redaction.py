@@ -15,16 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core.redaction import (
-    Hidden,
-    Secrets,
-    header_secrets,
-    redacted,
-    shown_url,
-    speaks_of_secrets,
-    url_secrets,
-    without_cut_secret,
-)
+from helmdeck_core.redaction import Hidden, Secrets, redacted, without_cut_secret
+from helmdeck_core.secret_places import header_secrets, shown_url, speaks_of_secrets, url_secrets
 from tests.case_support import each_case
 
 KEY = 'kq7Zr0Wm/4Xc9Tb+2Ld8"Gn5Vf=1Hs&6Jp<3\\Ya'

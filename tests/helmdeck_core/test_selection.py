@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimStep, hookimpl
+from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimSize, TrimStep, hookimpl
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain.ranking import should_escalate
@@ -90,6 +90,7 @@ def test_record_counts_left_out_entries_and_the_final_size():
     record = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=250, max_entries=4)).record
     assert (record.kept_entries, record.left_out) == (4, 6)
     assert record.before_bytes == len(catalog.encode()) and record.after_bytes <= 250
+    assert record.steps[-1] == TrimSize("lexical.top_n", record.after_bytes, 4)
 
 
 def test_met_cap_leaves_no_over_budget_marker():

@@ -72,6 +72,8 @@ def test_descriptions_are_shortened_before_a_tool_is_left_out(narrower):
     assert narrowed.left_out == ()
     assert narrowed.record.dropped == ("tools.annotations", "tools.descriptions")
     assert narrowed.record.after_bytes == size_of(narrowed.tools) <= 10_000 < narrowed.record.before_bytes
+    annotations, descriptions = narrowed.record.steps
+    assert descriptions.after_bytes == narrowed.record.after_bytes < annotations.after_bytes
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.first_use.data import public_tools
-from helmdeck_core import UNKNOWN_TOOL, Catalog, CatalogSource
+from helmdeck_core import UNKNOWN_TOOL, Catalog, CatalogSource, CompletedStep
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.steps import steps_of, understand
 from helmdeck_selection import LexicalIndex, read_catalog
@@ -69,6 +69,14 @@ def plan(name: str, request: str) -> list[tuple[str, dict[str, Any]]]:
         ("files", "read /d/a.txt", ("read_text_file", {"path": "/d/a.txt"})),
         ("home", "set a timer for an hour and a half", ("set_timer", {"duration": 5400})),
         ("units", "convert 3 miles to km", ("convert_length", {"value": 3, "from_unit": "mi", "to_unit": "km"})),
+        ("units", "sleep for a quarter of a second", ("sleep", {"milliseconds": 250})),
+        ("units", "resize a.png to 640 by 480", ("resize_image", {"path": "a.png", "width": 640, "height": 480})),
+        ("home", "set a timer for 1 hour and 20 minutes", ("set_timer", {"duration": 4800})),
+        ("home", "switch switch.fan off", ("turn_off", {"entity_id": "switch.fan"})),
+        ("home", "open the lock lock.shed", ("unlock_door", {"entity_id": "lock.shed"})),
+        ("workflows", "load the workflow in a/b.json", ("import_workflow", {"path": "a/b.json"})),
+        ("devtools", "drag 1_4 onto 1_9", ("drag", {"from_uid": "1_4", "to_uid": "1_9"})),
+        ("devtools", "go forward in the history", ("navigate_page_history", {"navigate": "forward"})),
         ("units", "trim a.mp4 from 0 to 5 seconds", ("trim_video", {"path": "a.mp4", "start_seconds": 0, "end_seconds": 5})),
         ("maps", "geocode 5 Main Street, Springfield", ("maps_geocode", {"address": "5 Main Street, Springfield"})),
         ("maps", "find a bakery near the park", ("maps_search_places", {"query": "bakery near the park"})),
@@ -91,6 +99,8 @@ def test_a_plan_has_the_tool_and_the_values_that_a_request_states(
     ("name", "request_text", "tools"),
     [
         ("docker", "stop web-1 and web-2", ["stop_container", "stop_container"]),
+        ("asana", "complete task 12077 and task 12078", ["asana_update_task", "asana_update_task"]),
+        ("codec", "hash 'a' with sha256 and md5", ["hash_text", "hash_text"]),
         ("docker", "list the containers and images", ["list_containers", "list_images"]),
         ("brave", "search the web for cats and dogs", ["brave_web_search"]),
         ("gmail", "send a mail to a@x.example and b@x.example", ["send_email"]),
@@ -111,10 +121,39 @@ def test_several_objects_are_steps_unless_one_input_takes_them_all(
         ("todoist", "postpone task 7025551001"),
         ("files", "validate /d/a.json"),
         ("home", "what is the weather?"),
+        # An entry without inputs serves no request about a file.
+        ("devtools", "load the pages in /d/a.json"),
     ],
 )
 def test_a_request_that_no_tool_serves_is_a_gap(name: str, request_text: str) -> None:
     assert [step for step, _ in plan(name, request_text)] == [UNKNOWN_TOOL]
+
+
+@each_case(
+    ("name", "request_text", "look_ups"),
+    [
+        ("weather", "get the air quality in Krakow", [("geocoding", {"name": "Krakow"}, ["latitude", "longitude"])]),
+        ("todoist", "complete the task 'Water the ficus'", [("get_tasks", {}, ["task_id"])]),
+        ("gmail", "read the email about the rent", [("search_emails", {"query": "rent"}, ["messageId"])]),
+        ("airbnb", "show the listing details of 'Loft' in Porto", [("airbnb_search", {"location": "Porto"}, ["id"])]),
+        # Nothing is named, the id is stated, no entry returns it, and the look-up would need what is not stated.
+        ("weather", "get the air quality", []),
+        ("todoist", "complete task 7025551001", []),
+        ("jira", "assign OPS-3 to Maria Lopez", []),
+        ("asana", "get the task 'Paint'", []),
+    ],
+)
+def test_an_id_that_is_only_named_is_looked_up_by_an_inferred_step(
+    name: str, request_text: str, look_ups: list[tuple[str, dict[str, Any], list[str]]]
+) -> None:
+    understood = understand(request_text, *indexed(name))
+    *before, last = steps_of(understood, {}, ())
+    assert [(step["tool"], step["args"], step["inferred_for"]) for step in before] == look_ups
+    assert all(step["probability"] < last["probability"] for step in before)
+    # An executed look-up is not planned again, nor one whose step was executed.
+    for executed in [*before, last][:1]:
+        assert executed not in steps_of(understood, {}, [CompletedStep(tool=executed["tool"])])
+    assert steps_of(understood, {}, [CompletedStep(tool=last["tool"])]) == []
 
 
 def test_a_step_that_may_be_wrong_has_a_low_probability_and_advice_in_one_line() -> None:

@@ -95,6 +95,9 @@ def test_steps_run_in_order_and_stop_at_the_cap():
         _, record, _ = compacted(total)
         assert list(record.dropped) == SPEC_ORDER[:number]
         assert record.after_bytes == total
+        assert [(each.step, each.after_bytes) for each in record.steps] == list(
+            zip(record.dropped, totals(guide)[1:], strict=False)
+        )
 
 
 def test_unreachable_cap_is_reported_with_both_sizes():

@@ -1,9 +1,11 @@
 import json
+import time
 
 import pytest
 
-from helmdeck_core import CallTrace, CooldownStarted, FailureClass
+from helmdeck_core import CallTrace, CooldownStarted, FailureClass, ProviderSpec
 from helmdeck_telemetry import Filters, RequestLog
+from helmdeck_testing import StubProvider, make_deck, plugin_with
 from tests.databases_support import postgres_schema
 from tests.helmdeck_telemetry.observing_support import eventful_deck, eventful_plan
 
@@ -122,6 +124,28 @@ def test_a_sink_records_the_calls_and_cooldowns_of_a_deck(tmp_path):
         assert deck.call_trace(plan.call_id).outcome == "answered"
         assert "PLANTED" not in json.dumps(deck.call_trace(plan.call_id).to_dict())
         assert [each.model for each in sink.log.cooldowns()] == ["acme/a"]
+
+
+def test_texts_are_recorded_only_on_request_with_secrets_masked(tmp_path, monkeypatch):
+    monkeypatch.setenv("UP_KEY", "sk-live-4f9a8b7c6d5e4f3a")
+    answer = "the key is sk-live-4f9a8b7c6d5e4f3a, " + "ä" * 400
+    found = []
+    for texts in (False, True):
+        options = {"url": f"sqlite:{tmp_path / 'requests.db'}", "texts": texts, "text_bytes": 300}
+        config = {"events": {"sinks": ["requests"], "options": {"requests": options}}}
+        spec = ProviderSpec(name="up", open=lambda *_: StubProvider(answer), api_key="env:UP_KEY")
+        with make_deck(plugin_with(helmdeck_providers=[spec]), model="up/m", config=config) as deck:
+            call_id = deck.ask("say sk-live-4f9a8b7c6d5e4f3a").call_id
+            deck.sink("requests").flush()
+            found.append(deck.sink("requests").log.texts(call_id))
+            log = deck.sink("requests").log
+            log.purge(1.0, 10, now_s=time.time() + 2 * 86_400)
+            assert log.texts(call_id) == ()
+    nothing, [recorded] = found
+    assert nothing == ()
+    assert recorded.request.endswith("[user]\nsay [redacted]")
+    assert recorded.answer.startswith("the key is [redacted], ä") and recorded.answer.endswith("… (cut)")
+    assert len(recorded.answer.encode()) < 320
 
 
 def test_a_database_that_cannot_be_used_costs_no_call(tmp_path):

@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "helmdeck_core"
 
 LADDER = [
-    "packages", "public_names", "log", "redaction", "suggestions", "encoding", "json_schema", "timeouts", "directories",
-    "artifacts", "errors", "domain", "hookspecs", "hooks", "config", "resolve", "context", "calls", "packs", "deck", "cli",
+    "packages", "public_names", "log", "redaction", "secret_places", "suggestions", "encoding", "json_schema", "timeouts",
+    "directories", "artifacts", "errors", "domain", "hookspecs", "hooks", "config", "resolve", "context", "calls", "packs",
+    "deck", "cli",
 ]  # fmt: skip
 """Modules and packages of the core, lower ones first; a module imports only earlier ones."""
 
@@ -48,6 +49,7 @@ ARROWS = {
     "helmdeck_guards": {"helmdeck_language"},
     "helmdeck_gateway": {"helmdeck_cache", "helmdeck_cli", "helmdeck_guards", "helmdeck_providers", "helmdeck_storage"},
     "helmdeck_console": {
+        "helmdeck_chains",
         "helmdeck_cli",
         "helmdeck_gateway",
         "helmdeck_history",

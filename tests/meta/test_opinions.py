@@ -144,6 +144,7 @@ def marks_found(source, marks):
 
 FORMATS = {
     "redaction.py": "names of headers, form fields and options that hold credentials",
+    "secret_places.py": "names of headers, form fields and options that hold credentials",
     "cli/plan.py": "a message of the schema check",
 }
 """Modules whose patterns contain words that no model writes as prose, and what they are."""

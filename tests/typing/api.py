@@ -10,6 +10,7 @@ import msgspec
 from helmdeck_cache import CachedDeck, CacheUse
 from helmdeck_core import (
     Answer,
+    AttemptTexts,
     Budget,
     BudgetLookup,
     BudgetRow,
@@ -21,6 +22,8 @@ from helmdeck_core import (
     Decoded,
     Entry,
     EntryData,
+    Event,
+    EventSink,
     Helmdeck,
     PackContext,
     Plan,
@@ -31,6 +34,7 @@ from helmdeck_core import (
     ResponseCacheSpec,
     Route,
     Selection,
+    TextRecorder,
     Tier,
     ToolCallFormat,
     ToolCalls,
@@ -135,3 +139,25 @@ async def cached_calls(deck: Helmdeck) -> None:
     assert_type(await cached.acomplete("x", cache=use), ChatResponse)
     assert_type(await cached.aask("x", cache=use), Answer[str])
     assert_type(await cached.aask("x", Title, cache=None), Answer[Title])
+
+
+class AcmeRecorder:
+    records_texts = True
+
+    def handle(self, event: Event) -> None: ...
+
+    def handle_texts(self, texts: AttemptTexts) -> None:
+        assert_type(texts.request_text(1_000), str)
+        assert_type(texts.answer_text(1_000), str)
+
+
+def open_recorder(folder: str) -> AcmeRecorder:
+    return AcmeRecorder()
+
+
+recorder: TextRecorder = AcmeRecorder()
+
+
+@hookimpl
+def helmdeck_event_sinks() -> Sequence[EventSink]:
+    return [EventSink(name="acme", open=open_recorder, options={"folder": ""})]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from helmdeck_core.cli import ExitCode, UsageError, clean, hanging, make_deck, n
 
 if TYPE_CHECKING:
     from helmdeck_chains.savings import Advice
-    from helmdeck_core import Helmdeck
-    from helmdeck_history import EvidenceRow
 
 DAYS = 7.0
 
@@ -30,56 +27,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Estimate from the recorded attempts and show it."""
     if not arguments.days > 0:
         raise UsageError(f"--days is a number above 0, found {arguments.days:g}")
+    from helmdeck_chains.recorded_savings import recorded_advice
+
     with make_deck(arguments) as deck:
         model = deck.budget(arguments.model).budget.model if arguments.model else deck.budget().budget.model
         models = deck.runtime.chain(model)
         if len(models) < 2:
             raise UsageError(f"{model} has no fallback models; set [fallback] {model!r} = [...]")
-        advice = _advice(deck, models, arguments.days)
+        advice = recorded_advice(deck, models, arguments.days)
+    if advice is None:
+        raise UsageError('no history store is configured; set [history] url, and [chains] policy = "advise"')
     if arguments.json:
         show_json(advice.to_dict())
     else:
         _show(advice)
     return ExitCode.OK
-
-
-def _advice(deck: Helmdeck, models: Sequence[str], days: float) -> Advice:
-    from helmdeck_chains.adaptive import AdaptivePolicy
-    from helmdeck_chains.learning import Learning
-    from helmdeck_chains.savings import EXPECTED_USABLE, estimate_savings
-    from helmdeck_chains.settings import ChainOptions
-    from helmdeck_chains.sharing import replay
-    from helmdeck_core import Usage, read_options
-
-    runtime = deck.runtime
-    options = read_options(runtime.config.chains.options, ChainOptions, "chains", "options")
-
-    def price(model: str, usage: Usage) -> float | None:
-        budget = runtime.budgets.find(model, lists_prices=True).budget
-        return runtime.pricer.cost_usd(budget, model, usage)
-
-    rows = _rows(deck, time.time() - days * 86_400)
-    policy = AdaptivePolicy(options, Learning(options, price, EXPECTED_USABLE))
-    replay(policy.learning, rows)
-    return estimate_savings(policy, models, rows)
-
-
-def _rows(deck: Helmdeck, since: float) -> Sequence[EvidenceRow]:
-    from helmdeck_core import HistoryStoreSpec
-    from helmdeck_history import ClosingStore, EvidenceStore
-
-    config = deck.runtime.config.history
-    if config.is_off or not config.url:
-        raise UsageError('no history store is configured; set [history] url, and [chains] policy = "advise"')
-    scheme, _, target = config.url.partition(":")
-    contribution = deck.runtime.contributed(HistoryStoreSpec)[scheme]
-    with contribution.faults(f"{scheme}: "):
-        store = contribution.value.open(target, config.keep_days)
-        try:
-            return store.evidence(since) if isinstance(store, EvidenceStore) else ()
-        finally:
-            if isinstance(store, ClosingStore):
-                store.close()
 
 
 def _show(advice: Advice) -> None:

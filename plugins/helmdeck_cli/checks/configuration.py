@@ -57,6 +57,12 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     """Find every mistake of a configuration: of its files, plugins, catalog, model and providers.
 
     A plugin that cannot be loaded or fails is a mistake among the others, which are found without it.
+
+    >>> from helmdeck_cli import check_config
+    >>> from helmdeck_core import load_config
+    >>> report = check_config(load_config(environ={"HELMDECK_MODEL": "acme/large"}))
+    >>> [mistake.where for mistake in report.mistakes]
+    ['environment HELMDECK_MODEL: model']
     """
     wanted = loaded.config.plugins
     errors: list[PluginError] = []
@@ -143,6 +149,11 @@ def provider_mistakes(runtime: Runtime) -> list[Mistake]:
     """Open every configured provider, which checks its own settings, and close it again. No connection is opened.
 
     Not for a thread with a running event loop.
+
+    >>> from helmdeck_cli import provider_mistakes
+    >>> from helmdeck_core import load_config, load_plugins, resolve_runtime
+    >>> provider_mistakes(resolve_runtime(load_plugins(autoload=False), load_config(environ={})))
+    []
     """
     mistakes: list[Mistake] = []
     for name, provider in runtime.config.providers.items():

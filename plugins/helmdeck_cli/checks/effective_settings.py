@@ -27,7 +27,14 @@ class Setting:
 
 
 def effective_settings(loaded: LoadedConfig) -> tuple[Setting, ...]:
-    """Every setting of a configuration. Keys of a provider, budget or tier are included only if they are set."""
+    """Every setting of a configuration. Keys of a provider, budget or tier are included only if they are set.
+
+    >>> from helmdeck_cli import effective_settings
+    >>> from helmdeck_core import load_config
+    >>> settings = effective_settings(load_config(environ={"HELMDECK_MODEL": "acme/large"}))
+    >>> [setting for setting in settings if setting.key == "model"]
+    [Setting(key='model', value='acme/large', source='environment HELMDECK_MODEL')]
+    """
     return tuple(
         Setting(dotted(path), value, _source(loaded.origins, path)) for path, value in _values(loaded.config, ())
     )

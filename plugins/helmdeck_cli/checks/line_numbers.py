@@ -55,7 +55,12 @@ def json_lines(text: str) -> tuple[dict[Path, int], list[Path]]:
 
 
 def toml_lines(text: str) -> dict[Path, int]:
-    """Return the lines of the tables and keys of a valid TOML document by their paths; those in inline tables are left out."""
+    """Return the lines of the tables and keys of a valid TOML document by their paths; those in inline tables are left out.
+
+    >>> from helmdeck_cli import toml_lines
+    >>> {".".join(path): line for path, line in toml_lines("[catalog]" + chr(10) + 'sources = ["tools.json"]').items()}
+    {'catalog': 1, 'catalog.sources': 2}
+    """
     lines: dict[Path, int] = {}
     counts: dict[Path, int] = {}
     table: Path = ()

@@ -124,6 +124,9 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
         yield labelled("chain", _chain(explanation.chain))
     yield labelled("response", _constraint(explanation))
     yield labelled("prices", price_text(explanation.lookup))
+    if steps := selection.record.steps:
+        sizes = (f"{each.step} {each.after_bytes:,} ({each.entries})" for each in steps)
+        yield labelled("steps", "bytes (entries) after each: " + ", ".join(sizes))
     yield ""
     rows = [
         (p.name, p.message, f"{p.size:,}", f"{p.tokens:,}", "yes" if p.is_cached else "") for p in explanation.parts

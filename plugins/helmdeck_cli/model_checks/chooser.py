@@ -21,6 +21,12 @@ def proposed_chooser(*, ranker_only: int, model_only: int, has_likelihoods: bool
     :param ranker_only: requests for which the ranker has the right tool and the model a wrong one.
     :param model_only: the reverse.
     :param has_likelihoods: the server computes the likelihood of a text, by which even a model that cannot choose improves the ranking.
+
+    >>> from helmdeck_cli import proposed_chooser
+    >>> proposed_chooser(ranker_only=12, model_only=1, has_likelihoods=False)
+    'ranker'
+    >>> proposed_chooser(ranker_only=1, model_only=12, has_likelihoods=False)
+    'model'
     """
     if ranker_only - model_only <= SLIPS:
         return CHOSEN_BY_MODEL

@@ -24,6 +24,11 @@ def single_attempts(config: Config, model: str, budget: BudgetConfig) -> Config:
     """Return a configuration whose calls to a model are single attempts: no retry, fallback, continuation or history.
 
     :param budget: replaces the limits of the model, which would otherwise limit what is measured.
+
+    >>> from helmdeck_cli import single_attempts
+    >>> from helmdeck_core import BudgetConfig, Config
+    >>> single_attempts(Config(), "acme/large", BudgetConfig()).recovery.max_attempts
+    1
     """
     return attrs.evolve(
         config,
@@ -37,7 +42,14 @@ def single_attempts(config: Config, model: str, budget: BudgetConfig) -> Config:
 
 
 def rank_config(config: Config) -> Config:
-    """Return the configuration of a deck that ranks the tools of the probe."""
+    """Return the configuration of a deck that ranks the tools of the probe.
+
+    >>> from helmdeck_cli import rank_config, ranked_by
+    >>> from helmdeck_core import Config, Helmdeck
+    >>> with Helmdeck(rank_config(Config())) as deck:
+    ...     print(len(deck.catalog))
+    8
+    """
     return attrs.evolve(
         config,
         model="local/lexical",
@@ -47,7 +59,14 @@ def rank_config(config: Config) -> Config:
 
 
 def ranked_by(deck: Helmdeck) -> Callable[[str], str]:
-    """Return a function from a request to the best entry of a deck's catalog; empty if none matches."""
+    """Return a function from a request to the best entry of a deck's catalog; empty if none matches.
+
+    >>> from helmdeck_cli import ranked_by
+    >>> from helmdeck_core import Helmdeck
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     print(ranked_by(deck)("draft a blog post"))
+    blog.draft
+    """
 
     def best(request: str) -> str:
         leading = deck.rank(request).leading(1)

@@ -130,6 +130,9 @@ def _selection(event: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[
     if event.get("confidence") is not None:
         yield f"confidence {event['confidence']:.2f}"
     yield ", ".join(record.get("dropped", ()))
+    if steps := record.get("steps"):
+        sizes = (f"{each['step']} {each['after_bytes']:,} ({each['entries']})" for each in steps)
+        yield "bytes (entries) after each step: " + ", ".join(sizes)
 
 
 def _request(event: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import secrets
 import socket
 from collections.abc import Callable, Sequence
@@ -81,6 +82,7 @@ async def _serve(console: Console, listener: socket.socket, on_started: Callable
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", server_header=False)
     )
+    gc.freeze()  # a collection that looks at all modules takes longer than a page
     on_started()  # the socket listens already, so that a connection waits for the server
     await server.serve(sockets=[listener])
 

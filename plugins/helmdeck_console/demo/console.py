@@ -13,7 +13,7 @@ from helmdeck_console.web.access import Access
 from helmdeck_core import BudgetConfig, Config, CooldownStarted, FailureClass, Helmdeck, LoadedConfig, Tier
 from helmdeck_gateway import GatewayStore, KeyRecord, Limits, Node, Open, create_key, open_store, to_nusd
 from helmdeck_history import Outcome, SizeCounts
-from helmdeck_telemetry import OperatorAction, RequestLog
+from helmdeck_telemetry import OperatorAction, RecordedTexts, RequestLog
 
 SPENT_USD = {
     "search-prod": 61.20,
@@ -25,6 +25,14 @@ SPENT_USD = {
 }
 LIMITS_USD = {"search-prod": 200.0, "search-batch": 20.0, "helpdesk": 50.0, "eval-runner": 30.0}
 
+
+WITH_TEXTS = 100
+"""The newest calls, whose texts are shown."""
+REQUEST = """[system]
+Choose one entry of the catalog for the next step.
+[user]
+remember this, draft a blog post about it, and make an illustration"""
+ANSWER = '{"steps": [{"tool": "blog.draft", "args": {"brief": "Gannet 2 is released"}}]}'
 
 EVIDENCE = {
     "workshop/qwen3-8b": "calibrated by workshop/qwen3-8b: 30 of 30 plans right at 11,264 bytes (at least 92 %, one-sided 95 %); 58 calls",
@@ -76,7 +84,21 @@ def example_console(now_s: float | None = None, count: int = 3_000) -> Console:
 
 def fill(log: RequestLog, now_s: float, count: int) -> None:
     """Add the example day to a log."""
-    log.add(list(example_traces(now_s, count)))
+    traces = list(example_traces(now_s, count))
+    log.add(traces)
+    log.add_texts(
+        [
+            RecordedTexts(
+                call_id=each.call_id,
+                attempt=event["attempt"],
+                request=REQUEST,
+                answer="" if event["outcome"].get("cause") else ANSWER,
+            )
+            for each in traces[-WITH_TEXTS:]
+            for event in each.events
+            if event["event"] == "attempt_ended"
+        ]
+    )
     for model, seconds, cause in (
         ("workshop/qwen3-8b", 240.0, FailureClass.PROVIDER_UNAVAILABLE),
         ("google/gemini-2.5-flash", 35.0, FailureClass.RATE_LIMITED),

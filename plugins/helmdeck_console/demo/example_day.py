@@ -75,10 +75,11 @@ FALLBACK: Final = {
     "anthropic/claude-sonnet-4-5": "openai/gpt-5-mini", "google/gemini-2.5-flash": "openai/gpt-5-mini",
     "openai/gpt-5-mini": "anthropic/claude-sonnet-4-5",
 }  # fmt: skip
-DROPPED: Final = (
-    "examples of 41 entries", "descriptions of arguments", "descriptions cut to the first sentence", "optional arguments of 28 entries",
-    "entries beyond the 24 best-ranked",
+STEPS: Final = (
+    ("pack.intent_keywords[]", 0.93), ("pack.limitations[]", 0.88), ("pipeline.steps[].body", 0.80),
+    ("description.firstSentence", 0.69), ("pack.input_schema", 0.58),
 )  # fmt: skip
+"""Trim steps, and the share of the catalog that is left after each."""
 STOPS: Final = ("safety_filtered", "quota_exhausted")
 """Causes that another attempt would not repair."""
 
@@ -94,6 +95,10 @@ def example_traces(
 
     :param count: number of calls; half of them are of the last day.
     :param length_s: seconds of the example.
+
+    >>> from helmdeck_console import example_traces
+    >>> [trace.outcome for trace in example_traces(1_700_000_000.0, 3)]
+    ['answered', 'answered', 'answered']
     """
     random_ = random.Random(seed)  # noqa: S311 - an example
     ages = sorted((_age(random_, index % 2 == 0, length_s) for index in range(count)), reverse=True)
@@ -190,13 +195,20 @@ def _attempt(
             if model.max_catalog_bytes is None
             else min(before, int(model.max_catalog_bytes * random_.uniform(0.8, 1)))
         )
-        dropped = list(DROPPED[: 0 if after == before else 3 if model.tier == "B" else 5])
+        is_whole = after == before
+        steps = (
+            []
+            if is_whole
+            else [{"step": name, "after_bytes": int(before * left), "entries": 64} for name, left in STEPS]
+        )
+        steps += [] if is_whole else [{"step": "lexical.top_n", "after_bytes": after, "entries": 24}]
         record = {
             "before_bytes": before,
             "after_bytes": after,
-            "dropped": dropped,
-            "kept_entries": 64 if after == before else 24,
-            "left_out": 0 if after == before else 40,
+            "dropped": [] if is_whole else ["lexical.top_n"],
+            "kept_entries": 64 if is_whole else 24,
+            "left_out": 0 if is_whole else 40,
+            "steps": steps,
         }
         selected = {
             "event": "catalog_selected",

@@ -10,6 +10,9 @@ import attrs
 from helmdeck_console.web.charts import TimelineBar
 from helmdeck_core import CallTrace
 
+BYTES_PER_TOKEN: Final = 3.5
+"""Bytes of a JSON catalog per token, for estimates."""
+
 _IN_ATTEMPTS: Final = frozenset(
     (
         "call_started", "request_received", "catalog_selected", "request_sent", "stop_reason_observed", "attempt_ended",
@@ -17,6 +20,26 @@ _IN_ATTEMPTS: Final = frozenset(
         "filter_failed", "stream_started",
     )
 )  # fmt: skip
+
+
+@attrs.frozen(kw_only=True)
+class TrimView:
+    """A step of trimming: bytes of the catalog before and after it, and its entries after it; ``None`` for what is unknown."""
+
+    step: str
+    before: int | None
+    after: int | None
+    entries: int | None
+
+    @property
+    def removed(self) -> int | None:
+        """Bytes that the step removed; below 0 where it restored fields."""
+        return None if self.before is None or self.after is None else self.before - self.after
+
+    @property
+    def saved_tokens(self) -> float | None:
+        """About how many tokens the step saved."""
+        return None if self.removed is None else self.removed / BYTES_PER_TOKEN
 
 
 @attrs.define(kw_only=True)
@@ -45,6 +68,25 @@ class AttemptView:
     def model(self) -> str:
         """The model that was called."""
         return str(self.sent.get("model") or self.outcome.get("model") or "")
+
+    @property
+    def trimming(self) -> tuple[TrimView, ...]:
+        """The steps that trimmed the catalog; empty for one that was sent whole, and for records without sizes."""
+        found: list[TrimView] = []
+        before = _whole(self.selection.get("before_bytes"))
+        for each in self.selection.get("steps") or ():
+            if isinstance(each, Mapping):  # a long list ends with a text
+                after = _whole(each.get("after_bytes"))
+                entries = _whole(each.get("entries"))
+                found.append(TrimView(step=str(each.get("step", "")), before=before, after=after, entries=entries))
+                before = after
+        return tuple(found)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What else is known about the selection, such as an unsure ranking."""
+        steps = {each.step for each in self.trimming}
+        return tuple(label for label in map(str, self.selection.get("dropped") or ()) if label not in steps)
 
     @property
     def cause(self) -> str:
@@ -105,6 +147,10 @@ def _add(view: AttemptView, event: Mapping[str, Any]) -> None:
             view.steps.append(f"Filter call to {event.get('filter_model')} failed: {event.get('detail')}")
         case _:
             pass
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _n(event: Mapping[str, Any], name: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final
 
 import attrs
@@ -26,6 +27,7 @@ class RunningCalibration:
     :ivar calls: calls so far.
     :ivar doing: the phase and size, or the probe.
     :ivar ended: how it ended; empty while it runs.
+    :ivar is_cancelled: an operator cancelled it; it ends when the call that is under way has ended.
     """
 
     model: str
@@ -34,6 +36,7 @@ class RunningCalibration:
     max_calls: int = MAX_CALLS
     doing: str = "starting"
     ended: str = ""
+    is_cancelled: bool = False
     task: asyncio.Task[None] | None = None
 
     @property
@@ -74,7 +77,7 @@ class Calibrations:
         state = self._by_model.get(model)
         if state is None or state.task is None or not state.is_running:
             return False
-        state.ended = "cancelled; what was measured is kept, and a new start continues from there"
+        state.is_cancelled, state.doing = True, "cancelling"
         state.task.cancel()
         return True
 
@@ -89,6 +92,8 @@ class Calibrations:
             outcome = await _in_thread(calibrate_model(loaded, state.model, limits=limits, on_progress=progress))
             state.calls = outcome.calls
             state.ended = f"stopped by {outcome.stopped}" if outcome.stopped else "complete"
+        except asyncio.CancelledError:
+            state.ended = "cancelled; what was measured is kept, and a new start continues from there"
         except (HelmdeckError, LogMismatch, OSError) as exc:
             state.ended = f"failed: {exc}"
         except Exception as exc:
@@ -97,25 +102,25 @@ class Calibrations:
 
 
 async def _in_thread(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine on a loop of its own, so that its prompts, of up to 256 KB, do not delay the requests of this one."""
-    loop = asyncio.get_running_loop()
-    cancel: list[Callable[[], object]] = []
+    """Run a coroutine on a loop of its own, so that its prompts, of up to 256 KB, do not delay the requests of this one.
 
-    def run() -> Any:
-        async def main() -> Any:
-            task = asyncio.ensure_future(work)
-            own = asyncio.get_running_loop()
-            cancel.append(lambda: own.call_soon_threadsafe(task.cancel))
-            return await task
+    :raises CancelledError: it was cancelled, and has ended.
+    """
+    started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = (
+        concurrent.futures.Future()
+    )
 
-        with contextlib.suppress(asyncio.CancelledError):
-            return asyncio.run(main())
+    async def main() -> Any:
+        task = asyncio.ensure_future(work)
+        started.set_result((asyncio.get_running_loop(), task))
+        return await task
 
-    future = loop.run_in_executor(None, run)
+    future = asyncio.get_running_loop().run_in_executor(None, lambda: asyncio.run(main()))
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        for each in cancel:
-            with contextlib.suppress(RuntimeError):
-                each()
+        loop, task = await asyncio.wrap_future(started)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the work has ended
+            loop.call_soon_threadsafe(task.cancel)
+        await asyncio.wait([future])
         raise

@@ -15,7 +15,7 @@ from helmdeck_console.screens.now import PERIODS, period_of
 from helmdeck_console.web.access import Refused
 from helmdeck_console.web.charts import CurvePoint, curve
 from helmdeck_console.web.page_request import Handler, PageRequest
-from helmdeck_core import MAX_MODEL_CHARS, BudgetLookup, Helmdeck, HelmdeckError
+from helmdeck_core import MAX_MODEL_CHARS, BudgetLookup, Helmdeck, HelmdeckError, ProviderSpec
 from helmdeck_history import Outcome
 from helmdeck_telemetry import Cooldown, ModelFigures
 
@@ -120,7 +120,7 @@ def _shown_one(page: PageRequest, calibrations: Calibrations) -> Response:
     period = period_of(page, "day")
     row = next((each for each in rows_of(page, period) if each.model == name), None)
     lookup = budget_of(deck, name)
-    if row is None and (lookup is None or not lookup.row):
+    if row is None and (lookup is None or not (lookup.row or _has_provider(page, name))):
         raise Refused(f"No model {name[:100]!r} was called or is configured.", 404)
     outcome = page.sources.calibration(deck, name) if lookup is not None else None
     return page.shown(
@@ -139,10 +139,17 @@ def _shown_one(page: PageRequest, calibrations: Calibrations) -> Response:
         outcome=outcome,
         curve=_curve(outcome) if outcome is not None else None,
         running=calibrations.of(name),
-        can_calibrate=page.sources.effective is not None and not page.sources.is_demo,
+        can_calibrate=page.sources.effective is not None and not page.sources.is_demo and not page.team,
         error=page.query("error"),
         quote=quote,
     )
+
+
+def _has_provider(page: PageRequest, model: str) -> bool:
+    """Whether there is a provider for a model that was not called so far, and may be calibrated."""
+    provider, loaded = model.partition("/")[0], page.sources.effective
+    is_configured = loaded is not None and provider in loaded.config.providers
+    return is_configured or provider in page.sources.deck.runtime.contributed(ProviderSpec)
 
 
 def _curve(outcome: Outcome) -> Any:
@@ -166,6 +173,8 @@ def calibrate(calibrations: Calibrations) -> Handler:
         model, loaded = page.form.get("model", ""), page.sources.effective
         if loaded is None or page.sources.is_demo:
             raise Refused("This console has no configuration to calibrate with; see helmdeck calibrate.", 409)
+        if page.team:
+            raise Refused("A calibration is at the cost of all teams; an operator of one team does not start it.", 403)
         if budget_of(page.sources.deck, model) is None:
             raise Refused(f"{model[:100]!r} is not a model id.", 422)
         most = page.form.get("max_cost", "").strip().removeprefix("$")
@@ -178,6 +187,7 @@ def calibrate(calibrations: Calibrations) -> Handler:
         problem = calibrations.start(loaded, model, max_cost)
         if problem:
             raise Refused(problem, 409)
+        await page.record_action("calibration started", model, f"at most {max_cost:g} US dollars" if max_cost else "")
         return page.redirect(f"/models/one?model={quote(model, safe='')}")
 
     return start
@@ -188,7 +198,10 @@ def cancel(calibrations: Calibrations) -> Handler:
 
     async def stop(page: PageRequest) -> Response:
         model = page.form.get("model", "")
-        calibrations.cancel(model)
+        if page.team:
+            raise Refused("An operator of one team does not cancel calibrations.", 403)
+        if calibrations.cancel(model):
+            await page.record_action("calibration cancelled", model)
         return page.redirect(f"/models/one?model={quote(model, safe='')}")
 
     return stop

@@ -10,12 +10,10 @@ from typing import Any, Final
 import attrs
 from starlette.responses import Response
 
+from helmdeck_console.screens.attempts import BYTES_PER_TOKEN
 from helmdeck_console.web.charts import Bars
 from helmdeck_console.web.page_request import PageRequest
 from helmdeck_telemetry import Filters, RequestLog
-
-BYTES_PER_TOKEN: Final = 3.5
-"""Bytes of a JSON catalog per token, for the estimate of saved tokens."""
 
 USABLE: Final = "usable"
 """The name of attempts without a cause in pictures and tables."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,6 @@ from helmdeck_cli import check_config, effective_settings, toml_lines
 from helmdeck_console.web.access import Refused
 from helmdeck_console.web.page_request import PageRequest
 from helmdeck_core import LoadedConfig, dotted, list_plugins, value_name
-from helmdeck_core.log import logger
-from helmdeck_telemetry import OperatorAction
 
 
 @attrs.frozen(kw_only=True)
@@ -111,15 +108,7 @@ async def reload(page: PageRequest) -> Response:
     if state is None or state.reload is None:
         raise Refused("This console has no configuration to reload; start the command again.", 409)
     is_done = await state.reload()
-    logger().bind(actor=page.visitor.name).info("console: configuration reloaded")
-    if (log := page.sources.log) is not None:
-        result = "" if is_done else "failed: the former one stays in effect"
-        entry = OperatorAction(
-            time_us=int(time.time() * 1e6),
-            actor=page.visitor.name,
-            action="configuration reloaded",
-            subject="",
-            detail=result,
-        )
-        await page.read(log.add_action, entry)
+    await page.record_action(
+        "configuration reloaded", detail="" if is_done else "failed: the former one stays in effect"
+    )
     return page.redirect(f"/plugins?done={'reloaded' if is_done else 'failed'}")

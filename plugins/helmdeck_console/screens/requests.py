@@ -167,4 +167,6 @@ def _shown_one(page: PageRequest) -> Response:
         helpers=log.helpers(facts.call_id) if not page.team else (),
         command=f"helmdeck explain --run {quote(facts.call_id)}",
         quote=quote,
+        texts={each.attempt: each for each in log.texts(facts.call_id)} if page.visitor.is_admin else {},
+        records_texts=getattr(page.sources.deck.sink("requests"), "records_texts", False),
     )

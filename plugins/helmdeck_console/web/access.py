@@ -6,7 +6,6 @@ session ends when its key is revoked, expires, or loses its role.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import hashlib
 import hmac
@@ -22,7 +21,10 @@ from helmdeck_gateway import Authoriser, GatewayStore, KeyRecord, LocalOnly, Pro
 
 COOKIE: Final = "helmdeck_console"
 KIND: Final = "console"
-"""The kind of the documents that hold sessions."""
+"""The kind of the documents that hold sessions, and the owner of all documents of the console."""
+
+FAILURES: Final = "console-failures"
+"""The kind of the documents that hold the times of failed sign-ins, by client."""
 
 LIFE_S: Final = 12 * 3_600.0
 """Seconds after which an operator signs in again."""
@@ -40,7 +42,6 @@ ATTEMPTS: Final = 5
 """Failed sign-ins of a client in ``WINDOW_S`` after which the next ones are refused."""
 
 WINDOW_S: Final = 60.0
-MAX_CLIENTS: Final = 4_096
 
 
 class Refused(Exception):
@@ -135,7 +136,6 @@ class Access:
         self._tokens = tokens
         self._link_token = link_token
         self._now = now
-        self._failures: collections.OrderedDict[str, list[float]] = collections.OrderedDict()
 
     async def visitor(self, request: Request) -> Visitor | None:
         """Return the reader of a page; ``None`` if it has to sign in.
@@ -161,13 +161,13 @@ class Access:
         :param client: the IP address, whose failures are counted.
         :raises Refused: the key has no role, or there were too many attempts.
         """
-        self._check_attempts(client)
+        await self._check_attempts(client)
         store, digest = self._find_store(), digest_of(key.strip().encode())
         record = await store.find_key(digest) if store is not None and key.strip() else None
         if record is None and (record := await self._account_of(key.strip().encode())) is not None:
             digest = record.digest
         if store is None or record is None or not await self._is_usable(store, record, digest):
-            self._failed(client)
+            await self._failed(client)
             raise Refused("This key cannot sign in. A key with a role can: helmdeck keys create NAME --role admin", 403)
         return await self._new_session(Session(digest, self._now(), self._now()))
 
@@ -184,9 +184,9 @@ class Access:
 
         :raises Refused: the token is another one.
         """
-        self._check_attempts(client)
+        await self._check_attempts(client)
         if not self._link_token or not hmac.compare_digest(token.encode(), self._link_token.encode()):
-            self._failed(client)
+            await self._failed(client)
             raise Refused("This link is not valid. The command that started the console shows the current one.", 403)
         return await self._new_session(Session("", self._now(), self._now(), role="admin"))
 
@@ -257,17 +257,21 @@ class Access:
 
     # -- failed attempts ---------------------------------------------------------------------------------------
 
-    def _check_attempts(self, client: str) -> None:
-        recent = [each for each in self._failures.get(client, ()) if each > self._now() - WINDOW_S]
+    async def _check_attempts(self, client: str) -> None:
+        recent = await self._recent(client)
         if len(recent) >= ATTEMPTS:
-            wait_s = int(recent[0] + WINDOW_S - self._now()) + 1
+            wait_s = int(recent[-ATTEMPTS] + WINDOW_S - self._now()) + 1
             raise Refused(f"There were too many attempts. Try again in {wait_s} s.", 429, wait_s)
 
-    def _failed(self, client: str) -> None:
-        recent = [each for each in self._failures.pop(client, []) if each > self._now() - WINDOW_S]
-        self._failures[client] = [*recent, self._now()]
-        while len(self._failures) > MAX_CLIENTS:
-            self._failures.popitem(last=False)
+    async def _failed(self, client: str) -> None:
+        recent = [*await self._recent(client), self._now()][-ATTEMPTS:]
+        await self._sessions.put(FAILURES, _hashed(client), KIND, msgspec.json.encode(recent), WINDOW_S)
+
+    async def _recent(self, client: str) -> list[float]:
+        """The times of the failures of a client, in all processes that share the store."""
+        data = await self._sessions.get(FAILURES, _hashed(client), KIND)
+        times = msgspec.json.decode(data, type=list[float]) if data is not None else []
+        return [each for each in times if each > self._now() - WINDOW_S]
 
 
 def _hashed(session: str) -> str:

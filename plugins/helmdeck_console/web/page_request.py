@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -14,6 +15,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from helmdeck_console.sources import Sources
 from helmdeck_console.web.access import Access, Refused, Visitor
 from helmdeck_console.web.pages import environment
+from helmdeck_core.log import logger
+from helmdeck_telemetry import OperatorAction
 
 MAX_FORM_BYTES: Final = 2_000_000
 THEMES: Final = ("system", "light", "dark")
@@ -77,6 +80,16 @@ class PageRequest:
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do work that reads a database or a file, in a thread."""
         return await asyncio.to_thread(work, *arguments)
+
+    async def record_action(self, action: str, subject: str = "", detail: str = "") -> None:
+        """Write what an operator did to the audit log, and to the log of the server."""
+        logger().bind(actor=self.visitor.name, subject=subject, detail=detail).info("console: {}", action)
+        entry = OperatorAction(
+            time_us=int(time.time() * 1e6), actor=self.visitor.name, action=action, subject=subject, detail=detail,
+            team=self.team,
+        )  # fmt: skip
+        if (log := self.sources.log) is not None:
+            await self.read(log.add_action, entry)
 
     async def show(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page."""

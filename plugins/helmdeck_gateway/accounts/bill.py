@@ -68,5 +68,10 @@ def noon_s(day: datetime.date) -> float:
 
 
 def sum_of(periods: Sequence[Period]) -> Period:
-    """Return the sums of periods."""
+    """Return the sums of periods.
+
+    >>> from helmdeck_gateway import Period, sum_of
+    >>> sum_of([Period(spent_nusd=10, requests=1), Period(spent_nusd=30, requests=2)]).requests
+    3
+    """
     return Period(**{name: sum(getattr(each, name) for each in periods) for name in attrs.fields_dict(Period)})

@@ -81,6 +81,17 @@ async def create_key(store: GatewayStore, record: KeyRecord, actor: Actor = APPL
     :raises KeyNameTaken: an active key has the name.
     :raises TeamUnknown: there are teams, and none of its name.
     :raises ChangeRefused: its team is not that of the actor.
+
+    >>> import asyncio
+    >>> from helmdeck_gateway import KeyRecord, create_key, open_store, revoke_key, state_of
+    >>> async def made_and_revoked():
+    ...     store = open_store("memory:")
+    ...     new = await create_key(store, KeyRecord(name="ann", id="", digest="", caller="ann"))
+    ...     revoked = await revoke_key(store, "ann")
+    ...     await store.aclose()
+    ...     return new.record.name, state_of(revoked)
+    >>> asyncio.run(made_and_revoked())
+    ('ann', 'revoked')
     """
     made = new_key(record)
 

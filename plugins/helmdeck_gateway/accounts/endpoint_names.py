@@ -13,7 +13,14 @@ ENDPOINTS: Final = ("chat", "completions", "responses", "messages", "gemini", "e
 
 
 def endpoint_names(runtime: Runtime) -> tuple[str, ...]:
-    """Return the names of all endpoints: those of the gateway, and the applications of plugins."""
+    """Return the names of all endpoints: those of the gateway, and the applications of plugins.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> from helmdeck_gateway import endpoint_names
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     print(endpoint_names(deck.runtime)[:3])
+    ('chat', 'completions', 'responses')
+    """
     from helmdeck_core import GatewayApp
 
     return tuple(dict.fromkeys((*ENDPOINTS, *(app.name for app in runtime.contributions.values_of(GatewayApp)))))

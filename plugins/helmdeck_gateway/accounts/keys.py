@@ -57,7 +57,12 @@ def new_key(record: KeyRecord) -> NewKey:
 
 
 def digest_of(key: bytes) -> str:
-    """Return what stores keep of a key."""
+    """Return what stores keep of a key.
+
+    >>> from helmdeck_gateway import digest_of
+    >>> len(digest_of(b"example-key"))
+    64
+    """
     return hashlib.sha256(key).hexdigest()
 
 

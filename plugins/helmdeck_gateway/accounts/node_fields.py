@@ -119,7 +119,12 @@ def left_data(limits: Limits, usage: Usage) -> dict[str, Any]:
 
 
 def state_of(record: KeyRecord | TeamRecord) -> str:
-    """Return whether a key or team is active, expired or revoked."""
+    """Return whether a key or team is active, expired or revoked.
+
+    >>> from helmdeck_gateway import KeyRecord, state_of
+    >>> state_of(KeyRecord(name="ann", id="", digest="", caller="ann"))
+    'active'
+    """
     if record.revoked_s is not None:
         return "revoked"
     expires_s = record.expires_s if isinstance(record, KeyRecord) else None
@@ -147,6 +152,10 @@ def with_fields(record: Record, fields: Mapping[str, Any], endpoints: Sequence[s
     :param fields: named as in ``key_data`` and ``team_data``.
     :param endpoints: the names that ``dialects`` may have; ``endpoint_names`` returns those of plugins as well.
     :raises FieldMistakes: with every mistake.
+
+    >>> from helmdeck_gateway import KeyRecord, with_fields
+    >>> with_fields(KeyRecord(name="ann", id="", digest="", caller="ann"), {"rate": 60}).limits.rate
+    60
     """
     changes: dict[str, Any] = {}
     limits: dict[str, Any] = {}

@@ -26,6 +26,7 @@ from helmdeck_core import (
     Role,
     ToolDefinition,
     TrimRecord,
+    TrimSize,
 )
 from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.conversations.tool_choices import ToolChoices
@@ -74,7 +75,7 @@ class _Ranking:
 
     tools: tuple[ToolDefinition, ...]
     before_bytes: int
-    steps: tuple[str, ...]
+    steps: tuple[TrimSize, ...]
     key: str
     sizes: Mapping[str, int]
     used: Sequence[str]
@@ -97,8 +98,9 @@ class _Ranking:
         names = frozenset(choice)
         kept = tuple(tool for tool in self.tools if tool.name in names)
         left_out = tuple(tool.name for tool in self.tools if tool.name not in names)
-        steps = (*self.steps, "tools.selection") if left_out else self.steps
-        return Narrowed(tools=kept, record=_record(self.before_bytes, kept, steps, len(left_out)), left_out=left_out)
+        selected = TrimSize("tools.selection", size_of(kept), len(kept))
+        steps = (*self.steps, selected) if left_out else self.steps
+        return Narrowed(tools=kept, record=_record(self.before_bytes, steps, len(left_out)), left_out=left_out)
 
 
 class Narrower:
@@ -134,13 +136,13 @@ class Narrower:
         before = size_of(request.tools)
         if before <= limit:
             return None
-        steps: list[str] = []
+        steps: list[TrimSize] = []
         tools = request.tools
         for step, shorten in (("tools.annotations", _without_annotations), ("tools.descriptions", _shortened)):
             tools = tuple(shorten(tool) for tool in tools)
-            steps.append(step)
-            if size_of(tools) <= limit:
-                return Narrowed(tools=tools, record=_record(before, tools, steps, 0))
+            steps.append(TrimSize(step, size_of(tools), len(tools)))
+            if steps[-1].after_bytes <= limit:
+                return Narrowed(tools=tools, record=_record(before, steps, 0))
         used = [call.name for message in request.messages for call in message.tool_calls]
         if request.tool_choice is not None:
             used.append(request.tool_choice)
@@ -191,14 +193,10 @@ def _data(tool: ToolDefinition) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
 
 
-def _record(before: int, tools: Sequence[ToolDefinition], steps: Sequence[str], left_out: int) -> TrimRecord:
-    return TrimRecord(
-        before_bytes=before,
-        after_bytes=size_of(tools),
-        dropped=tuple(steps),
-        kept_entries=len(tools),
-        left_out=left_out,
-    )
+def _record(before: int, steps: Sequence[TrimSize], left_out: int) -> TrimRecord:
+    last = steps[-1]
+    dropped = tuple(each.step for each in steps)
+    return TrimRecord(before, last.after_bytes, dropped, last.entries, left_out, tuple(steps))
 
 
 def _without_annotations(tool: ToolDefinition) -> ToolDefinition:

@@ -153,6 +153,12 @@ def http_server(live: LiveGateway, on_started: Callable[[], None] | None = None)
     return GatewayServer(config, live, on_started)
 
 
+def tune_collector() -> None:
+    """Make collections of garbage rare and short; call it when everything is loaded."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.freeze()  # the modules live as long as the process, so that no collection has to look at them
+
+
 async def serve(
     live: LiveGateway,
     listener: socket.socket,
@@ -174,8 +180,7 @@ async def serve(
     if watch is not None:
         watch(server.drain)
     await warm_up(live.gateway.deck)
-    gc.set_threshold(*GC_THRESHOLDS)
-    gc.freeze()  # the modules live as long as the process, so that no collection has to look at them
+    tune_collector()
     try:
         await server.serve(sockets=[listener])
     finally:

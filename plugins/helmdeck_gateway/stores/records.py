@@ -339,11 +339,21 @@ def seconds_left(now_s: float) -> tuple[float, float]:
 
 
 def to_nusd(usd: float) -> int:
-    """Return US dollars in nano US dollars, rounded up so that spend is never too low."""
+    """Return US dollars in nano US dollars, rounded up so that spend is never too low.
+
+    >>> from helmdeck_gateway import to_nusd, to_usd
+    >>> to_nusd(0.25), to_usd(250_000_000)
+    (250000000, 0.25)
+    """
     # A float of US dollars is off by less than a millionth of a nano US dollar, which must not become a whole one.
     return math.ceil(min(MAX_NUSD, usd * NANO - 1e-6)) if usd > 0 else 0
 
 
 def to_usd(nusd: int) -> float:
-    """Return nano US dollars in US dollars."""
+    """Return nano US dollars in US dollars.
+
+    >>> from helmdeck_gateway import to_usd
+    >>> to_usd(250_000_000)
+    0.25
+    """
     return nusd / NANO

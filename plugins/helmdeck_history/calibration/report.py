@@ -102,7 +102,14 @@ def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
 
 
 def as_toml(model: str, row: Mapping[str, Any]) -> str:
-    """Return the row as a table of ``helmdeck.toml``."""
+    """Return the row as a table of ``helmdeck.toml``.
+
+    >>> from helmdeck_history import as_toml
+    >>> print(as_toml("acme/large", {"tier": "B", "max_catalog_bytes": 18000}))
+    [budgets."acme/large"]
+    tier = "B"
+    max_catalog_bytes = 18000
+    """
     return SettingsTable(("budgets", model), row).toml
 
 

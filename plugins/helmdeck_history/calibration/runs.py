@@ -55,7 +55,14 @@ async def calibrate_model(
 
 
 def recorded_calibration(deck: Helmdeck, model: str) -> Outcome | None:
-    """Return what the log of a model in the data directory has recorded; ``None`` without one, or if it cannot be read."""
+    """Return what the log of a model in the data directory has recorded; ``None`` without one, or if it cannot be read.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> from helmdeck_history import recorded_calibration
+    >>> with Helmdeck(model="acme/large") as deck:
+    ...     print(recorded_calibration(deck, "acme/large"))
+    None
+    """
     log = read_log(default_path(model))
     if log is None or log.header.model != model or not log.lines:
         return None

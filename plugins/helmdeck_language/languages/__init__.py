@@ -51,13 +51,22 @@ def detect(words: Iterable[str], languages: Sequence[Language] = LANGUAGES) -> L
     """Return the language whose words a request contains most often.
 
     :param words: folded.
+
+    >>> from helmdeck_language import detect, lexicon
+    >>> detect(["allume", "la", "lampe"], lexicon().languages).name
+    'French'
     """
     every = [word for word, _ in zip(words, range(_READ_WORDS), strict=False)]
     return max(languages, key=lambda language: knows(language, every))
 
 
 def knows(language: Language, words: Iterable[str]) -> int:
-    """Return the number of words that a language contains; words without a meaning of their own count twice."""
+    """Return the number of words that a language contains; words without a meaning of their own count twice.
+
+    >>> from helmdeck_language import ENGLISH, knows
+    >>> knows(ENGLISH, ["the", "lamp", "xyzzy"])
+    2
+    """
     return sum(
         2 * (word in language.function_words) + (word in language.verbs or word in language.words) for word in words
     )

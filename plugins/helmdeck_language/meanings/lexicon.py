@@ -27,6 +27,10 @@ class Lexicon:
     :ivar groups: words that mean the same; a word may be in several groups.
     :ivar broader: broader words with their cases: a request for rain needs a weather tool, but not the other way round.
     :ivar everyday: words of catalogs with words of people, beside those of the package.
+
+    >>> from helmdeck_language import lexicon
+    >>> sorted(language.code for language in lexicon().languages)[:3]
+    ['de', 'en', 'es']
     """
 
     languages: Sequence[Language]
@@ -126,6 +130,10 @@ def lexicon(path: str = "") -> Lexicon:
 
     :param path: a file ``.toml``, or a folder with such files; empty for the package alone.
     :raises ConfigError: a file cannot be read, has an unknown key, or a wrong value.
+
+    >>> from helmdeck_language import lexicon
+    >>> "picture" in next(group for group in lexicon().groups if "image" in group)
+    True
     """
     if not path:
         return built_in()

@@ -10,7 +10,12 @@ from helmdeck_language.text.word_files import WordFile
 
 
 class Action(StrEnum):
-    """The class of a verb."""
+    """The class of a verb.
+
+    >>> from helmdeck_language import ACTIONS
+    >>> sorted(ACTIONS["remove"])
+    [<Action.DELETE: 'delete'>]
+    """
 
     READ = "read"
     SEARCH = "search"

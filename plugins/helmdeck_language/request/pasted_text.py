@@ -30,7 +30,13 @@ class Separated:
 
 
 def separate(text: str, reading: Reading) -> Separated:
-    """Separate a request from a pasted text, by a colon after "this text", else by the reading."""
+    """Separate a request from a pasted text, by a colon after "this text", else by the reading.
+
+    >>> from helmdeck_language import read, separate
+    >>> text = "Translate this text into French: The harbour opens at nine."
+    >>> separate(text, read(text))
+    Separated(request='Translate this text into French', document='The harbour opens at nine.')
+    """
     if reading.document.strip():
         inner = _at_colon("\n".join(reading.asking))
         return Separated(inner.request, inner.document or reading.document.strip())

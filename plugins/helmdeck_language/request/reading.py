@@ -35,6 +35,10 @@ class Clause:
 
     :ivar terms: unique terms in order.
     :ivar is_request: the clause requests an action, so it can become a step.
+
+    >>> from helmdeck_language import read
+    >>> read("find the invoice and mail it to Ann").clauses[0]
+    Clause(text='find the invoice and mail it to Ann', terms=('find', 'invoic', 'mail', 'ann'), is_request=True)
     """
 
     text: str
@@ -43,7 +47,12 @@ class Clause:
 
 
 def asked_terms(clause: Clause) -> tuple[str, ...]:
-    """Return the terms of a clause without URLs, e-mail addresses and paths, which are values."""
+    """Return the terms of a clause without URLs, e-mail addresses and paths, which are values.
+
+    >>> from helmdeck_language import asked_terms, read
+    >>> asked_terms(read("download https://example.org/tides.csv into the folder").clauses[0])
+    ('download', 'fold')
+    """
     kept = set(terms(_VALUE.sub(" ", clause.text)))
     return tuple(term for term in clause.terms if term in kept) or clause.terms
 
@@ -72,6 +81,10 @@ def read(
 
     :param verbs: words that can start a clause.
     :param relevance: how well terms match the catalog; used for ambiguous sentences.
+
+    >>> from helmdeck_language import read
+    >>> [clause.text for clause in read("Find the invoice. Then mail it to Ann.").clauses]
+    ['Find the invoice.', 'mail it to Ann.']
     """
     found = sentences(request)
     chances = asking_chances(found, relevance)

@@ -14,7 +14,12 @@ _MAX_KNOWN: Final = 10_000
 
 
 class Speller:
-    """Words by first letter and length."""
+    """Words by first letter and length.
+
+    >>> from helmdeck_language import Speller
+    >>> Speller(["translate", "transcript"]).correct("transalte")
+    'translate'
+    """
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words: dict[tuple[str, int], list[str]] = defaultdict(list)

@@ -68,7 +68,12 @@ _DOUBLED: Final = frozenset(letter * 2 for letter in "bdfgmnprt")
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Remove one suffix of a lower-case English word, so that its inflected and derived forms match."""
+    """Remove one suffix of a lower-case English word, so that its inflected and derived forms match.
+
+    >>> from helmdeck_language import stem
+    >>> stem("translating"), stem("translation")
+    ('transl', 'transl')
+    """
     if len(word) == 3 and word[2] == "s" and word[1] in _SHORT_PLURALS:
         return word[:2]
     if len(word) < 4 or word[-1] not in _ENDINGS_BY_LAST or not word.isascii() or word.endswith(("ss", "us", "is")):
@@ -88,7 +93,12 @@ def stem(word: str) -> str:
 
 
 def fold(word: str) -> str:
-    """Case-fold a word and remove its accents."""
+    """Case-fold a word and remove its accents.
+
+    >>> from helmdeck_language import fold
+    >>> fold("Überblick")
+    'uberblick'
+    """
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word.casefold().replace("\u2019", "'"))
@@ -96,7 +106,12 @@ def fold(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return the folded words of a text in order, including stop words."""
+    """Return the folded words of a text in order, including stop words.
+
+    >>> from helmdeck_language import words
+    >>> words("Draft the post")
+    ['draft', 'the', 'post']
+    """
     if text.isascii():
         return _ASCII_WORD.findall(text.lower()) if "'" in text else text.encode().translate(_TO_WORDS).decode().split()
     return [fold(word) for word in WORD.findall(text)]
@@ -188,7 +203,12 @@ def _short_word_terms(word: str) -> tuple[str, ...]:
 
 
 def word_terms(word: str) -> tuple[str, ...]:
-    """Return the terms of a word; none for a stop word."""
+    """Return the terms of a word; none for a stop word.
+
+    >>> from helmdeck_language import word_terms
+    >>> word_terms("posts"), word_terms("the")
+    (('post',), ())
+    """
     return WORD_TERMS[word]
 
 
@@ -204,7 +224,12 @@ def _pairs(run: str) -> list[str]:
 
 
 def is_han_pair(term: str) -> bool:
-    """Whether a term is a pair of Chinese characters, each of which has a meaning of its own."""
+    """Whether a term is a pair of Chinese characters, each of which has a meaning of its own.
+
+    >>> from helmdeck_language import is_han_pair
+    >>> is_han_pair("天气"), is_han_pair("weather")
+    (True, False)
+    """
     return len(term) == 2 and all("\u3400" <= character <= "\u9fff" for character in term)
 
 
@@ -214,7 +239,12 @@ def unique_terms(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in order, with repetitions."""
+    """Return the terms of a text in order, with repetitions.
+
+    >>> from helmdeck_language import terms
+    >>> terms("Draft two posts about the launch")
+    ['draft', 'two', 'post', 'launch']
+    """
     return [term for word in words(text) for term in word_terms(word)]
 
 
@@ -222,7 +252,12 @@ _HUMP: Final = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]))")
 
 
 def split_identifier(text: str) -> str:
-    """Insert spaces between the words of an identifier: ``parseHTTPHeader2`` has four."""
+    """Insert spaces between the words of an identifier: ``parseHTTPHeader2`` has four.
+
+    >>> from helmdeck_language import split_identifier
+    >>> split_identifier("parseHTTPHeader2")
+    'parse HTTP Header2'
+    """
     if text.isascii():
         return _HUMP.sub(_with_space, text)
     pieces: list[str] = []
@@ -241,6 +276,11 @@ def _with_space(hump: re.Match[str]) -> str:
 
 @cache
 def terms_version() -> str:
-    """Return a hash of the code and the word lists that decide the terms of a text; stored terms are valid for it."""
+    """Return a hash of the code and the word lists that decide the terms of a text; stored terms are valid for it.
+
+    >>> from helmdeck_language import terms_version
+    >>> terms_version() == terms_version()
+    True
+    """
     paths = (Path(__file__).with_name(name) for name in ("terms.py", "request_words.py", "request_words.toml"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()

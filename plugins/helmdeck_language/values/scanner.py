@@ -44,6 +44,10 @@ class Token:
 
     :ivar value: the text without quotation marks and fences.
     :ivar word: the folded text of a word; for another kind the text.
+
+    >>> from helmdeck_language import scan
+    >>> scan("open 12 files")[1]
+    Token(kind=<Kind.NUMBER: 'number'>, start=5, end=7, value='12', word='12')
     """
 
     kind: Kind
@@ -114,7 +118,7 @@ _PATTERNS: Final = (
         r"(?<![\w.-])(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|\d{8,}\.\d{3,}"
         # Versions, image tags and Base64.
         r"|v?\d{1,9}(?:\.\d{1,9}){2,4}(?:[-+.]?[A-Za-z][\w.+-]{0,40})?|v\d{1,9}\.\d{1,9}|[A-Za-z0-9+/]{6,400}={1,2}(?![=\w])"
-        r"|[A-Za-z_]\w{0,40}(?::\w{1,40}(?:\.\d{1,9}){0,3}){1,4}|(?=\w{0,40}\d|[\w-]{0,40}-\w{0,40}\d)"
+        r"|\d{1,6}_\d{1,6}(?!\w)|[A-Za-z_]\w{0,40}(?::\w{1,40}(?:\.\d{1,9}){0,3}){1,4}|(?=\w{0,40}\d|[\w-]{0,40}-\w{0,40}\d)"
         r"(?=[\w-]{0,60}[A-Za-z])(?:[A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){1,8}|[A-Za-z0-9]{6,64}))(?![\w])"
         ),
     ),
@@ -131,7 +135,12 @@ _INNER: Final = ("fenced", "ticked", "q1", "q2", "q3", "q4", "q5", "q6")
 
 
 def scan(text: str) -> list[Token]:
-    """Return the tokens of a request in order."""
+    """Return the tokens of a request in order.
+
+    >>> from helmdeck_language import scan
+    >>> [(token.kind.name, token.value) for token in scan("mail 3 files to ann@example.org")]
+    [('WORD', 'mail'), ('NUMBER', '3'), ('WORD', 'files'), ('WORD', 'to'), ('EMAIL', 'ann@example.org')]
+    """
     return [token for match in _TOKEN.finditer(text) for token in _tokens(match)]
 
 

@@ -151,8 +151,9 @@ def _complexity(steps: Sequence[Mapping[str, Any]]) -> str:
 def _reasoning(understood: Understood, steps: Sequence[Mapping[str, Any]]) -> str:
     if not steps:
         return "every part of the request is done"
-    gaps = sum(step["tool"] == UNKNOWN_TOOL for step in steps)
-    matched = f"matched by words: {len(steps) - gaps} of {len(steps)} parts of the request fit the catalog"
+    requested = [step for step in steps if "inferred_for" not in step]
+    gaps = sum(step["tool"] == UNKNOWN_TOOL for step in requested)
+    matched = f"matched by words: {len(requested) - gaps} of {len(requested)} parts of the request fit the catalog"
     excluded = [quoted(part.text) for part in understood.parts if part.is_excluded]
     return f"{matched}; excluded: {', '.join(excluded)}" if excluded else matched
 

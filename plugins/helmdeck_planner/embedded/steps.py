@@ -10,11 +10,13 @@ import attrs
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
 from helmdeck_language import ACTIONS, READING, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
-from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, fill
+from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, probability
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.look_ups import look_up
+from helmdeck_planner.embedded.request.paraphrases import paraphrases
 from helmdeck_planner.embedded.request.parts import Part, split_parts
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
@@ -23,6 +25,8 @@ _MAX_QUOTE_CHARS: Final = 100
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
+# How often a look-up is right if the step that needs it is.
+_LOOKED_UP: Final = 0.9
 
 
 @attrs.frozen
@@ -73,6 +77,8 @@ class Understood:
     pipeline: Entry | None
     is_foreign: bool
     is_not_of_catalog: bool = False
+    lexical: LexicalIndex | None = None
+    profiles: Profiles | None = None
 
 
 def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
@@ -90,9 +96,13 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
             continue
         for own in _objects(part, wording, lexical, profiles, separated.request):
             found = choose(own, wording, lexical, profiles, separated.request)
+            own, found = _reworded(own, found, wording, lexical, profiles, separated.request)
             profile = found[0].profile if found else None
             single = [own] if profile is None else one_value_each(own, profile, separated.request, wording)
-            if len(single) > 1:
+            if len(single) > 1 and (all_at_once := _taking_all(found)):
+                found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
+                profile, single = all_at_once.profile, [own]
+            elif len(single) > 1:
                 # The other values are not left over: they have steps of their own.
                 found = choose(single[0], wording, lexical, profiles, separated.request) or found
             if found and is_guess(found):
@@ -118,7 +128,51 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         pipeline=pipeline,
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
+        lexical=lexical,
+        profiles=profiles,
     )
+
+
+def _taking_all(found: Sequence[Scored]) -> Scored | None:
+    """Return the entry that does what the best one does with all values at once: "read a.txt and the file b.txt"."""
+    best = found[0]
+    return next(
+        (
+            row
+            for row in found[1:]
+            if row.is_complete
+            and row.unused < best.unused
+            and row.unused == 0
+            and row.profile.verb == best.profile.verb
+            and set(best.profile.name) & set(row.profile.name)
+            and any(each.is_list for each in row.profile.required)
+        ),
+        None,
+    )
+
+
+def _reworded(
+    part: Part,
+    found: list[Scored],
+    wording: Wording,
+    lexical: LexicalIndex,
+    profiles: Profiles,
+    request: str,
+) -> tuple[Part, list[Scored]]:
+    """Return a part that no entry fits as other verbs say it, if one entry alone takes all that it states."""
+    if found and not is_guess(found):
+        return part, found
+    fitting: dict[str, tuple[Part, list[Scored]]] = {}
+    for other in paraphrases(part, wording):
+        rows = [
+            row
+            for row in choose(other, wording, lexical, profiles, request)
+            if row.unused == 0 and stem(other.verb) in row.profile.verbs | row.profile.opening
+        ]
+        rows = [row for row in rows if row.is_complete]
+        if rows:
+            fitting.setdefault(rows[0].profile.entry.id, (other, rows))
+    return next(iter(fitting.values())) if len(fitting) == 1 else (part, found)
 
 
 def _objects(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> Sequence[Part]:
@@ -207,34 +261,70 @@ def steps_of(
             return []
         if not executed:
             return [_pipeline_step(understood, defaults)]
-    every = _all_steps(understood, defaults)
-    left = [(pick, step) for pick, step in zip(understood.picks, every, strict=True)]
+    left = _all_steps(understood, defaults)
     for completed in done:
-        executed_pick = next((row for row in left if completed.tool in row[0].tools), None)
-        if executed_pick is not None:
-            left.remove(executed_pick)
-    return [step for _, step in left]
+        found = next((row for row in left if completed.tool in row[0]), None)
+        if found is not None:
+            left.remove(found)
+            # The result of a look-up is known once the step that needs it was executed.
+            left = [row for row in left if row[2] is not found[1]]
+    return [step for _, step, _ in left]
 
 
 def _sources(understood: Understood, defaults: Mapping[str, Any], earlier: Iterable[Earlier] = ()) -> Sources:
     return Sources(understood.request, understood.wording, understood.document, defaults, tuple(earlier))
 
 
-def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:
-    steps: list[dict[str, Any]] = []
+_Row = tuple[tuple[str, ...], dict[str, Any], dict[str, Any] | None]
+
+
+def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row]:
+    """Return the steps with the tools that an executed one can have, and for a look-up the step that it is for."""
+    steps: list[_Row] = []
     earlier: list[Earlier] = []
     by_part = {id(pick.part): pick for pick in understood.picks}
     for part in understood.parts:
         pick = by_part.get(id(part))
         args: dict[str, Any] = {}
         if pick is not None:
+            looked_up = None
             if pick.profile is not None:
-                args = fill(part, pick.profile, _sources(understood, defaults, earlier))
+                sources = _sources(understood, defaults, earlier)
+                args = fill(part, pick.profile, sources)
+                looked_up = _looked_up(understood, pick, part, pick.profile, args, sources)
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
             is_gap = pick.profile is None or pick.probability is None
-            steps.append(step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)})
+            step = step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)}
+            # One look-up of the channels serves two messages; two places need two searches.
+            if looked_up is not None and all(not _is_same(looked_up, before) for _, before, _ in steps):
+                steps.append(((looked_up["tool"],), looked_up, step))
+            steps.append((pick.tools, step, None))
         earlier.append(Earlier(part, args))
     return steps
+
+
+def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(step["tool"] == other["tool"] and step["args"] == other["args"])
+
+
+def _looked_up(
+    understood: Understood, pick: Pick, part: Part, profile: Profile, args: Mapping[str, Any], sources: Sources
+) -> dict[str, Any] | None:
+    """Return the step that finds an id that a step requires, if the request only names the thing."""
+    lexical, profiles = understood.lexical, understood.profiles
+    is_open = any(each.name not in args for each in profile.required)
+    if not is_open or lexical is None or profiles is None or profile.entry.kind is EntryKind.PIPELINE:
+        return None
+    found = look_up(drafted(part, profile, sources), lexical, profiles)
+    if found is None:
+        return None
+    return {
+        "tool": found.profile.entry.id,
+        "args": found.args,
+        "rationale": f"inferred: finds {' and '.join(found.needed)} of {quoted(found.thing)} for {profile.entry.id}",
+        "probability": round(_LOOKED_UP * (pick.probability or 0.0), 2),
+        "inferred_for": list(found.needed),
+    }
 
 
 def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, Any]:

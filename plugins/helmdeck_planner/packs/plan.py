@@ -50,13 +50,14 @@ class StepAnswer(msgspec.Struct):
     """One step as a model writes it; ``order`` is ignored, because steps are renumbered.
 
     Arguments are a string of JSON where a provider cannot constrain them in another way. The embedded planner gives a
-    ``probability``; prompts do not ask for it, and of a model's steps it is ignored.
+    ``probability`` and ``inferred_for``; prompts do not ask for them, and of a model's steps they are ignored.
     """
 
     tool: str | None = None
     args: dict[str, Any] | str | None = None
     rationale: str | None = None
     probability: float | None = None
+    inferred_for: list[str] | None = None
 
     def __post_init__(self) -> None:
         check_nesting(self.args)
@@ -215,7 +216,8 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
     steps = tuple(_numbered(each, order) for order, each in enumerate(checked, 1))
     if answer.facts["model"] == EMBEDDED:
         steps = tuple(
-            attrs.evolve(step, probability=each.probability) for step, each in zip(steps, wanted, strict=True)
+            attrs.evolve(step, probability=each.probability, inferred_for=tuple(each.inferred_for or ()))
+            for step, each in zip(steps, wanted, strict=True)
         )
     shown = answer.selection
     unseen = dict.fromkeys(

@@ -145,7 +145,12 @@ def _not_json_failure(status: int, headers: Mapping[str, str], body: bytes, secr
 
 
 def plain_text(body: bytes, secrets: Iterable[str] = ()) -> str:
-    """Return the readable text at the start of a body that is not JSON: an HTML title, or the text without tags."""
+    """Return the readable text at the start of a body that is not JSON: an HTML title, or the text without tags.
+
+    >>> from helmdeck_providers import plain_text
+    >>> plain_text(b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>")
+    '502 Bad Gateway'
+    """
     secrets = Secrets.of(secrets)
     window = MAX_READ_CHARS + secrets.longest
     text = redacted(body[:window].decode("utf-8", "replace"), secrets, MAX_READ_CHARS)
@@ -169,7 +174,12 @@ def table(value: object) -> dict[str, Any]:
 
 
 def rows(value: object) -> list[dict[str, Any]]:
-    """Return the objects of a list, or an empty list for any other value."""
+    """Return the objects of a list, or an empty list for any other value.
+
+    >>> from helmdeck_providers import rows
+    >>> rows([{"id": "a"}, "b"]), rows(None)
+    ([{'id': 'a'}], [])
+    """
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

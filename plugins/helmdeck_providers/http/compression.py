@@ -35,6 +35,15 @@ def decompressed(body: Body, encoding: str) -> AsyncIterator[bytes] | None:
     that is compressed several times is an error, because only an attack does that.
 
     :param encoding: the header ``Content-Encoding``.
+
+    >>> import asyncio, gzip
+    >>> from helmdeck_providers import decompressed
+    >>> async def body():
+    ...     yield gzip.compress(b'{"id": "a"}')
+    >>> async def text():
+    ...     return b"".join([chunk async for chunk in decompressed(body(), "gzip")])
+    >>> asyncio.run(text())
+    b'{"id": "a"}'
     """
     names = [name.strip().lower() for name in encoding.split(",")]
     kinds = [_KINDS[name] for name in names if name in _KINDS]

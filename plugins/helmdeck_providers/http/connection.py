@@ -69,7 +69,12 @@ FAILURES: Mapping[type[Exception], tuple[type[CallFailed], str, str]] = {
 
 @attrs.frozen
 class HttpResponse:
-    """A whole response; header names are in lower case."""
+    """A whole response; header names are in lower case.
+
+    >>> from helmdeck_providers import HttpResponse
+    >>> HttpResponse(200, {"content-type": "application/json"}, b"{}").status
+    200
+    """
 
     status: int
     headers: Mapping[str, str]

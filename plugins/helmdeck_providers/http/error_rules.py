@@ -31,6 +31,10 @@ class ErrorFields:
     :ivar upstream_headers: objects with the headers of the server behind a gateway.
     :ivar generation: model output that the provider rejected.
     :ivar unwrapped: fields and values that identify a body as an error object without ``error`` around it.
+
+    >>> from helmdeck_providers import ErrorFields
+    >>> ErrorFields(message=("reason",), words=("kind",)).message
+    ('reason',)
     """
 
     message: Sequence[str] = ("message", "detail", "error", "title")

@@ -290,7 +290,13 @@ def _partial_response_added(reader: ResponseReader) -> Iterator[None]:
 
 
 def together(deltas: Iterable[ChatDelta]) -> Iterator[Sequence[ChatDelta]]:
-    """Yield one batch of all deltas, if there are any, also before an exception of ``deltas`` is raised."""
+    """Yield one batch of all deltas, if there are any, also before an exception of ``deltas`` is raised.
+
+    >>> from helmdeck_core import ChatDelta
+    >>> from helmdeck_providers import together
+    >>> [[delta.text for delta in batch] for batch in together([ChatDelta("one "), ChatDelta("two")])]
+    [['one ', 'two']]
+    """
     batch: list[ChatDelta] = []
     try:
         for delta in deltas:

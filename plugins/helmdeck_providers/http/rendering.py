@@ -59,6 +59,10 @@ def encode_payload(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> byte
     """Encode a payload as JSON, overridden by the caller's extra fields; nested objects are merged.
 
     :raises InvalidRequest: a value cannot be encoded as JSON.
+
+    >>> from helmdeck_providers import encode_payload
+    >>> encode_payload({"model": "m", "options": {"seed": 1}}, {"options": {"top_k": 5}})
+    b'{"model":"m","options":{"seed":1,"top_k":5}}'
     """
     payload = _merged(payload, extra)
     try:
@@ -71,14 +75,25 @@ def encode_payload(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> byte
 
 
 def key_headers(key: str | None, name: str = "authorization") -> Mapping[str, str]:
-    """Return the header with the key: as a bearer token in ``authorization``, as it is in any other header."""
+    """Return the header with the key: as a bearer token in ``authorization``, as it is in any other header.
+
+    >>> from helmdeck_providers import key_headers
+    >>> key_headers("example-key"), key_headers("example-key", "x-api-key"), key_headers(None)
+    ({'authorization': 'Bearer example-key'}, {'x-api-key': 'example-key'}, {})
+    """
     if not key:
         return {}
     return {name: f"Bearer {key}" if name == "authorization" else key}
 
 
 def text_of(parts: Iterable[TextPart]) -> str | msgspec.Raw:
-    """Join text parts for a payload; return encoded JSON if a part has cached JSON."""
+    """Join text parts for a payload; return encoded JSON if a part has cached JSON.
+
+    >>> from helmdeck_core import TextPart
+    >>> from helmdeck_providers import text_of
+    >>> text_of([TextPart("one "), TextPart("two")])
+    'one two'
+    """
     parts = tuple(parts)
     if all(part.shared is None for part in parts):
         return "".join(part.text for part in parts)
@@ -113,7 +128,13 @@ def _hash(texts: tuple[str, ...]) -> str:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:
-    """Return the arguments of a call as an object; anything else is wrapped, so that the model sees its own output."""
+    """Return the arguments of a call as an object; anything else is wrapped, so that the model sees its own output.
+
+    >>> from helmdeck_core import ToolCall
+    >>> from helmdeck_providers import arguments_of
+    >>> arguments_of(ToolCall("1", "add", '{"a": 1}'))
+    {'a': 1}
+    """
     if not call.arguments.strip():
         return {}
     try:
@@ -124,13 +145,25 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
 
 
 def function_tool(tool: ToolDefinition) -> dict[str, Any]:
-    """Return a tool in the shape of chat completions, which other APIs share."""
+    """Return a tool in the shape of chat completions, which other APIs share.
+
+    >>> from helmdeck_core import ToolDefinition
+    >>> from helmdeck_providers import function_tool
+    >>> function_tool(ToolDefinition("add", "Add numbers", {"type": "object"}))
+    {'type': 'function', 'function': {'name': 'add', 'description': 'Add numbers', 'parameters': {'type': 'object'}}}
+    """
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
 def function_call(call: ToolCall) -> dict[str, Any]:
-    """Return a tool call in the shape of chat completions, which other APIs share."""
+    """Return a tool call in the shape of chat completions, which other APIs share.
+
+    >>> from helmdeck_core import ToolCall
+    >>> from helmdeck_providers import function_call
+    >>> function_call(ToolCall(id="1", name="add", arguments='{"a": 1}'))
+    {'id': '1', 'type': 'function', 'function': {'name': 'add', 'arguments': '{"a": 1}'}}
+    """
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
@@ -144,6 +177,13 @@ def image_data(part: ImagePart | FilePart) -> tuple[str, str] | None:
     """Return media type and base64 data of an embedded image or file; ``None`` for one with a URL.
 
     :raises InvalidRequest: it has neither data nor a URL.
+
+    >>> from helmdeck_core import ImagePart
+    >>> from helmdeck_providers import image_data
+    >>> image_data(ImagePart("image/png", b"example"))
+    ('image/png', 'ZXhhbXBsZQ==')
+    >>> image_data(ImagePart("image/png", url="https://example.org/a.png")) is None
+    True
     """
     if part.data is not None:
         return part.media_type, base64.b64encode(part.data).decode("ascii")
@@ -158,6 +198,11 @@ def path_segment(request: ChatRequest) -> str:
     """Return the model name of a request for use as one segment of a path.
 
     :raises InvalidRequest: the name would change the path.
+
+    >>> from helmdeck_core import ChatRequest
+    >>> from helmdeck_providers import path_segment
+    >>> path_segment(ChatRequest(model="acme/team/large", messages=()))
+    'team%2Flarge'
     """
     name = ModelId.parse(request.model).name
     if name in (".", ".."):
@@ -183,6 +228,11 @@ def image_url(part: ImagePart) -> str:
     """Return an image as a URL; embedded images become data URLs.
 
     :raises InvalidRequest: the image has neither data nor a URL.
+
+    >>> from helmdeck_core import ImagePart
+    >>> from helmdeck_providers import image_url
+    >>> image_url(ImagePart("image/png", b"example"))
+    'data:image/png;base64,ZXhhbXBsZQ=='
     """
     if part.data is None and part.url:
         return part.url
@@ -195,6 +245,11 @@ def unsupported_part(part: Part, api: str, *supported: str) -> InvalidRequest:
 
     :param api: its name.
     :param supported: the kinds of files that it takes, besides text.
+
+    >>> from helmdeck_core import ImagePart
+    >>> from helmdeck_providers import unsupported_part
+    >>> unsupported_part(ImagePart("image/tiff", b"example"), "acme's chat API", "PNG images").headline
+    "acme's chat API does not accept image/tiff"
     """
     kind = part.media_type if isinstance(part, ImagePart | FilePart) else "text"
     return InvalidRequest(
@@ -214,7 +269,13 @@ def file_url(part: FilePart) -> str:
 
 
 def first_stops(sequences: Sequence[str], most: int | None, downgrades: list[str]) -> list[str]:
-    """Return the first stop sequences, up to the API's maximum; the rest is reported as a downgrade."""
+    """Return the first stop sequences, up to the API's maximum; the rest is reported as a downgrade.
+
+    >>> from helmdeck_providers import first_stops
+    >>> downgrades = []
+    >>> first_stops(["END", "STOP", "###"], 2, downgrades), downgrades
+    (['END', 'STOP'], ['1 of 3 stop sequences left out'])
+    """
     accepted = list(sequences[:most])
     if not accepted and sequences:
         downgrades.append("stop left out")

@@ -25,6 +25,11 @@ def checked_base_url(settings: ProviderSettings) -> str:
     """Return the base URL without a slash at its end.
 
     :raises InvalidRequest: there is none, or it is not a plain HTTP address.
+
+    >>> from helmdeck_providers import checked_base_url
+    >>> from helmdeck_testing import provider_settings
+    >>> checked_base_url(provider_settings(name="acme", base_url="https://api.example.org/v1/"))
+    'https://api.example.org/v1'
     """
     url = settings.base_url
     if not url:
@@ -72,6 +77,15 @@ def provider_options(settings: ProviderSettings, cls: type[T]) -> T:
     """Convert the options of a provider into an attrs class; see ``helmdeck_core.read_options``.
 
     :raises InvalidRequest: with every mistake, without the wrong values.
+
+    >>> import attrs
+    >>> from helmdeck_providers import provider_options
+    >>> from helmdeck_testing import provider_settings
+    >>> @attrs.frozen(kw_only=True)
+    ... class Options:
+    ...     region: str = "eu"
+    >>> provider_options(provider_settings(name="acme", options={"region": "us"}), Options)
+    Options(region='us')
     """
     return checked_options(settings.options, cls, "providers", settings.name, "options")
 
@@ -80,6 +94,14 @@ def checked_options(options: Mapping[str, Any], cls: type[T], *where: str) -> T:
     """Convert options into an attrs class, for a provider that is opened during a call.
 
     :raises InvalidRequest: with every mistake, without the wrong values.
+
+    >>> import attrs
+    >>> from helmdeck_providers import checked_options
+    >>> @attrs.frozen(kw_only=True)
+    ... class Options:
+    ...     region: str = "eu"
+    >>> checked_options({"region": "us"}, Options, "providers", "acme", "options")
+    Options(region='us')
     """
     try:
         return read_options(options, cls, *where)
@@ -96,7 +118,13 @@ def checked_options(options: Mapping[str, Any], cls: type[T], *where: str) -> T:
 
 
 def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:
-    """The complaint about one setting; it repeats no value."""
+    """The complaint about one setting; it repeats no value.
+
+    >>> from helmdeck_providers import refused_setting
+    >>> from helmdeck_testing import provider_settings
+    >>> refused_setting(provider_settings(name="acme"), "region", "is not a region").headline
+    'providers.acme.region cannot be used'
+    """
     where = f"providers.{settings.name}.{option}"
     return InvalidRequest(
         f"{where} cannot be used",

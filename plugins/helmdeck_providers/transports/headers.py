@@ -9,6 +9,10 @@ def joined_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return raw headers as a transport returns them: names in lower case, values of a repeated header joined by commas.
 
     :param headers: names and values in Latin-1, in the order of the response.
+
+    >>> from helmdeck_providers import joined_headers
+    >>> joined_headers([(b"Vary", b"accept"), (b"vary", b"origin"), (b"Server", b"nginx")])
+    {'vary': 'accept, origin', 'server': 'nginx'}
     """
     found: dict[str, str] = {}
     for raw_name, raw_value in headers:

@@ -25,12 +25,26 @@ def effect_hints(**hints: bool | None) -> dict[str, bool]:
 
 
 def annotations_of(entry: Entry) -> Mapping[str, Any]:
-    """Return the annotations of a catalog entry; those of its metadata where the entry itself has none."""
+    """Return the annotations of a catalog entry; those of its metadata where the entry itself has none.
+
+    >>> from helmdeck_runs import annotations_of
+    >>> from helmdeck_selection import read_catalog
+    >>> tool = {"name": "read_file", "description": "Read a file", "annotations": {"readOnlyHint": True}}
+    >>> annotations_of(read_catalog([tool], "example").entries[0])
+    {'readOnlyHint': True}
+    """
     found = (data.get("annotations") for data in (entry.data, entry.metadata))
     return next((each for each in found if isinstance(each, Mapping)), {})
 
 
 def is_read_only(entry: Entry) -> bool:
-    """Whether an entry is annotated as read-only, and not as destructive too; without annotations it is not."""
+    """Whether an entry is annotated as read-only, and not as destructive too; without annotations it is not.
+
+    >>> from helmdeck_runs import is_read_only
+    >>> from helmdeck_selection import read_catalog
+    >>> tool = {"name": "read_file", "description": "Read a file", "annotations": {"readOnlyHint": True}}
+    >>> is_read_only(read_catalog([tool], "example").entries[0])
+    True
+    """
     found = annotations_of(entry)
     return found.get("readOnlyHint") is True and found.get("destructiveHint") is not True

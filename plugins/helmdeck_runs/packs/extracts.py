@@ -16,7 +16,12 @@ _FIRST_BONUS: Final = 0.2
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text in order; a line break between paragraphs ends one."""
+    """Return the sentences of a text in order; a line break between paragraphs ends one.
+
+    >>> from helmdeck_runs import sentences
+    >>> sentences("The tide turns at nine. The harbour opens then.")
+    ['The tide turns at nine.', 'The harbour opens then.']
+    """
     found: list[str] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=[-*#•]|\S+:)|(?<=[.!?])\n", text):
         clean = " ".join(paragraph.split()).lstrip("#*-• ")
@@ -27,7 +32,12 @@ def sentences(text: str) -> list[str]:
 
 
 def title_of(text: str) -> str:
-    """Return a heading for a text: its first line if that is short and no sentence, else its first words."""
+    """Return a heading for a text: its first line if that is short and no sentence, else its first words.
+
+    >>> from helmdeck_runs import title_of
+    >>> title_of("Tides of the harbour" + chr(10) + "The tide turns at nine.")
+    'Tides of the harbour'
+    """
     first = next((line.strip().lstrip("#").strip() for line in text.splitlines() if line.strip()), "")
     words = first.split()
     return first if len(words) <= 16 and len(first) <= 120 else " ".join(words[:10]) + " …"
@@ -37,6 +47,10 @@ def best_sentences(found: Sequence[str], count: int, focus: str = "") -> list[st
     """Return the sentences whose words occur most often in the text, in their order.
 
     :param focus: words that count more.
+
+    >>> from helmdeck_runs import best_sentences
+    >>> best_sentences(["The tide turns at nine.", "Lunch was good.", "After nine, the tide falls."], 2)
+    ['The tide turns at nine.', 'After nine, the tide falls.']
     """
     texts = [[word.lower() for word in _WORD.findall(sentence)] for sentence in found]
     frequency = Counter(word for words in texts for word in set(words) if len(word) >= _MIN_WORD_CHARS)

@@ -36,9 +36,13 @@ _LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
 def html_text(html: str, bullet: str = "- ") -> tuple[str, str]:
-    """Return the title and the text of a page, one paragraph per line.
+    r"""Return the title and the text of a page, one paragraph per line.
 
     :param bullet: what begins the items of lists.
+
+    >>> from helmdeck_runs import html_text
+    >>> html_text("<title>Tides</title><h1>Today</h1><ul><li>high at nine</li></ul>")
+    ('Tides', 'Today\n- high at nine')
     """
     parts: list[str] = []
     title: list[str] = []

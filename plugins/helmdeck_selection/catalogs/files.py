@@ -26,6 +26,13 @@ def load_catalog_file(path: Path) -> Catalog:
     Warns with ``CatalogWarning`` about an empty catalog, misspelt keys, names with whitespace and unknown types.
 
     :raises CatalogError: naming the file, the path inside it, and what is allowed.
+
+    >>> import json
+    >>> from pathlib import Path
+    >>> from helmdeck_selection import load_catalog_file
+    >>> _ = Path("tools.json").write_text(json.dumps([{"name": "read_file", "description": "Read a file"}]))
+    >>> [entry.id for entry in load_catalog_file(Path("tools.json")).entries]
+    ['read_file']
     """
     try:
         raw = path.read_bytes()

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from helmdeck_core import CooldownStarted
+from helmdeck_core import AttemptTexts, CooldownStarted
 from helmdeck_core.log import logger
 from helmdeck_telemetry.traces import RecordedCall
 
@@ -21,7 +21,7 @@ MAX_WAITING: Final = 20_000
 MAX_BATCH: Final = 1_000
 RETRY_AFTER_S: Final = 5.0
 
-Item = RecordedCall | CooldownStarted
+Item = RecordedCall | CooldownStarted | AttemptTexts
 
 
 class Batches:

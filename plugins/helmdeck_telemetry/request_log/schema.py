@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from helmdeck_storage import Schema
+from helmdeck_storage import Schema, Session
+from helmdeck_telemetry.request_log.texts import text_tables
 
 SPANS_S: Final = (60, 900, 3_600)
 """Seconds of a roll-up: a minute for the last hour, a quarter of an hour for a day, an hour for a week."""
@@ -39,7 +41,8 @@ def schema_for(url: str) -> Schema:
     place = f"span_s BIGINT NOT NULL, start_s BIGINT NOT NULL, team {name}"
     return Schema(
         name="requests",
-        version=1,
+        version=2,
+        upgrades={1: lambda session: _execute(session, text_tables(name))},
         has_own_file=False,
         tables=(
             f"CREATE TABLE requests ({', '.join(columns)})",
@@ -65,5 +68,11 @@ def schema_for(url: str) -> Schema:
             "CREATE INDEX operator_actions_time ON operator_actions (time_us)",
             f"CREATE TABLE saved_tries (id {name} PRIMARY KEY, time_us BIGINT NOT NULL, team {name}, data TEXT NOT NULL)",
             "CREATE INDEX saved_tries_time ON saved_tries (time_us)",
+            *text_tables(name),
         ),
     )  # fmt: skip
+
+
+def _execute(session: Session, statements: Iterable[str]) -> None:
+    for each in statements:
+        session.change(each)

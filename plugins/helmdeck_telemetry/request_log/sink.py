@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_core import CallTrace, CooldownStarted, Event, EventSink, SecretRef, hookimpl
+from helmdeck_core import AttemptTexts, CallTrace, CooldownStarted, Event, EventSink, SecretRef, hookimpl
 from helmdeck_telemetry.request_log.batches import Batches, Item
 from helmdeck_telemetry.request_log.store import RequestLog, default_log_path
+from helmdeck_telemetry.request_log.texts import RecordedTexts
 from helmdeck_telemetry.traces import RecordedCall, TraceRecorder
 
 NAME: Final = "requests"
@@ -17,6 +18,10 @@ PURGE_EVERY: Final = 2_000
 """Recorded calls of a process between two deletions of what has expired, each of which removes up to 5,000 rows of a table."""
 
 
+TEXT_BYTES: Final = 20_000
+"""Bytes of a recorded text of a request, and of an answer."""
+
+
 @hookimpl
 def helmdeck_event_sinks() -> Sequence[EventSink]:
     """The sink for the request log."""
@@ -24,7 +29,7 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
         EventSink(
             name=NAME,
             open=RequestSink,
-            options={"url": "", "days": 30.0, "keep_traces": 50_000},
+            options={"url": "", "days": 30.0, "keep_traces": 50_000, "texts": False, "text_bytes": TEXT_BYTES},
             summary="finished calls with their attempts, for helmdeck console",
         ),
     )
@@ -40,12 +45,16 @@ class RequestSink:
         ``requests.db`` in the data directory.
     :param days: days that requests and their sums are kept.
     :param keep_traces: number of requests whose attempts are kept in detail.
+    :param texts: whether to record the texts of requests and answers, with secrets masked; as long as the attempts.
+    :param text_bytes: maximum bytes of each of them.
     :param log: an open log instead of ``url``.
+    :ivar records_texts: ``texts``.
     """
 
     def __init__(
-        self, url: str = "", days: float = 30.0, keep_traces: int = 50_000, *, log: RequestLog | None = None
-    ) -> None:
+        self, url: str = "", days: float = 30.0, keep_traces: int = 50_000, *, texts: bool = False,
+        text_bytes: int = TEXT_BYTES, log: RequestLog | None = None,
+    ) -> None:  # fmt: skip
         kind, _, target = url.partition(":")
         resolved = (SecretRef(kind, target).read() or "") if kind in ("env", "file") else url
         self.log: RequestLog = log or RequestLog.open(resolved)
@@ -54,6 +63,8 @@ class RequestSink:
         self._batches = Batches(self._write, "the request log")
         self._recorder = TraceRecorder(self._batches.add)
         self._until_purge = 0
+        self.records_texts: bool = texts
+        self._text_bytes = max(0, text_bytes)
 
     @property
     def dropped(self) -> int:
@@ -66,6 +77,10 @@ class RequestSink:
             self._batches.add(event)
         else:
             self._recorder.handle(event)
+
+    def handle_texts(self, texts: AttemptTexts) -> None:
+        """Record the texts of an attempt; the thread that writes masks them."""
+        self._batches.add(texts)
 
     def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
         """Return the most recent traces, newest first, without those of helper calls."""
@@ -95,6 +110,8 @@ class RequestSink:
         """Write a batch; runs in the thread of the batches."""
         if traces := [each.trace() for each in batch if isinstance(each, RecordedCall)]:
             self.log.add(traces)
+        if texts := [self._recorded(each) for each in batch if isinstance(each, AttemptTexts)]:
+            self.log.add_texts(texts)
         for each in batch:
             if isinstance(each, CooldownStarted):
                 self.log.add_cooldown(each)
@@ -102,3 +119,12 @@ class RequestSink:
             self.log.purge(self._days, self._keep_traces)
             self._until_purge = PURGE_EVERY
         self._until_purge -= len(batch)
+
+    def _recorded(self, texts: AttemptTexts) -> RecordedTexts:
+        most = self._text_bytes
+        return RecordedTexts(
+            call_id=texts.call_id,
+            attempt=texts.attempt,
+            request=texts.request_text(most),
+            answer=texts.answer_text(most),
+        )

@@ -17,12 +17,13 @@ import attrs
 
 from helmdeck_core import CallTrace, CooldownStarted, data_directory
 from helmdeck_storage import DAY_S, Database, Session, SqliteDatabase, open_database
-from helmdeck_telemetry.request_log import pages, rollups
+from helmdeck_telemetry.request_log import pages, rollups, texts
 from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts, clean, facts_of
 from helmdeck_telemetry.request_log.pages import NEWEST, Filters, Position, RequestPage
 from helmdeck_telemetry.request_log.rollups import Figures, ModelFigures
 from helmdeck_telemetry.request_log.schema import ALL_TEAMS, schema_for
 from helmdeck_telemetry.request_log.spending import ModelSpend, read_spending
+from helmdeck_telemetry.request_log.texts import RecordedTexts
 from helmdeck_telemetry.traces import read_trace, trace_text
 
 _ADD: Final = f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))}) ON CONFLICT (call_id) DO NOTHING"
@@ -107,7 +108,7 @@ class RequestLog:
         finished = {
             facts.call_id: (trace, facts, attempts) for trace in traces for facts, attempts in [facts_of(trace)]
         }
-        texts = {call_id: trace_text(trace) for call_id, (trace, _, _) in finished.items()}
+        stored = {call_id: trace_text(trace) for call_id, (trace, _, _) in finished.items()}
         with self.database.session() as session:
             for (known,) in _known(session, tuple(finished)):
                 del finished[known]
@@ -115,7 +116,7 @@ class RequestLog:
             session.many(
                 _ADD_TRACE,
                 [
-                    (facts.call_id, facts.ended_us, clean(trace.parent, 100), texts[facts.call_id])
+                    (facts.call_id, facts.ended_us, clean(trace.parent, 100), stored[facts.call_id])
                     for trace, facts, _ in new
                 ],
             )
@@ -129,6 +130,11 @@ class RequestLog:
             }
             session.many(_ADD_CAUSE, sorted(causes))
             rollups.add(session, [(facts, attempts, bool(trace.parent)) for trace, facts, attempts in new])
+
+    def add_texts(self, recorded: Sequence[RecordedTexts]) -> None:
+        """Add the texts of attempts."""
+        with self.database.session() as session:
+            texts.add(session, recorded)
 
     def add_cooldown(self, event: CooldownStarted, now_s: float | None = None) -> None:
         """Record a cooldown."""
@@ -158,7 +164,7 @@ class RequestLog:
         return try_id
 
     def purge(self, keep_days: float, keep_traces: int, now_s: float | None = None) -> None:
-        """Delete what is older than ``keep_days``, and all traces but the newest ``keep_traces``."""
+        """Delete what is older than ``keep_days``, and all traces but the newest ``keep_traces`` with their texts."""
         now = time.time() if now_s is None else now_s
         oldest_us = int((now - keep_days * DAY_S) * 1e6)
         with self.database.session() as session:
@@ -169,6 +175,7 @@ class RequestLog:
             bound = max(oldest_us, int(cut[0]) if cut is not None else oldest_us)
             for table, key, limit in (
                 ("request_traces", "call_id", bound),
+                ("request_texts", "call_id", bound),
                 ("requests", "call_id", oldest_us),
             ):
                 session.change(
@@ -218,6 +225,11 @@ class RequestLog:
             return None
         facts = RequestFacts(**dict(zip(COLUMNS, row, strict=True)))
         return (facts, trace) if not team or facts.team == team else None
+
+    def texts(self, call_id: str) -> tuple[RecordedTexts, ...]:
+        """Return the texts of the attempts of a call in order; empty where none are recorded."""
+        with self.database.session(writes=False) as session:
+            return texts.of_call(session, call_id)
 
     def helpers(self, call_id: str) -> Sequence[CallTrace]:
         """Return the traces of the helper calls of a call, such as a filter call."""
@@ -295,7 +307,12 @@ class RequestLog:
 
 
 def default_log_path() -> Path:
-    """Return the SQLite file that is used where no URL is configured."""
+    """Return the SQLite file that is used where no URL is configured.
+
+    >>> from helmdeck_telemetry import default_log_path
+    >>> default_log_path().name
+    'requests.db'
+    """
     return data_directory() / "requests.db"
 
 

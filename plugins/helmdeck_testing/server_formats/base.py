@@ -50,7 +50,12 @@ class ScriptedAnswer:
 
 
 def in_chunks(text: str) -> Sequence[str]:
-    """Split a text into stream chunks."""
+    """Split a text into stream chunks.
+
+    >>> from helmdeck_testing import in_chunks
+    >>> in_chunks("The tide turns at nine.")
+    ['The tide tur', 'ns at nine.']
+    """
     return [text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS)]
 
 

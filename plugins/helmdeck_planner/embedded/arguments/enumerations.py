@@ -10,6 +10,7 @@ import attrs
 from helmdeck_language import Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.screen import elements
 from helmdeck_planner.embedded.arguments.zones import zone_places
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
@@ -26,7 +27,7 @@ _KINDS: Final = (
 )
 _MAX_VALUES: Final = 20
 # Inputs of which a name in capitals is a value.
-_WORD_ROLES: Final = (Role.PLACE, Role.NAME, Role.ZONE, Role.ID)
+_WORD_ROLES: Final = (Role.PLACE, Role.NAME, Role.ZONE, Role.ID, Role.KEY)
 
 Run = tuple[int, int]
 
@@ -76,6 +77,14 @@ def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Ite
         places = [(place, place + 1) for place, token in enumerate(tokens) if token.kind in kinds]
         yield from _joined(tokens, places, wording)
     roles = {each.role for each in profile.required}
+    if Role.TARGET in roles:
+        own = elements(Draft(request, part, profile, wording))
+        yield from _joined(tokens, [(row[0], row[-1] + 1) for row in own], wording)
+    for each in profile.required:
+        if each.choices and not each.is_list:
+            choices = {str(choice).casefold() for choice in each.choices}
+            named = [(place, place + 1) for place, token in enumerate(tokens) if token.value.casefold() in choices]
+            yield from _joined(tokens, named, wording, by_comma=False)
     if Role.ZONE in roles:
         found = [
             (places[0], places[-1] + 1) for _, places in zone_places(drafted(part, profile, Sources(request, wording)))
@@ -115,7 +124,8 @@ def _joined(
     joints: list[str] = []
     for run in runs:
         between = tokens[found[-1][1] : run[0]] if found else ()
-        if found and _are_joined(between, wording):
+        label = tokens[found[0][0] - 1].word if found and found[0][0] else ""
+        if found and _are_joined([token for token in between if token.word != label], wording):
             joints += [token.word for token in between]
             found.append(run)
             continue

@@ -17,7 +17,7 @@ from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
 from helmdeck_planner.embedded.arguments.ids import fill_ids, fill_names, is_id
 from helmdeck_planner.embedded.arguments.labels import labelled, named
-from helmdeck_planner.embedded.arguments.numbers import fill_numbers, fill_units
+from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.places import fill_places
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
@@ -98,6 +98,7 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     _fill_labelled_quotes(draft)
     fill_zones(draft)
     fill_units(draft)
+    fill_dimensions(draft)
     fill_patterns(draft)
     fill_typed(draft)
     fill_ids(draft)

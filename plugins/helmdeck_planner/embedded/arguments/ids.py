@@ -11,11 +11,13 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
 
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
 )
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
+_EXTENSIONS: Final = frozenset(FILE_TYPES.values())
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
 
 
@@ -28,7 +30,7 @@ def fill_ids(draft: Draft) -> None:
             draft.set(each, _id_text(draft, places), places)
     left = [
         place
-        for place in draft.free(Kind.ID, Kind.WORD)
+        for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH)
         if draft.tokens[place].kind is Kind.ID or _is_dotted(draft, place)
     ]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
@@ -46,15 +48,24 @@ def fill_ids(draft: Draft) -> None:
 def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether a labelled value can be an id: "the user Anna" names a person, unless the schema takes names."""
     token = draft.tokens[places[0]]
-    if token.kind not in (Kind.WORD, Kind.QUOTE):
-        return True
-    takes_names = bool(_NAMED_ID.search(f"{' '.join(each.words)} {each.text}"))
-    return takes_names or bool(_ID_SHAPE.fullmatch(draft.text(places[0], places[-1])))
+    if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
+        return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value))
+    return _takes_names(each) or bool(_ID_SHAPE.fullmatch(draft.text(places[0], places[-1])))
+
+
+def _takes_names(each: Property) -> bool:
+    return bool(_NAMED_ID.search(f"{' '.join(each.words)} {each.text}"))
 
 
 def _is_dotted(draft: Draft, place: int) -> bool:
-    """Whether a word is an id such as ``light.kitchen``."""
+    """Whether a word is an id such as ``light.kitchen``; ``switch.fan`` only looks like a file."""
     value = draft.tokens[place].value
+    if draft.tokens[place].kind is Kind.PATH:
+        return (
+            "/" not in value
+            and value.rpartition(".")[2].lower() not in _EXTENSIONS
+            and not draft.profile.takes(Role.PATH)
+        )
     return place != draft.part.verb_place and ("." in value.strip(".") or "_" in value.strip("_"))
 
 
@@ -83,7 +94,8 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
     paths = [
         place
         for place in draft.free(Kind.PATH, Kind.HASH, Kind.SLUG)
-        if draft.tokens[place].value.startswith("/") or not is_file(draft.tokens[place])
+        if (draft.tokens[place].value.startswith("/") or not is_file(draft.tokens[place]))
+        and is_id(draft, needed[0], [place])
     ]
     symbols = [
         place

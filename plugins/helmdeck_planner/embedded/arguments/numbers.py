@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Final
 
 import attrs
@@ -11,7 +12,7 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS, UNITS
-from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, UNIT_OF, Unit, converted
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, Unit, converted
 
 # Evidence that an optional input needs, and that a required one needs if several numbers are left.
 _ENOUGH: Final = 2.0
@@ -26,6 +27,10 @@ _MONEY: Final = "$\u20ac\u00a3\u00a5"
 _GLUED: Final = re.compile(
     rf"(\d{{1,9}}(?:\.\d{{1,9}})?)({'|'.join(sorted(UNIT_OF, key=len, reverse=True))})", re.IGNORECASE
 )
+_SIDES_OF: Final = frozenset({"width", "height"})
+_AREA: Final = re.compile(
+    r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
+)
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -35,7 +40,7 @@ def fill_numbers(draft: Draft) -> None:
     if not inputs:
         return
     places = [place for place in range(len(draft.tokens)) if place not in draft.used_places]
-    places = [place for place in places if _number(draft, place) is not None]
+    places = [place for place in places if _number(draft, place) is not None or _part_of_unit(draft, place)]
     rows = [(_evidence(draft, each, place), each, place) for each in inputs for place in places]
     rows.sort(key=lambda row: (-row[0], row[2]))
     for evidence, each, place in rows:
@@ -71,13 +76,15 @@ def _set(draft: Draft, each: Property, place: int) -> None:
 class Quantity:
     """A number with a unit in a request, and the places of both."""
 
-    value: int | float
+    value: int | float | Fraction
     unit: Unit
     places: tuple[int, ...]
 
 
 def quantity_at(draft: Draft, place: int) -> Quantity | None:
-    """Return the quantity that starts at a place: "2 hours", "90s", "half a minute", "$5", "an hour and a half"."""
+    """Return the quantity that starts at a place: "2 hours", "90s", "half a minute", "$5", "an hour and a half", "1 hour and 20 minutes"."""
+    if (part := _part_of_unit(draft, place)) is not None:
+        return part
     value = _number(draft, place)
     if value is None:
         return None
@@ -95,7 +102,50 @@ def quantity_at(draft: Draft, place: int) -> Quantity | None:
         return None
     if [each.word for each in draft.tokens[end + 1 : end + 4]] == ["and", "a", "half"]:
         return Quantity(value + 0.5, unit, tuple(range(place, end + 4)))
-    return Quantity(value, unit, tuple(range(place, end + 1)))
+    return _with_smaller(draft, Quantity(value, unit, tuple(range(place, end + 1))))
+
+
+def _part_of_unit(draft: Draft, place: int) -> Quantity | None:
+    """Return the quantity of "a quarter of an hour" and "three quarters of a mile"."""
+    words = [token.word for token in draft.tokens[place : place + 5]]
+    if len(words) < 4 or (size := PARTS_OF_UNITS.get(words[1])) is None or words[2] != "of":
+        return None
+    end = place + (4 if words[3] in ("a", "an", "the") else 3)
+    count = NUMBER_WORDS.get(words[0]) or (Fraction(words[0]) if words[0].isdigit() else None)
+    unit = _unit_word(draft, end) if end < len(draft.tokens) else None
+    return Quantity(count * size, unit, tuple(range(place, end + 1))) if count and unit else None
+
+
+def _with_smaller(draft: Draft, first: Quantity) -> Quantity:
+    """Return "1 hour and 20 minutes" in the smaller unit; the quantity itself if no smaller one of its kind follows."""
+    place = first.places[-1] + 1
+    tokens = draft.tokens
+    while place < len(tokens) and tokens[place].word in ("and", ","):
+        place += 1
+    if place + 1 >= len(tokens) or tokens[place].kind is not Kind.NUMBER:
+        return first
+    second = quantity_at(draft, place)
+    if second is None or second.unit.dimension != first.unit.dimension or second.unit.size >= first.unit.size:
+        return first
+    total = Fraction(str(first.value)) * first.unit.size / second.unit.size + Fraction(str(second.value))
+    return Quantity(total, second.unit, (*range(first.places[0], place), *second.places))
+
+
+def fill_dimensions(draft: Draft) -> None:
+    """Set a width and a height from "640x480" or "640 by 480"."""
+    sides = {
+        word: each for each in draft.open_inputs() if each.role is Role.NUMBER for word in _SIDES_OF & set(each.words)
+    }
+    if len(sides) != len(_SIDES_OF):
+        return
+    first, last = min(token.start for token in draft.tokens), max(token.end for token in draft.tokens)
+    found = list(_AREA.finditer(draft.source, first, last))
+    if len(found) != 1:
+        return
+    start, end = found[0].span()
+    places = [place for place, token in enumerate(draft.tokens) if start <= token.start and token.end <= end]
+    draft.set(sides["width"], int(found[0][1]), places)
+    draft.set(sides["height"], int(found[0][2]), [])
 
 
 def _unit_word(draft: Draft, place: int) -> Unit | None:
@@ -138,6 +188,8 @@ def _number(draft: Draft, place: int) -> int | float | None:
     if token.is_word:
         if glued := _GLUED.fullmatch(token.value):
             return float(glued[1]) if "." in glued[1] else int(glued[1])
+        if place > 1 and draft.tokens[place - 1].word == "of" and draft.tokens[place - 2].word in PARTS_OF_UNITS:
+            return None  # "an" in "a quarter of an hour"
         is_number = token.word in NUMBER_WORDS and place + 1 < len(draft.tokens)
         following = draft.tokens[place + 1 : place + 3]
         is_unit = is_number and any(each.word in UNIT_OF for each in following[: 2 if token.word == "half" else 1])

@@ -12,7 +12,7 @@ from helmdeck_planner.embedded.entries.properties import Property, Role
 
 # References of snapshots, and selectors of CSS and XPath.
 _ELEMENT: Final = re.compile(
-    r"(?<![\w./#\[-])(?:(?:[a-z]{1,2}\d{1,6}){1,3}(?![\w.-])"
+    r"(?<![\w./#\[-])(?:(?:[a-z]{1,2}\d{1,6}){1,3}(?![\w.-])|\d{1,6}_\d{1,6}(?![\w.-])"
     r"|[a-z][\w-]{0,40}(?:\[[^\]\s]{1,100}\]|[#.][A-Za-z][\w-]{0,60})(?:[#.:\[][\w\-=\"'\]()]{1,80}){0,4}"
     r"|[#.][A-Za-z][\w-]{0,60}(?:[#.:\[][\w\-=\"'\]()]{1,80}){0,4}|\[[^\]\s]{1,100}\]|//[\w*\[\]@='\"/()-]{1,200})"
 )
@@ -23,7 +23,7 @@ _KEY_WORDS: Final = frozenset("key keys".split())
 def fill_screen(draft: Draft) -> None:
     """Set the inputs that take a reference or selector of an element, and those that take the name of a key."""
     targets = [each for each in draft.open_inputs() if each.role is Role.TARGET]
-    found = _elements(draft) if targets else []
+    found = elements(draft) if targets else []
     if len(targets) == 1 and len(found) == 1:
         _set(draft, targets[0], found[0])
     elif len(targets) > 1:
@@ -33,7 +33,7 @@ def fill_screen(draft: Draft) -> None:
             draft.set(each, draft.text(places[0], places[-1]), places)
 
 
-def _elements(draft: Draft) -> list[list[int]]:
+def elements(draft: Draft) -> list[list[int]]:
     """Return the places of each element; a quoted string is none, unless it looks like a selector."""
     found = []
     first = min(token.start for token in draft.tokens)
@@ -57,7 +57,7 @@ def _fill_sides(draft: Draft, targets: Sequence[Property], found: Sequence[list[
     """Set the elements of "drag e4 to e9"."""
     if len(found) != len(targets) or {each.side for each in targets} != {"source", "target"}:
         return
-    at_target = [own for own in found if draft.preposition_before(own[0]) == "to"]
+    at_target = [own for own in found if draft.preposition_before(own[0]) in ("to", "on", "into")]
     if len(at_target) == 1 and len(targets) == 2:
         for each in targets:
             own = at_target[0] if each.side == "target" else next(row for row in found if row is not at_target[0])

@@ -113,7 +113,10 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
         if each.side == "" and "sender" in each.words:
             return draft.preposition_before(places[0]) not in _SOURCE
         return False
-    return not any(has_label(draft, each, place) for place in places)
+    is_only = not draft.profile.required and [
+        other for other in draft.profile.properties if other.role is each.role
+    ] == [each]
+    return not is_only and not any(has_label(draft, each, place) for place in places)
 
 
 def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
@@ -233,6 +236,10 @@ def _fill_booleans(draft: Draft) -> None:
             continue
         wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
         if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):
+            continue
+        if wanted == {stem(draft.part.verb)} and draft.profile.writes:
+            # "complete task 7": an update with ``completed``.
+            draft.set(each, True, [])
             continue
         places = [
             place

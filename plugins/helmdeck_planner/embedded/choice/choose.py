@@ -39,6 +39,8 @@ _UNUSED: Final = 0.4
 # What an input is worth that takes something that the part states.
 _TAKEN: Final = 0.15
 _MAX_TAKEN: Final = 3
+# Values that say which thing is meant.
+_REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
 # Larger catalogs are searched by their words only.
 _MAX_SEARCHED: Final = 300
 # Minimum share of the object that an entry covers.
@@ -51,6 +53,7 @@ class Scored:
 
     :ivar total: how well it fits; candidates of one part are compared.
     :ivar stated: the share of its required inputs that the part states.
+    :ivar is_complete: the part states all required inputs.
     :ivar unused: the share of the values of the part that none of its inputs takes.
     :ivar leaves_ids: the part has ids, paths or URLs, and none of its inputs takes one: "forward mail 18c2f" does not send one.
     """
@@ -60,6 +63,7 @@ class Scored:
     stated: float
     unused: float
     leaves_ids: bool
+    is_complete: bool
 
 
 def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> list[Scored]:
@@ -99,15 +103,20 @@ def _tried(part: Part, profile: Profile, total: float, sources: Sources) -> Scor
     draft = drafted(part, profile, sources)
     required = [each for each in profile.required if each.role is not Role.CONTENT]
     stated = sum(each.name in draft.args for each in required) / len(required) if required else 1.0
-    # An entry without a schema may take any value.
-    values = [place for place, token in enumerate(part.tokens) if token.is_value and profile.properties]
+    # An entry without a schema may take any value; one with an empty schema takes none, though a number may only say how many.
+    values = [
+        place
+        for place, token in enumerate(part.tokens)
+        if token.is_value and (profile.properties or (profile.takes_nothing and token.kind in _REFERRING))
+    ]
     values = [place for place in values if not is_catalog_word(part.tokens[place], draft.wording)]
     costs = [_cost(draft, place) for place in values]
     unused = sum(costs) / len(costs) if costs else 0.0
-    ids = [place for place in values if part.tokens[place].kind in (Kind.ID, Kind.PATH, Kind.URL)]
+    ids = [place for place in values if part.tokens[place].kind in _REFERRING]
     leaves_ids = bool(ids) and draft.used_places.isdisjoint(ids)
     total += _STATED * (stated - 1) - _UNUSED * unused + _TAKEN * min(len(draft.args), _MAX_TAKEN)
-    return Scored(profile, total, stated, unused, leaves_ids)
+    is_complete = all(each.name in draft.args for each in profile.required)
+    return Scored(profile, total, stated, unused, leaves_ids, is_complete)
 
 
 def _cost(draft: Draft, place: int) -> float:

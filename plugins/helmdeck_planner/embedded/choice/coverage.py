@@ -44,7 +44,7 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
         return True
     if weighted.verbs & profile.verb_phrases:
         return True
-    if connects_places(part, profile):
+    if connects_places(part, profile) or _runs_sql(part, profile) or _chooses(weighted, profile):
         return True
     has_verb = bool(weighted.verbs) and (
         weighted.matches(weighted.verbs, profile.verbs | profile.opening) > 0
@@ -80,6 +80,25 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
     is_whole_name = is_named and not set(profile.name) - weighted.every - _WEB
     texts = profile.required or profile.properties
     return is_whole_name and any(each.role in _FREE_TEXT for each in texts)
+
+
+def _runs_sql(part: Part, profile: Profile) -> bool:
+    """Whether a statement of SQL is all that a part asks for: "find the rows SELECT ..."."""
+    has_sql = any(token.kind is Kind.SQL for token in part.tokens)
+    own = ACTIONS.get(part.verb, frozenset())
+    return has_sql and profile.takes(Role.SQL) and (own <= READING or Action.RUN in own)
+
+
+def _chooses(weighted: Weighted, profile: Profile) -> bool:
+    """Whether the object is a choice of a required input, of something that an entry is about: "go forward in the history"."""
+    choices = frozenset(
+        stem(word)
+        for each in profile.required
+        for choice in each.choices
+        for word in words(split_identifier(str(choice)))
+    )
+    is_choice = bool(weighted.objects) and all(stems & choices for stems in weighted.objects)
+    return is_choice and any(stems & frozenset(profile.name) for stems in weighted.tail)
 
 
 def _is_other_change(part: Part, weighted: Weighted, profile: Profile) -> bool:

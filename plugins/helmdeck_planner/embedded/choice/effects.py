@@ -7,6 +7,7 @@ from typing import Final
 
 from helmdeck_language import ACTIONS, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.request.paraphrases import OPPOSITES, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
 
 _LIGHT: Final = frozenset("take make do perform have use start".split())
@@ -42,6 +43,9 @@ def requested_actions(part: Part) -> frozenset[Action]:
 def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
     """Whether an entry does no more than a part requests: nothing that reads may write, and only deletions delete."""
     actions = requested_actions(part)
+    sides = requested_sides(part)
+    if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
+        return False
     names_verb = bool(part.verb) and stem(part.verb) in profile.verbs
     if not profile.writes or not actions <= READING:
         # The author of the catalog says that the entry does what the request says.

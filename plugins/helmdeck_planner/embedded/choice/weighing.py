@@ -9,7 +9,7 @@ import attrs
 
 from helmdeck_language import Kind, Lexicon, Token, stem, word_terms
 from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES, UNITS
-from helmdeck_planner.embedded.entries.units import UNIT_OF
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -106,6 +106,9 @@ def weigh(part: Part, wording: Wording) -> Weighted:
         if place and part.tokens[place - 1].kind is Kind.NUMBER and (token.word in UNITS or token.word in UNIT_OF):
             counted = True
             continue
+        if _is_quantity_word(part, place):
+            counted = True
+            continue
         if wording.is_filler(token.word):
             continue
         nouns = wording.nouns(token.word.lower())
@@ -138,6 +141,20 @@ def weigh(part: Part, wording: Wording) -> Weighted:
 def is_catalog_word(token: Token, wording: Wording) -> bool:
     """Whether what looks like an id is a word of the catalog: "Base64"."""
     return token.kind is Kind.ID and wording.is_of_catalog(token.value.lower())
+
+
+def _is_quantity_word(part: Part, place: int) -> bool:
+    """Whether a word is one of "half an hour", "a quarter of a second"."""
+    tokens = part.tokens
+    if tokens[place].word in UNIT_OF:
+        before = [token.word for token in tokens[max(place - 4, part.verb_place + 1) : place]]
+        if before[-1:] in (["a"], ["an"]):
+            before = before[:-2] if before[-2:-1] == ["of"] else before[:-1]
+            return bool(before) and (before[-1] in PARTS_OF_UNITS or before[-1] in NUMBER_WORDS)
+        return bool(before) and before[-1] in NUMBER_WORDS
+    if tokens[place].word not in NUMBER_WORDS and tokens[place].word not in PARTS_OF_UNITS:
+        return False
+    return any(token.word in UNIT_OF for token in tokens[place + 1 : place + 4])
 
 
 def _is_name(place: int, token: Token, stems: frozenset[str], wording: Wording) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -27,13 +27,18 @@ from helmdeck_language import (
     words,
 )
 from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
+from helmdeck_planner.embedded.request.paraphrases import OPPOSITES
 from helmdeck_planner.embedded.request.wording import Vocabulary
-from helmdeck_selection import keyword_phrases, name_words, step_packs
+from helmdeck_selection import Companions, LexicalIndex, keyword_phrases, name_words, step_packs
 
 # A word at the start of this share of all names is a prefix, such as the name of the server.
 _PREFIX_SHARE: Final = 0.6
 _MIN_PREFIXED: Final = 4
 _MAX_DESCRIPTION: Final = 400
+_MAX_PRODUCERS: Final = 8
+# How well an entry fits as the one that returns an id, if only the first words of its description say so.
+_BY_LEAD: Final = 1.5
+_MAX_LOOKING_UP: Final = 100
 # Names made from HTTP methods: "API-post-search".
 _METHODS: Final = frozenset("get post put patch delete".split())
 
@@ -51,6 +56,7 @@ class Profile:
     :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
     :ivar forms: the words of its name as they are written, to tell "order" from "orders".
     :ivar choice_verbs: stems of the choices of a required input that says which action it takes: "approve".
+    :ivar sides: the words of its name that another word undoes: "off", "decode".
     :ivar successor: the id of the entry that its description names in its place, if it is deprecated.
     :ivar writes: it changes something; ``None`` if it is unknown.
     """
@@ -70,12 +76,19 @@ class Profile:
     deletes: bool
     is_deprecated: bool
     choice_verbs: frozenset[str] = frozenset()
+    sides: frozenset[str] = frozenset()
     successor: str = ""
 
     @property
     def required(self) -> tuple[Property, ...]:
         """The required inputs."""
         return tuple(each for each in self.properties if each.is_required)
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether its schema says that it has no inputs."""
+        schema = self.entry.input_schema
+        return schema is not None and schema.get("properties") == {}
 
     def takes(self, *roles: Role) -> bool:
         """Whether an input has one of some roles."""
@@ -90,6 +103,7 @@ class Profiles:
         self.lexicon = lexicon
         self._found: dict[int, Profile] = {}
         self._prefixes = _prefixes(entries)
+        self._producers: Companions | None = None
         self._index_of = {entry.id: index for index, entry in enumerate(entries)}
 
     @cached_property
@@ -110,6 +124,35 @@ class Profiles:
         if found is None:
             found = self._found[index] = self._make(self.entries[index])
         return found
+
+    def producers(self, profile: Profile, parameter: str, lexical: LexicalIndex) -> Sequence[tuple[Profile, float]]:
+        """Return the entries that may return what a parameter of an entry identifies, with how well they fit, the best first.
+
+        :param lexical: the index of the same catalog.
+        """
+        if self._producers is None:
+            self._producers = Companions(self.entries, lexical.containing)
+        index = self._index_of[profile.entry.id]
+        found = list(self._producers.producers(index, parameter))[:_MAX_PRODUCERS]
+        if not found and sum(each.role is Role.ID for each in profile.required) == 1:
+            # "message_id" of "read_email" is the id of an email.
+            for noun in profile.name:
+                # "list_email_labels" returns labels, not emails.
+                rows = self._producers.producers(index, f"{noun}_id")[:_MAX_PRODUCERS]
+                found += [row for row in rows if self[row[0]].name[-1:] == (noun,)]
+                found += [(other, _BY_LEAD) for other in self._looking_up(noun, index, lexical)]
+        best = dict(sorted(found, key=lambda row: row[1]))
+        return [(self[other], fit) for other, fit in sorted(best.items(), key=lambda row: (-row[1], row[0]))]
+
+    def _looking_up(self, noun: str, index: int, lexical: LexicalIndex) -> Iterator[int]:
+        """Yield the entries that search for something, by what their description says first, and require no id."""
+        containing = lexical.containing(noun)
+        for other in sorted(containing) if len(containing) <= _MAX_LOOKING_UP else ():
+            profile = self[other]
+            searches = profile.verb == "list" or Action.SEARCH in ACTIONS.get(profile.verb, frozenset())
+            needs_id = any(each.role is Role.ID for each in profile.required)
+            if other != index and searches and not needs_id and not profile.writes and noun in profile.lead:
+                yield other
 
     def of(self, entry_id: str) -> Profile | None:
         """Return the profile of an id; ``None`` if the catalog does not have it."""
@@ -171,6 +214,7 @@ class Profiles:
                 for choice in each.choices
                 for word in words(split_identifier(str(choice)))[:1]
             ),
+            sides=frozenset(word for word in own if word in OPPOSITES),
             successor=self._successor(entry),
         )
 

@@ -38,6 +38,9 @@ def _units() -> dict[str, Unit]:
 UNIT_OF: Final[Mapping[str, Unit]] = _units()
 """The unit of a word."""
 NUMBER_WORDS: Final[Mapping[str, Fraction]] = {word: Fraction(number) for word, number in _FILE.rows("numbers").items()}
+PARTS_OF_UNITS: Final[Mapping[str, Fraction]] = {
+    word: Fraction(number) for words, number in _FILE.rows("parts").items() for word in words.split()
+}
 # "in seconds", "number of minutes", "(ms)"; a word of one letter is a unit only in brackets.
 _STATED: Final = re.compile(r"\b(?:in|as|number of|of)\s+(?:whole\s+)?([a-z]{2,14})\b|\(([a-z]{1,14})\)")
 _IN_NAME: Final = 2
@@ -54,11 +57,11 @@ def unit_of_input(words: Sequence[str], text: str) -> Unit | None:
     return None
 
 
-def converted(value: float, source: Unit, target: Unit) -> int | float | None:
+def converted(value: float | Fraction, source: Unit, target: Unit) -> int | float | None:
     """Return a quantity in another unit; ``None`` for another dimension. Whole numbers stay whole."""
     if source.dimension != target.dimension:
         return None
-    if source.size == target.size:
+    if source.size == target.size and not isinstance(value, Fraction):
         return value
     result = Fraction(str(value)) * source.size / target.size
     return int(result) if result.denominator == 1 else round(float(result), 6)

@@ -30,19 +30,39 @@ def field_words(entry: Entry) -> dict[str, list[str]]:
 
 
 def name_words(entry: Entry) -> list[str]:
-    """Return the folded words of an entry's id and name."""
+    """Return the folded words of an entry's id and name.
+
+    >>> from helmdeck_core import Catalog
+    >>> from helmdeck_selection import name_words
+    >>> name_words(Catalog.from_data({"packs": [{"name": "blog.rewritePost", "description": ""}]}, "example").entries[0])
+    ['blog', 'rewrite', 'post']
+    """
     name = entry.data.get("name")
     texts = (entry.id, name) if isinstance(name, str) and name != entry.id else (entry.id,)
     return [word for text in texts for word in words(split_identifier(text))]
 
 
 def keyword_phrases(entry: Entry) -> list[str]:
-    """Return the intent keywords of an entry."""
+    """Return the intent keywords of an entry.
+
+    >>> from helmdeck_core import Catalog
+    >>> from helmdeck_selection import keyword_phrases
+    >>> pack = {"name": "blog.draft", "description": "Draft a post", "metadata": {"intent_keywords": ["blog about this"]}}
+    >>> keyword_phrases(Catalog.from_data({"packs": [pack]}, "example").entries[0])
+    ['blog about this']
+    """
     return _texts(entry.metadata.get("intent_keywords"))
 
 
 def step_packs(entry: Entry) -> tuple[str, ...]:
-    """Return the packs of a pipeline's steps, in order."""
+    """Return the packs of a pipeline's steps, in order.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> from helmdeck_selection import step_packs
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     print(step_packs(deck.catalog.pipelines[0]))
+    ('web.search', 'web.scrape', 'blog.draft')
+    """
     # Steps are in the metadata or at the top level; the same holds for inputs.
     steps = entry.metadata.get("steps", entry.data.get("steps"))
     if not isinstance(steps, (list, tuple)):
@@ -52,7 +72,14 @@ def step_packs(entry: Entry) -> tuple[str, ...]:
 
 
 def input_properties(entry: Entry) -> Mapping[str, object]:
-    """Return the inputs of an entry by name, with their schemas where known."""
+    """Return the inputs of an entry by name, with their schemas where known.
+
+    >>> from helmdeck_selection import input_properties, read_catalog
+    >>> schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    >>> catalog = read_catalog([{"name": "read_file", "description": "Read a file", "inputSchema": schema}], "example")
+    >>> input_properties(catalog.entries[0])
+    {'path': {'type': 'string'}}
+    """
     schema = entry.input_schema
     for found in (schema.get("properties") if schema else None, entry.metadata.get("inputs"), entry.data.get("inputs")):
         if found is None:
@@ -66,7 +93,14 @@ def input_properties(entry: Entry) -> Mapping[str, object]:
 
 
 def required_inputs(entry: Entry) -> frozenset[str]:
-    """Return the required inputs of an entry: by its schema, else the inputs without a default."""
+    """Return the required inputs of an entry: by its schema, else the inputs without a default.
+
+    >>> from helmdeck_selection import read_catalog, required_inputs
+    >>> schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    >>> catalog = read_catalog([{"name": "read_file", "description": "Read a file", "inputSchema": schema}], "example")
+    >>> sorted(required_inputs(catalog.entries[0]))
+    ['path']
+    """
     if entry.input_schema is not None:
         return frozenset(_texts(entry.input_schema.get("required")))
     inputs = input_properties(entry)

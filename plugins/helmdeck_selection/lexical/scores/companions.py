@@ -84,6 +84,16 @@ class Companions:
                 found = found.raised(gains, f"{LABEL}{self._entries[index].id}")
         return ranking if found is ranking.scores else attrs.evolve(ranking, scores=found)
 
+    def producers(self, index: int, parameter: str) -> Sequence[tuple[int, float]]:
+        """Return the entries that may return the value of a parameter, each with how well it fits, the best first.
+
+        :param index: the entry that requires the parameter.
+        """
+        noun = _identified(parameter)
+        rows = self._rows(noun) if noun else {}
+        ordered = sorted((*self._distance(index, each, rows[each]), each) for each in rows if each != index)
+        return tuple((each, -distance) for distance, *_, each in ordered)
+
     def _look_ups_of(self, index: int) -> Sequence[tuple[str, int]]:
         """The parameters of an entry that a look-up returns, each with that look-up."""
         found = self._found.get(index)
@@ -96,14 +106,18 @@ class Companions:
 
     def _look_up(self, index: int, noun: str) -> int | None:
         """The entry that most likely returns an id; ``None`` without any."""
-        rows = self._returning.get(noun)
-        if rows is None:
-            rows = self._returning[noun] = dict(self._fits(noun))
+        rows = self._rows(noun)
         return min(
             (each for each in rows if each != index),
             key=lambda each: self._distance(index, each, rows[each]),
             default=None,
         )
+
+    def _rows(self, noun: str) -> Mapping[int, float]:
+        rows = self._returning.get(noun)
+        if rows is None:
+            rows = self._returning[noun] = dict(self._fits(noun))
+        return rows
 
     def _fits(self, noun: str) -> Iterator[tuple[int, float]]:
         """Yield the entries that may return the id of something, with how well they fit."""
@@ -139,7 +153,9 @@ class Companions:
 def _worth(description: str, name: Sequence[str], noun: str, *, is_look_up: bool) -> float:
     """Return what the description and the name of an entry say for its returning the id of something."""
     # "get_users" looks users up, "get_user_settings" does not.
-    named = _NAMED * (noun in _nouns(name if is_look_up or _GET not in name else name[-1:]))
+    tail = name if is_look_up or _GET not in name else name[-1:]
+    # "list" is a verb of looking up, and what "get_lists" looks up.
+    named = _NAMED * (noun in _nouns(tail) or (noun in _LOOK_UPS and noun == stem(name[-1]) and len(name) > 1))
     if _ID_WORD.search(description) is None:
         return named
     text = words(description)

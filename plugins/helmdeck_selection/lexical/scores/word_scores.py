@@ -99,6 +99,13 @@ class LexicalIndex:
     :param words: a file or folder of word lists beside those of the package.
     :ivar lexicon: what words mean.
     :param weights: overrides of ``LEXICAL_WEIGHTS``.
+
+    >>> from helmdeck_core import Helmdeck
+    >>> from helmdeck_selection import LexicalIndex
+    >>> with Helmdeck(model="local/lexical") as deck:
+    ...     index = LexicalIndex(deck.catalog)
+    >>> index.rank("draft a blog post").ids[0]
+    'blog.draft'
     """
 
     def __init__(self, catalog: Catalog, *, stored: bool = False, words: str = "", **weights: float) -> None:

@@ -1,0 +1,125 @@
+"""Adds the step that looks up an id: a request names "the channel releases", and a tool requires ``channel_id``.
+
+A look-up is added only if an argument would stay open without it, the request names the thing, one entry of the same server is clearly
+the one that returns the id, and everything that this entry requires is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_selection import LexicalIndex
+
+# How much better than the second one the entry that returns an id must fit.
+_CLEAR: Final = 0.5
+_TEXTS: Final = (Role.QUERY, Role.NAME, Role.TEXT, Role.PLACE)
+_ABOUT: Final = frozenset("about regarding concerning".split())
+
+
+@attrs.frozen
+class LookUp:
+    """A step that a request does not name.
+
+    :ivar needed: the arguments of the other step that its result has.
+    :ivar thing: what is looked up, as the request names it.
+    """
+
+    profile: Profile
+    args: dict[str, Any]
+    needed: tuple[str, ...]
+    thing: str
+
+
+def look_up(draft: Draft, lexical: LexicalIndex, profiles: Profiles) -> LookUp | None:
+    """Return the step that finds the ids that a step requires and a request only describes; ``None`` without a clear one."""
+    missing = [each for each in draft.profile.required if each.name not in draft.args]
+    found: dict[str, tuple[LookUp, list[str]]] = {}
+    for each in missing:
+        thing = _thing(draft, each)
+        rows = [
+            (fit, profile, args)
+            for profile, fit in (profiles.producers(draft.profile, each.name, lexical) if thing else ())
+            if (args := _arguments(draft, profile, thing)) is not None
+        ]
+        if rows and (len(rows) == 1 or rows[0][0] - rows[1][0] >= _CLEAR):
+            _, profile, args = rows[0]
+            names = found.setdefault(profile.entry.id, (LookUp(profile, args, (), thing), []))[1]
+            names.append(each.name)
+    if len(found) != 1:
+        return None
+    row, names = next(iter(found.values()))
+    return attrs.evolve(row, needed=tuple(names))
+
+
+def _arguments(draft: Draft, profile: Profile, thing: str) -> dict[str, Any] | None:
+    """Return the required arguments of a look-up; ``None`` if it changes something, or one of them is not stated."""
+    if profile.writes or profile.entry.source != draft.profile.entry.source:
+        return None
+    args: dict[str, Any] = {}
+    texts = [each for each in profile.required if each.role in _TEXTS and each.name not in draft.args]
+    for each in profile.required:
+        if each.name in draft.args:
+            args[each.name] = draft.args[each.name]
+        elif each.role is Role.PLACE and (place := _place(draft)):
+            args[each.name] = place
+        elif texts == [each] and not each.is_list:
+            args[each.name] = thing
+        else:
+            return None
+    return args
+
+
+def _thing(draft: Draft, each: Property) -> str:
+    """Return what a part names in place of an id: a quoted string, "#general", a name in capitals, the word after the label."""
+    for place in draft.free(Kind.QUOTE, Kind.HASH):
+        return draft.tokens[place].value.lstrip("#")
+    tokens = draft.tokens
+    known = frozenset(draft.profile.name) | draft.profile.verbs | each.labels
+    free = [
+        place
+        for place, token in enumerate(tokens)
+        if token.is_word
+        and place not in draft.used_places
+        and place != draft.part.verb_place
+        and not draft.is_filler(place)
+        and not draft.stems(place) & known
+    ]
+    for place in free:
+        if place and tokens[place].value[:1].isupper():
+            return draft.text(place, _end(free, place))
+    for place in free:
+        before = place - 1
+        if before >= 0 and (draft.stems(before) & each.labels or tokens[before].word in draft.wording.language.naming):
+            return draft.text(place, _end(free, place))
+    starts = [place for place, token in enumerate(tokens) if token.word in _ABOUT]
+    after = [place for place in free if starts and place > starts[0]]
+    return draft.text(after[0], _end(after, after[0])) if after else ""
+
+
+def _place(draft: Draft) -> str:
+    """Return the name in capitals after "in", "near" and the like; of a part without a quoted string, any such name."""
+    tokens = draft.tokens
+    names = [
+        place
+        for place, token in enumerate(tokens)
+        if place > draft.part.verb_place + 1 and token.is_word and token.value[:1].isupper()
+    ]
+    located = [place for place in names if draft.preposition_before(place) in ("in", "near", "at", "of", "for")]
+    has_quote = any(token.kind is Kind.QUOTE for token in tokens)
+    chosen = located or ([] if has_quote else names)
+    return draft.text(chosen[0], _end(names, chosen[0])) if chosen else ""
+
+
+def _end(free: Sequence[int], start: int) -> int:
+    """Return the last of consecutive places."""
+    end = start
+    while end + 1 in free:
+        end += 1
+    return end
