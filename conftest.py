@@ -7,9 +7,11 @@ How long an example takes says something about the machine and is no reason to f
 
 from __future__ import annotations
 
+import compileall
 import gc
 import os
 import sys
+from pathlib import Path
 
 # Modules and tests are no garbage; pytest_collection_finish turns the collector on again.
 gc.disable()
@@ -17,6 +19,7 @@ gc.disable()
 writes_bytecode, sys.dont_write_bytecode = not sys.dont_write_bytecode, False
 
 import pytest  # noqa: E402
+from _pytest.assertion import rewrite  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
@@ -27,6 +30,29 @@ settings.load_profile("repeatable")
 # Examples from the constants of the source would change with each edit, and reading them takes a second of each worker.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants  # noqa: SLF001
+
+ROOT = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Share the compilation of a fresh checkout among the workers; each of them would compile all modules for itself."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or not hasattr(rewrite, "_rewrite_test"):
+        return
+    number, workers = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
+    paths = sorted(
+        path for folder in ("helmdeck_core", "plugins", "contrib_*", "tests") for path in ROOT.glob(f"{folder}/**/*.py")
+    )
+    for path in paths[number::workers]:
+        if not path.name.startswith(("test_", "conftest")):
+            compileall.compile_file(path, quiet=2)
+            continue
+        compiled = path.parent / "__pycache__" / f"{path.stem}{rewrite.PYC_TAIL}"
+        if not compiled.exists() or compiled.stat().st_mtime < path.stat().st_mtime:
+            compiled.parent.mkdir(exist_ok=True)
+            status, code = rewrite._rewrite_test(path, session.config)  # noqa: SLF001
+            rewrite._write_pyc(session.config.stash[rewrite.assertstate_key], code, status, compiled)  # noqa: SLF001
 
 
 @pytest.hookimpl(trylast=True)

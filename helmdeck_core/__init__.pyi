@@ -6,9 +6,11 @@ from helmdeck_core.artifacts import ArtifactFolder as ArtifactFolder
 from helmdeck_core.artifacts import safe_name as safe_name
 from helmdeck_core.calls.diagnosis import empty_sub_cause as empty_sub_cause
 from helmdeck_core.calls.diagnosis import undecodable as undecodable
+from helmdeck_core.calls.model_health import ModelHealth as ModelHealth
 from helmdeck_core.calls.model_text import excerpt_of as excerpt_of
 from helmdeck_core.calls.model_text import loop_of as loop_of
 from helmdeck_core.calls.provider_pool import ProviderPool as ProviderPool
+from helmdeck_core.calls.recovery_policy import AttemptFailure as AttemptFailure
 from helmdeck_core.config.deprecated_keys import DeprecatedKeyWarning as DeprecatedKeyWarning
 from helmdeck_core.config.load import LoadedConfig as LoadedConfig
 from helmdeck_core.config.load import load_config as load_config

@@ -3,26 +3,29 @@
 ::
 
     python -m benchmarks.chains --quick --json FILE   # less than ten minutes
-    python -m benchmarks.chains --json FILE           # 100,000 calls, 20 seeds
-    python -m benchmarks.chains --from FILE --write   # write docs/benchmarks/chains.md and its plots
+    python -m benchmarks.chains --json FILE           # 12,000 calls, 20 seeds
+    python -m benchmarks.chains --long --json FILE    # 100,000 calls, without the slow peers; FILE is written after each fleet
+    python -m benchmarks.chains --advice --json FILE  # the intervals of the advice alone
+    python -m benchmarks.chains --from FILE --write   # write the parts of docs/benchmarks/chains.md and its plots that FILE has
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import subprocess
 import tempfile
 import time
 import venv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.chains.contestants import CONTESTANTS, Outcome, clairvoyant, human
-from benchmarks.chains.fleets import FLEETS, LIST, TUNED, World, prices, world
+from benchmarks.chains.fleets import FLEETS, LIST, TUNED, Fleet, World, prices, world
 from benchmarks.chains.intervals import coverage
 from benchmarks.chains.page import write_page
 
@@ -32,7 +35,15 @@ WINDOW = 1_000
 CURVE = 500
 """Calls of one point of a plot."""
 
+LONG_CALLS = 100_000
+LONG = ("clairvoyant", "adaptive", "human", "cheapest first", "epsilon-greedy", "difficulty threshold")
+"""Policies of the long run."""
+
+REGRETS = 200
+"""Points of a plot of regret."""
+
 PEER_CALLS = 2_000
+PEER_SEEDS = 3
 LITELLM = "litellm==1.110.*"
 
 
@@ -63,6 +74,8 @@ def measure(outcome: Outcome, best: Outcome, fixed: Outcome) -> dict[str, Any]:
         "worst_window": worst_window(outcome, fixed),
     }
     figures["curve"] = [ratio(outcome, best, start, start + CURVE) for start in range(0, calls, CURVE)]
+    lost = np.cumsum(outcome.cost - best.cost) / best.cost.mean()
+    figures["regret"] = lost[np.linspace(0, calls - 1, REGRETS).astype(int)]
     return figures
 
 
@@ -70,7 +83,7 @@ def summary(found: Sequence[Mapping[str, Any]], calls: int) -> dict[str, Any]:
     """Means over seeds, with 5 and 95 % quantiles."""
     row: dict[str, Any] = {"calls": calls, "seeds": len(found)}
     for name in found[0]:
-        if name == "curve":
+        if name in ("curve", "regret"):
             row[name] = np.mean([each[name] for each in found], axis=0).round(4).tolist()
             continue
         values = [each[name] for each in found if each[name] is not None]
@@ -89,7 +102,14 @@ def litellm_python(venvs: Path) -> Path:
     return python
 
 
-def litellm_outcomes(python: Path, drawn: World, calls: int) -> dict[str, Outcome]:
+@functools.cache
+def litellm_process(venvs: Path) -> subprocess.Popen[str]:
+    """LiteLLM's strategies in their environment, one process for all worlds; it ends with this one."""
+    command = [str(litellm_python(venvs)), str(Path(__file__).with_name("litellm_routers.py"))]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def litellm_outcomes(process: subprocess.Popen[str], drawn: World, calls: int) -> dict[str, Outcome]:
     """What LiteLLM's strategies make of the first calls of a world."""
     by_name = {f"{provider}/{model}": each for (provider, model, _, _), each in zip(LIST, prices(), strict=True)}
     with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +123,13 @@ def litellm_outcomes(python: Path, drawn: World, calls: int) -> dict[str, Outcom
             cost=drawn.cost_usd[:calls],
             seconds=drawn.seconds[:calls],
         )
-        script = Path(__file__).with_name("litellm_routers.py")
-        subprocess.run([str(python), str(script), str(source), str(target)], check=True, capture_output=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{source}\t{target}\n")
+        process.stdin.flush()
+        while (line := process.stdout.readline()) != "done\n":
+            if not line:
+                raise RuntimeError(f"LiteLLM's strategies ended with exit code {process.wait()}")
         data = np.load(target)
         names = {key.partition(".")[0] for key in data}
         return {f"LiteLLM {name}": Outcome(data[f"{name}.cost"], data[f"{name}.usable"]) for name in sorted(names)}
@@ -128,42 +153,80 @@ def decision_us(size: int) -> float:
     return float(np.median(times) * 1e6)
 
 
-def run(calls: int, seeds: int, first_seed: int, venvs: Path | None) -> dict[str, Any]:
-    """Measure all fleets and policies."""
-    fleets = {}
-    for fleet in FLEETS:
-        found: dict[str, list[dict[str, Any]]] = {}
-        for seed in range(first_seed, first_seed + seeds):
-            drawn = world(fleet, seed, calls)
-            best, fixed = clairvoyant(drawn, fleet, seed), human(drawn, fleet, seed)
-            outcomes = {name: contestant(drawn, fleet, seed) for name, contestant in CONTESTANTS.items()}
-            if venvs is not None and seed < first_seed + 3:
-                outcomes |= litellm_outcomes(litellm_python(venvs), drawn, min(calls, PEER_CALLS))
-            for name, outcome in outcomes.items():
-                shown = slice(0, len(outcome.cost))
-                against = Outcome(best.cost[shown], best.usable[shown]), Outcome(fixed.cost[shown], fixed.usable[shown])
-                found.setdefault(name, []).append(measure(outcome, *against))
-        fleets[fleet.name] = {
-            "is_steady": fleet.is_steady,
-            "is_tuned": fleet in TUNED,
-            "policies": {
-                name: summary(rows, min(calls, PEER_CALLS) if name.startswith("LiteLLM") else calls)
-                for name, rows in found.items()
-            },
-        }
-        shown_ratio = fleets[fleet.name]["policies"]["adaptive"]["ratio_to_clairvoyant"]["mean"]  # type: ignore[index]
-        print(f"{fleet.name}: adaptive {shown_ratio:.3f} x clairvoyant", flush=True)
-    steady = [fleet for fleet in FLEETS if fleet.is_steady and fleet not in TUNED]
-    advice = coverage(steady, range(first_seed, first_seed + min(seeds, 10)))
-    return {"advice": advice, "decision_us": {str(size): decision_us(size) for size in (3, 5, 12)}, "fleets": fleets}
+def contest(fleet: Fleet, seed: int, calls: int, names: Sequence[str], venvs: Path | None) -> Mapping[str, Any]:
+    """The figures of all policies in one world."""
+    drawn = world(fleet, seed, calls)
+    best, fixed = clairvoyant(drawn, fleet, seed), human(drawn, fleet, seed)
+    outcomes = {name: CONTESTANTS[name](drawn, fleet, seed) for name in names}
+    if venvs is not None:
+        outcomes |= litellm_outcomes(litellm_process(venvs), drawn, min(calls, PEER_CALLS))
+    found = {}
+    for name, outcome in outcomes.items():
+        shown = slice(0, len(outcome.cost))
+        against = Outcome(best.cost[shown], best.usable[shown]), Outcome(fixed.cost[shown], fixed.usable[shown])
+        found[name] = measure(outcome, *against)
+    return found
+
+
+def run(
+    calls: int,
+    seeds: Sequence[int],
+    names: Sequence[str],
+    venvs: Path | None,
+    save: Callable[[Mapping[str, Any]], None],
+) -> Mapping[str, Any]:
+    """Measure policies on all fleets; ``save`` gets what is known after each world, so that a run may be ended early."""
+    found: dict[str, dict[str, list[Mapping[str, Any]]]] = {fleet.name: {} for fleet in FLEETS}
+    fleets: dict[str, Any] = {}
+    for seed in seeds:
+        for fleet in FLEETS:
+            peers = venvs if seed < seeds[0] + PEER_SEEDS else None
+            for name, figures in contest(fleet, seed, calls, names, peers).items():
+                found[fleet.name].setdefault(name, []).append(figures)
+            fleets[fleet.name] = {
+                "is_steady": fleet.is_steady,
+                "is_tuned": fleet in TUNED,
+                "policies": {
+                    name: summary(rows, min(calls, PEER_CALLS) if name.startswith("LiteLLM") else calls)
+                    for name, rows in found[fleet.name].items()
+                },
+            }
+            save(fleets)
+            shown = fleets[fleet.name]["policies"]["adaptive"]["ratio_to_clairvoyant"]["mean"]
+            print(f"{fleet.name}, seed {seed}: adaptive {shown:.3f} x clairvoyant in the mean so far", flush=True)
+    return fleets
+
+
+def measured(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure the parts that are wanted."""
+    figures: dict[str, Any] = {}
+
+    def save(fleets: Mapping[str, Any]) -> None:
+        figures["long" if arguments.long else "fleets"] = fleets
+        if arguments.json is not None:
+            arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+    quick = arguments.quick
+    seeds = range(arguments.first_seed, arguments.first_seed + (arguments.seeds or (3 if quick else 20)))
+    if not arguments.advice:
+        names = LONG if arguments.long else tuple(CONTESTANTS)
+        venvs = None if arguments.without_peers or arguments.long else arguments.venvs
+        run(arguments.calls or (LONG_CALLS if arguments.long else 12_000), seeds, names, venvs, save)
+    if not arguments.long:
+        figures["advice"] = coverage(seeds[:10])
+    if not (arguments.long or arguments.advice):
+        figures["decision_us"] = {str(size): decision_us(size) for size in (3, 5, 12)}
+    return figures
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, and write what is wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="12,000 calls and 3 seeds, at most ten minutes")
-    parser.add_argument("--calls", type=int, default=100_000)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--quick", action="store_true", help="3 seeds, at most ten minutes")
+    parser.add_argument("--long", action="store_true", help="100,000 calls, without the slow peers")
+    parser.add_argument("--advice", action="store_true", help="the intervals of the advice alone")
+    parser.add_argument("--calls", type=int, help="of each world; default: 12,000")
+    parser.add_argument("--seeds", type=int, help="of each fleet; default: 20")
     parser.add_argument("--first-seed", type=int, default=0, help="constants were chosen on seeds from 1000 on")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     parser.add_argument(
@@ -178,11 +241,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.source is not None:
         figures = json.loads(arguments.source.read_text(encoding="utf-8"))
     else:
-        calls, seeds = (12_000, 3) if arguments.quick else (arguments.calls, arguments.seeds)
-        venvs = None if arguments.without_peers else arguments.venvs
-        figures = run(calls, seeds, arguments.first_seed, venvs)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+        figures = measured(arguments)
+        if arguments.json is not None:
+            arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
     if arguments.write:
         write_page(figures)
     return 0

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from benchmarks.chains.contestants import MAX_ATTEMPTS, fixed, human_order, make_policy, request_of
-from benchmarks.chains.fleets import Fleet, world
+from benchmarks.chains.fleets import FLEETS, TUNED, Fleet, world
 from helmdeck_chains import EXPECTED_USABLE, estimate_savings, kind_of, kind_text, replay
 from helmdeck_history import EvidenceRow
 
@@ -49,8 +49,17 @@ def check(fleet: Fleet, seed: int, calls: int = CALLS) -> dict[str, Any]:
     return {"expected": expected / spent, "low": low / spent, "high": high / spent, "actual": float(saved / spent)}
 
 
-def coverage(fleets: Sequence[Fleet], seeds: Sequence[int]) -> dict[str, Any]:
-    """Return the share of intervals that contain the actual saving, and the mean error of the estimate."""
+def coverage(seeds: Sequence[int]) -> dict[str, Any]:
+    """Return how good the intervals are on fleets that were held out, steady ones and changing ones."""
+    held_out = [fleet for fleet in FLEETS if fleet not in TUNED]
+    kinds = {"steady": True, "changing": False}
+    return {
+        name: _covered([each for each in held_out if each.is_steady is kind], seeds) for name, kind in kinds.items()
+    }
+
+
+def _covered(fleets: Sequence[Fleet], seeds: Sequence[int]) -> dict[str, Any]:
+    """The share of intervals that contain the actual saving, their width, and the mean error of the estimate."""
     found = [check(fleet, seed) for fleet in fleets for seed in seeds]
     return {
         "worlds": len(found),

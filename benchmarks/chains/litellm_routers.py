@@ -1,7 +1,7 @@
 """LiteLLM's own routing strategies over recorded outcomes; runs in LiteLLM's environment, without Helmdeck.
 
-Usage: ``python litellm_routers.py IN.npz OUT.npz``. Deployments that failed within a call are left out of the next choice, as its
-Router does for those in cooldown.
+It reads lines of an input and an output file, separated by a tab, and answers each with ``done``. Deployments that failed within a
+call are left out of the next choice, as its Router does for those in cooldown.
 """
 
 from __future__ import annotations
@@ -21,10 +21,18 @@ GROUP = "group"
 MESSAGES = [{"role": "user", "content": "plan"}]
 
 
-def main(source: str, target: str) -> int:
-    """Run each strategy over the outcomes and write cost and usability of each call."""
+def main() -> int:
+    """Serve until the end of the input; LiteLLM is imported once, which takes longer than its strategies."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = importlib.import_module("litellm")
+    for line in sys.stdin:
+        run(litellm, *line.rstrip("\n").split("\t"))
+        print("done", flush=True)
+    return 0
+
+
+def run(litellm: Any, source: str, target: str) -> None:
+    """Run each strategy over the outcomes and write cost and usability of each call."""
     data = np.load(source)
     results = {}
     for name, module, handler in (
@@ -37,7 +45,6 @@ def main(source: str, target: str) -> int:
         cost, usable = follow(litellm, strategy(router_cache=cache), data)
         results[f"{name}.cost"], results[f"{name}.usable"] = cost, usable
     np.savez(target, **results)
-    return 0
 
 
 def follow(litellm: Any, strategy: Any, data: Any) -> tuple[Any, Any]:
@@ -90,4 +97,4 @@ def chooser(strategy: Any) -> Callable[[Sequence[Any]], Any]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(*sys.argv[1:3]))
+    raise SystemExit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,24 @@ from benchmarks.pages import write_between
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "chains.md"
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 340, 56, 170, 16, 44
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#555555", "#17becf", "#8c564b")
+REGRETTED = ("adaptive", "cheapest first", "epsilon-greedy", "difficulty threshold")
 PLOTTED = ("adaptive", "cheapest first", "epsilon-greedy", "difficulty threshold", "random", "human")
 
 
 def write_page(figures: Mapping[str, Any]) -> None:
-    """Replace the tables of the page, and write the plots."""
+    """Replace those tables and plots of the page whose figures are there."""
+    if "advice" in figures:
+        write_between(PAGE, "advice", advice(figures["advice"]))
+    if "long" in figures:
+        write_between(PAGE, "long", long_run(figures["long"]))
+        fleets = [fleet for fleet in figures["long"].values() if not fleet["is_tuned"]]
+        PAGE.with_name("chains-regret.svg").write_text(regret_plot(fleets), encoding="utf-8")
+    if "fleets" not in figures:
+        return
     fleets = figures["fleets"]
     write_between(PAGE, "ratios", ratios(fleets))
     write_between(PAGE, "policies", policies(fleets))
     write_between(PAGE, "goals", goals(figures))
-    write_between(PAGE, "advice", advice(figures["advice"]))
     for kind, is_steady in (("steady", True), ("changing", False)):
         chosen = [fleet for fleet in fleets.values() if fleet["is_steady"] is is_steady]
         PAGE.with_name(f"chains-{kind}.svg").write_text(plot(chosen, PLOTTED), encoding="utf-8")
@@ -95,41 +103,94 @@ def goals(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines) + f"\n\nFleets that were held out, {note}"
 
 
-def advice(found: Mapping[str, float]) -> str:
+def advice(found: Mapping[str, Mapping[str, float]]) -> str:
     """How good the intervals of the advice are."""
-    return (
-        f"In {found['worlds']} held-out steady worlds, 1,500 calls in the human's order were recorded, and the advised orders were then applied "
-        f"to the same requests. The 90 % interval contained the actual saving in {found['covered']:.0%} of the worlds, and its lower end was "
-        f"not above it in {found['above_low']:.0%}. The mean saving was {found['mean_actual']:.0%}; the estimate was "
-        f"{100 * found['mean_error']:+.1f} points off in the mean, with a mean interval of {100 * found['mean_width']:.0f} points."
-    )
+    lines = [
+        "| held-out fleets | worlds | in the 90 % interval | not below its lower end | width, points | saving | estimate minus saving, points |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {name} | {each['worlds']} | {each['covered']:.0%} | {each['above_low']:.0%} | {100 * each['mean_width']:.0f} | "
+        f"{each['mean_actual']:.0%} | {100 * each['mean_error']:+.1f} |"
+        for name, each in found.items()
+    ]
+    return "\n".join(lines)
+
+
+def long_run(fleets: Mapping[str, Any]) -> str:
+    """The adaptive policy over 100,000 calls, and what it lost."""
+    lines = [
+        "| fleet | held out | seeds | all calls | after 10,000 | regret | regret of cheapest first | worst window, points |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, fleet in fleets.items():
+        row, rule = (fleet["policies"][policy] for policy in ("adaptive", "cheapest first"))
+        lines.append(
+            f"| {name} | {'' if fleet['is_tuned'] else 'yes'} | {row['seeds']} | {_cell(row['ratio_to_clairvoyant'])} | "
+            f"{_cell(row['ratio_after_10000'])} | {row['regret'][-1]:,.0f} | {rule['regret'][-1]:,.0f} | "
+            f"{_cell(row['worst_window'], '+.2f')} |"
+        )
+    calls = next(iter(fleets.values()))["policies"]["adaptive"]["calls"]
+    return "\n".join([*lines, "", f"{calls:,} calls. Regret is in calls of the clairvoyant, in the mean of the seeds."])
 
 
 def plot(fleets: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     """Draw the cost per usable answer relative to the clairvoyant one over the calls, each the mean of fleets."""
+    curves = _means(fleets, names, "curve")
+    highest = math.ceil(math.log2(max(max(curve) for curve in curves.values())))
+    ticks = {2**power: f"{2**power} ×" for power in range(highest + 1)}
+    calls = 500 * len(next(iter(curves.values())))
+    return _drawn(curves, lambda value: max(math.log2(value), -0.1) / highest, ticks, calls, ".2f")
+
+
+def regret_plot(fleets: Sequence[Mapping[str, Any]]) -> str:
+    """Draw what policies cost more than the clairvoyant so far, in calls of the clairvoyant, each the mean of fleets."""
+    curves = _means(fleets, REGRETTED, "regret")
+    highest = max(max(curve) for curve in curves.values())
+    step = 10 ** math.floor(math.log10(highest))
+    ticks = {step * count: f"{step * count:,}" for count in range(int(highest / step) + 1)}
+    calls = fleets[0]["policies"]["adaptive"]["calls"]
+    return _drawn(curves, lambda value: max(value, 0.0) / highest, ticks, calls, ",.0f")
+
+
+def _means(fleets: Sequence[Mapping[str, Any]], names: Sequence[str], figure: str) -> Mapping[str, Sequence[float]]:
     curves = {}
     for name in names:
-        rows = [fleet["policies"][name]["curve"] for fleet in fleets]
+        rows = [fleet["policies"][name][figure] for fleet in fleets]
         curves[name] = [sum(column) / len(column) for column in zip(*rows, strict=True)]
+    return curves
+
+
+def _drawn(
+    curves: Mapping[str, Sequence[float]],
+    height: Callable[[float], float],
+    ticks: Mapping[float, str],
+    calls: int,
+    form: str,
+) -> str:
+    """Draw curves over calls.
+
+    :param height: the height of a value, 0 to 1.
+    """
     points = len(next(iter(curves.values())))
-    highest = math.ceil(math.log2(max(max(curve) for curve in curves.values())))
 
     def x(place: int) -> float:
         return LEFT + place / max(points - 1, 1) * (WIDTH - LEFT - RIGHT)
 
     def y(value: float) -> float:
-        return TOP + (1 - max(math.log2(value), -0.1) / highest) * (HEIGHT - TOP - BOTTOM)
+        return TOP + (1 - height(value)) * (HEIGHT - TOP - BOTTOM)
 
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="11">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
     ]
-    for power in range(highest + 1):
-        lines.append(f'<path d="M{LEFT} {y(2**power):.1f}H{WIDTH - RIGHT}" stroke="#dddddd"/>')
-        lines.append(f'<text x="{LEFT - 8}" y="{y(2**power) + 4:.1f}" text-anchor="end">{2**power} ×</text>')
+    for value, label in ticks.items():
+        lines.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" stroke="#dddddd"/>')
+        lines.append(f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{label}</text>')
     for share in range(5):
         place = round(share * (points - 1) / 4)
-        lines.append(f'<text x="{x(place):.1f}" y="{HEIGHT - 26}" text-anchor="middle">{(place + 1) * 500:,}</text>')
+        shown = round((place + 1) / points * calls)
+        lines.append(f'<text x="{x(place):.1f}" y="{HEIGHT - 26}" text-anchor="middle">{shown:,}</text>')
     lines.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">calls</text>')
     labels: list[float] = []
     for (name, curve), colour in sorted(zip(curves.items(), COLOURS, strict=False), key=lambda each: each[0][1][-1]):
@@ -138,5 +199,5 @@ def plot(fleets: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
         at = y(curve[-1]) + 4
         at = min(at, labels[-1] - 13) if labels else at
         labels.append(at)
-        lines.append(f'<text x="{WIDTH - RIGHT + 8}" y="{at:.1f}" fill="{colour}">{name} {curve[-1]:.2f}</text>')
+        lines.append(f'<text x="{WIDTH - RIGHT + 8}" y="{at:.1f}" fill="{colour}">{name} {curve[-1]:{form}}</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"

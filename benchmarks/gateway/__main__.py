@@ -45,8 +45,8 @@ HEAD = """\
 What `helmdeck serve` costs, beside a bare Starlette application that passes bytes on with an aiohttp client, and other gateways. All
 run on one core with the same upstream, which answers at once, and the same client. "Helmdeck" is the gateway as users run it: a key
 with a team, a rate limit, a concurrency limit and a spend limit; request log with call traces, and metrics. "Helmdeck, no keys or
-records" has none of them. Its transport is `aiohttp`. LiteLLM has a master key and no database, Portkey and TensorZero have no keys
-and no database, so that none of them counts spend.
+records" has none of them. Its transport is `aiohttp`, and its bytecode is compiled before, as pip does. LiteLLM has a master key and
+no database, Portkey and TensorZero have no keys and no database, so that none of them counts spend.
 
 `taskset -c 0 python -m benchmarks.gateway --write` measures it again, with the gateways that `benchmarks/gateway/install.sh` has
 installed. Processor times are those of the server's process, threads included; latencies include the client, and that of a stream is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -66,9 +67,17 @@ class Served:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a process of this tree whose files are in a folder."""
+    """Return the environment of a process of this tree whose files are in a folder, with bytecode as pip writes it."""
     paths = (ROOT, ROOT / "plugins", TRANSPORT_SOURCE, folder)
-    return {**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "HOME": str(folder)}
+    own = {"PYTHONPATH": ":".join(map(str, paths)), "HOME": str(folder)}
+    return {**{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}, **own}
+
+
+@functools.cache
+def compile_sources() -> None:
+    """Write the bytecode of this tree, so that a start is one of an installed package."""
+    words = [sys.executable, "-m", "compileall", "-q", str(ROOT / "helmdeck_core"), str(ROOT / "plugins")]
+    subprocess.run(words, env=environment(ROOT), check=True)
 
 
 @contextlib.contextmanager
@@ -104,6 +113,7 @@ def helmdeck(upstream: str, folder: Path, *, name: str, is_complete: bool, more:
     :param is_complete: with a key that has limits and a team, the request log with traces, and metrics.
     :param more: further settings of ``[gateway]``.
     """
+    compile_sources()
     folder.mkdir()
     text = f'[providers.up]\nkind = "openai-compatible"\nbase_url = "{upstream}"\n[gateway]\n{more}'
     text += f'store = "sqlite:{folder}/gateway.db"\n'

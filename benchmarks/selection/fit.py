@@ -4,6 +4,7 @@
 
     python -m benchmarks.selection.fit DATA            # print scores on documents and requests that were left out
     python -m benchmarks.selection.fit DATA --write    # fit on all of them and write the weights
+    python -m benchmarks.selection.fit DATA --shipped  # score the weights that are there, without a fit
 
 ``DATA`` is the directory of the labelled requests. Only the weights are written; the text of others is not kept.
 """
@@ -192,6 +193,12 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 9) -> Ar
     return weights
 
 
+def shipped() -> Array:
+    """Return the weights of the data file, in the order of ``NAMES``."""
+    made = layout.model()
+    return np.array([*made.request, *made.document, *made.alone, *made.border, *made.layout])
+
+
 def softmax(scores: Array, starts: Array, groups: Array) -> Array:
     """Return the shares of the rows of each group."""
     shares: Array = np.exp(scores - np.maximum.reduceat(scores, starts)[groups])
@@ -247,6 +254,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--crossed", action="store_true", help="leave documents and data sets out in turn")
     parser.add_argument("--folds", action="store_true", help="leave only documents out, which is faster")
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
+    parser.add_argument("--shipped", action="store_true", help=f"judge the weights in {WEIGHTS.name}")
     arguments = parser.parse_args(argv)
     many = sources(arguments.data)
     texts = [
@@ -258,11 +266,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.crossed or arguments.folds:
         print(table(crossed(many, texts, arguments.count, whole_sets=arguments.crossed)))
         return 0
-    weights = fit(build(many, texts, arguments.count, 1))
+    weights = shipped() if arguments.shipped else fit(build(many, texts, arguments.count, 1))
     print(table(judge(build(many, documents("held_out"), 800, 2), weights)))
     judged = judge(build(many, transcripts(arguments.data, "held_out"), 400, 3), weights)
     print(f"transcripts {mean([row for row in judged if row[0].mode != 'alone'])}")
-    if arguments.write:
+    if arguments.write and not arguments.shipped:
         data: dict[str, dict[str, float]] = {}
         for (part, name), weight in zip(NAMES, weights, strict=True):
             data.setdefault(part, {})[name] = round(float(weight), 3)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any, cast
 
 import attrs
 
-from helmdeck_core.calls.model_text import is_blank_loop, loop_of
-from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
+from helmdeck_core.calls.model_text import is_blank_loop, loop_of, tokens_of
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
@@ -28,7 +26,7 @@ def reaches_own_limit(runtime: Runtime, request: ChatRequest, response: ChatResp
     most = request.max_tokens
     if not request.keeps_limit or most is None or response.stop_reason is not StopReason.MAX_TOKENS:
         return False
-    written = response.usage.output_tokens or math.ceil(len(response.text) / CHARS_PER_TOKEN)
+    written = response.usage.output_tokens or tokens_of(response.text)
     return bool(response.text.strip()) and written >= runtime.weights["continuation.own_limit_share"] * most
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 
 from helmdeck_core.calls.call_events import CallEvents
+from helmdeck_core.calls.model_text import CHARS_PER_TOKEN
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery_policy import NextAttempt, RecoveryPolicy
-from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ToolCall
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
@@ -40,7 +40,7 @@ class AttemptState:
     :ivar chunks: what was delivered of the response.
     :ivar silence_s: the longest silence before a token; ``None`` for no limit.
     :ivar is_silent: whether the current limit is that of silence.
-    :ivar has_tokens: whether any token arrived.
+    :ivar has_tokens: whether any token arrived; ``first_token_s``, how many seconds after the request.
     :ivar has_output: whether anything visible arrived.
     :ivar error: the failure, or the refusal to send; ``None`` while there is none.
     :ivar estimated: estimated usage of a response that was aborted before the provider reported it.
@@ -54,6 +54,7 @@ class AttemptState:
     silence_s: float | None = None
     is_silent: bool = False
     has_tokens: bool = False
+    first_token_s: float = 0.0
     has_output: bool = False
     chunks: list[Sequence[ChatDelta]] = attrs.field(factory=list, repr=False)
     response: ChatResponse | None = attrs.field(default=None, repr=False)
@@ -221,12 +222,16 @@ class AttemptLog:
         why = f" ({step.reason})" if step.reason else ""
         self._report_pending(f"again{wait}{why}" if is_same_model else f"next model {step.model}{why}")
 
-    def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
-        """Report that the call is exhausted; return the failure with all attempts."""
+    def exhausted(self, reason: str) -> tuple[Attempt, ...]:
+        """Report the pending attempt as the last one; return all attempts."""
         if self.pending is not None:
             self._report_pending(f"stopped: {reason or NO_RULE}", reason)
         *before, last = self._policy.attempts
-        attempts, pack = (*before, *self.take_side_attempts(last.number), last), self._call.pack
+        return (*before, *self.take_side_attempts(last.number), last)
+
+    def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
+        """Report that the call is exhausted; return the failure with all attempts."""
+        attempts, pack = self.exhausted(reason), self._call.pack
         model = failure.model or attempts[-1].model
         failure = attrs.evolve(
             failure,
@@ -260,6 +265,7 @@ class AttemptLog:
             waited_s=this.step.wait_s,
             changed=this.step.changed,
             is_sent=this.sent_s is not None,
+            first_token_s=this.first_token_s,
             **fields,
         )
 

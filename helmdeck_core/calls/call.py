@@ -33,7 +33,6 @@ from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import (
     Attempt,
     CallFailed,
-    InvalidRequest,
     LengthTruncated,
     LikelyTimeout,
     QuotaExhausted,
@@ -50,6 +49,7 @@ class Call(Generic[T]):
 
     :ivar result: the result, once an attempt gave one.
     :ivar ref: identifies the call.
+    :ivar model: the model that is called.
     :ivar order: the order of a chain policy; ``None`` for the configured one.
     """
 
@@ -70,20 +70,22 @@ class Call(Generic[T]):
         )
         self._number = 1
         self._failure: CallFailed | None = None
-        self._model, self._reason = options.model, ""
+        self.model: str = options.model
+        self._reason = ""
         self._repeating: set[str] = set()  # models that only repeated a response when it was to be continued
         self._counted: set[str] = set()
         self._partial, self._truncated = PartialAnswer(), TruncatedText()
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
         self._current: AttemptState | None = None
+        self._unsure: tuple[AttemptState, T] | None = None  # the answer that is used if no other model answers
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
-            self.services.health.leave(self._model, self, has_verdict=False)
+            self.services.health.leave(self.model, self, has_verdict=False)
             self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
         self.services.chains.record(self.order, (self.result or self._policy).attempts)
 
@@ -93,7 +95,7 @@ class Call(Generic[T]):
         self.services.chains.report(self.ref, self.order)
         step: Decision = self._policy.begin(self._start_s, self.services.health.unavailable(self._start_s))
         while isinstance(step, NextAttempt):
-            self._model = step.model
+            self.model = step.model
             self.services.health.record_attempt(step, self.services.clock())
             this = AttemptState(step, self.ref if self._number == 1 else attrs.evolve(self.ref, attempt=self._number))
             self._current = this
@@ -102,13 +104,16 @@ class Call(Generic[T]):
                 return
             step = self._decide(this)
         self._reason = step.reason
+        if self._unsure is not None:  # no other model answered
+            self.result = self._result(*self._unsure, self._log.exhausted(step.reason))
 
-    def cancelled_attempt(self, then: str) -> Attempt | None:
-        """Return the attempt that ran when the call was cancelled; ``None`` if no request was sent, or if it is answered."""
-        this = self._current
-        if this is None or this.sent_s is None or this.response is not None:
-            return None
-        return self._log.cancelled(this, this.elapsed_s(self.services.clock()), then)
+    def lost_attempts(self, then: str) -> tuple[Attempt, ...]:
+        """Return the failed attempts of a call that is not needed, and the one that ran when it was cancelled."""
+        this, failed = self._current, self._policy.attempts
+        is_over = this is not None and bool(failed) and failed[-1].number == this.call.attempt
+        if this is None or this.sent_s is None or this.response is not None or is_over:
+            return failed
+        return (*failed, self._log.cancelled(this, this.elapsed_s(self.services.clock()), then))
 
     # -- one attempt ---------------------------------------------------------------------------------------
 
@@ -183,7 +188,7 @@ class Call(Generic[T]):
         watchdog, part, send = self._watchdog(this), None, self.services.client.stream(this.request)
         if self._partial.is_begun:
             part = self.services.completer.part_after(self._partial.text, this.request)
-            send = self._resend(this, this.request)
+            send = self.services.completer.stream_resumed(this.request, functools.partial(self._resumed, this))
         async with contextlib.aclosing(send) as batches:
             while this.response is None:
                 batch = await self._next_batch(this, batches, watchdog)
@@ -199,6 +204,7 @@ class Call(Generic[T]):
                     this.response = batch
                     return
                 if not this.has_tokens:
+                    this.first_token_s = this.elapsed_s(self.services.clock())
                     self.services.health.leave(this.step.model, self, has_verdict=True)
                 chunks, this.has_tokens = watchdog.feed(batch), True
                 this.has_output = watchdog.has_output
@@ -209,20 +215,6 @@ class Call(Generic[T]):
                     yield chunks
                 del batch, chunks  # so that no traceback with variables shows the text
                 self._apply_watchdog(this, watchdog)
-
-    async def _resend(self, this: AttemptState, request: ChatRequest) -> Chunks:
-        """Send a continuation; a model that rejects prefill gets a hint."""
-        while True:
-            try:
-                async with contextlib.aclosing(self.services.client.stream(request)) as batches:
-                    async for batch in batches:
-                        yield batch
-                        del batch  # so that no traceback with variables shows the text
-                return
-            except InvalidRequest:
-                if not (request.continues and self.services.completer.refuse_native(request)):
-                    raise
-            request = self._resumed(this)
 
     def _check_end(self, this: AttemptState, response: ChatResponse) -> None:
         """Reject a response whose stream ended without an end mark: a text is continued, any other is requested again."""
@@ -283,15 +275,22 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
+        if (unsure := self._operation.unsure(prepared, value)) is not None:
+            self._unsure = this, value
+            raise unsure
         self.services.health.record_success(this.step.model, self, is_sent=this.sent_s is not None)
-        self.result = CallResult(
+        self.result = self._result(this, value, self._log.record_success(this))
+
+    def _result(self, this: AttemptState, value: T, attempts: tuple[Attempt, ...]) -> CallResult[T]:
+        assert this.response is not None
+        return CallResult(
             value=value,
             call=this.call,
             model=self._options.model,
-            total_s=now_s - self._start_s,
-            prepared=prepared,
-            response=response,
-            attempts=self._log.record_success(this),
+            total_s=self.services.clock() - self._start_s,
+            prepared=this.ready,
+            response=this.response,
+            attempts=attempts,
         )
 
     # -- limits of an attempt ------------------------------------------------------------------------------

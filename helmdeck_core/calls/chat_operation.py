@@ -88,6 +88,10 @@ class ChatOperation:
         size = sum(map(len, texts))
         return ChainRequest(models=(), answer=answer, size_bytes=size, sample=texts[-1][:CHAIN_SAMPLE] if texts else "")
 
+    def unsure(self, prepared: Prepared, value: ChatResponse) -> CallFailed | None:  # noqa: ARG002
+        """Implement ``Operation.unsure``."""
+        return None
+
     def is_final(self, failure: CallFailed) -> bool:  # noqa: ARG002
         """Implement ``Operation.is_final``."""
         return False

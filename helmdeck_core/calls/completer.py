@@ -21,6 +21,7 @@ from helmdeck_core.calls.continuation.turn import (
     TurnAction,
     TurnResult,
 )
+from helmdeck_core.calls.model_text import tokens_of
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.visible_text import VisibleText, read_aside
 from helmdeck_core.config.precedence import matching_prefixes
@@ -122,10 +123,29 @@ class Completer:
         yield action.response
 
     def resume(self, request: ChatRequest, so_far: str) -> ChatRequest:
-        """Return the request that continues an interrupted answer."""
+        """Return the request that continues an interrupted answer, within the output limit of a caller that keeps it."""
+        if request.keeps_limit and request.max_tokens is not None:
+            request = attrs.evolve(request, max_tokens=max(1, request.max_tokens - tokens_of(so_far)))
         if self._takes_native(request):
             return with_prefill(request, so_far)
         return with_hint(request, so_far, self._runtime.texts["continuation.hint"])
+
+    async def stream_resumed(self, request: ChatRequest, resumed: Callable[[], ChatRequest]) -> Chunks:
+        """Stream a continuation; a model that rejects prefill gets a hint.
+
+        :param resumed: makes the request again.
+        """
+        while True:
+            try:
+                async with contextlib.aclosing(self._client.stream(request)) as batches:
+                    async for batch in batches:
+                        yield batch
+                        del batch  # so that no traceback with variables shows the text
+                return
+            except InvalidRequest:
+                if not (request.continues and self.refuse_native(request)):
+                    raise
+            request = resumed()
 
     def can_resume(self, request: ChatRequest) -> bool:
         """Whether an interrupted answer can be continued."""
@@ -349,9 +369,12 @@ class StreamedPart:
 def limits_of(agent: AgentConfig, weights: Mapping[str, float], request: ChatRequest) -> ContinuationLimits:
     """Return the limits of a deployment for one request."""
     tokens = agent.continuation_max_total_completion_tokens
+    tokens = tokens or BUDGET_FACTOR * (request.max_tokens or DEFAULT_MAX_TOKENS)
+    if request.keeps_limit and request.max_tokens is not None:
+        tokens = min(tokens, request.max_tokens)
     return ContinuationLimits(
         max_attempts=agent.continuation_max_attempts,
-        max_completion_tokens=tokens or BUDGET_FACTOR * (request.max_tokens or DEFAULT_MAX_TOKENS),
+        max_completion_tokens=tokens,
         max_output_chars=agent.continuation_max_output_chars,
         tool_repair_attempts=agent.continuation_tool_repair_attempts,
         max_thought_share=weights["continuation.max_thought_share"],

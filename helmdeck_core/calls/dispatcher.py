@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from helmdeck_core.calls.call import Call
 from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.chain_orders import open_chain_orders
 from helmdeck_core.calls.completer import Completer
-from helmdeck_core.calls.hedged_call import run_hedged
+from helmdeck_core.calls.hedged_call import Batches, run_hedged, stream_hedged
 from helmdeck_core.calls.model_cooldowns import CircuitBreaker
 from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation
@@ -21,6 +22,7 @@ from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.recovery_policy import RecoverySettings, WaitPolicy
 from helmdeck_core.calls.retry_budget import RetryBudget
 from helmdeck_core.calls.shared_waits import SharedWaits
+from helmdeck_core.domain.chain_policies import Hedge
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.recovery_actions import RecoveryRule
 from helmdeck_core.resolve.runtime import Runtime
@@ -88,9 +90,10 @@ class Dispatcher:
         :raises CallFailed: the last failure, with all attempts.
         """
         call = Call(self.services, operation, options)
-        if call.order is None or call.order.hedge is None or options.limits.max_cost_usd is not None:
+        hedge = _hedge(call, options)
+        if hedge is None or hedge.after_s is None:
             return await self._run(call)
-        return await run_hedged(call, options, self._run, lambda rest: Call(self.services, operation, rest))
+        return await run_hedged(call, hedge, options, self._run, lambda rest: Call(self.services, operation, rest))
 
     async def _run(self, call: Call[T]) -> CallResult[T]:
         with call:
@@ -112,13 +115,26 @@ class Dispatcher:
 
         :raises CallFailed: the last failure; chunks may have been yielded before.
         """
-        with Call(self.services, operation, options, streams=True) as call:
+        call = Call(self.services, operation, options, streams=True)
+        hedge = _hedge(call, options)
+        if hedge is None or hedge.first_token_s is None:
+            source = self._batches(call)
+        else:
+            second = functools.partial(Call, self.services, operation, streams=True)
+            source = stream_hedged(call, hedge, options, self._batches, second)
+        async with contextlib.aclosing(source) as batches:
+            async for batch in batches:
+                yield convert(batch) if isinstance(batch, CallResult) else batch
+                del batch  # so that no traceback with variables shows the text
+
+    async def _batches(self, call: Call[T]) -> Batches[T]:
+        with call:
             for attempt in call.attempts():
                 async with contextlib.aclosing(call.stream(attempt)) as batches:
                     async for batch in batches:
                         yield batch
                         del batch  # so that no traceback with variables shows the text
-        yield convert(call.result if call.result is not None else await call.fail())
+        yield call.result if call.result is not None else await call.fail()
 
     # Through the services, whose clock and sleep can be replaced.
     def _now_s(self) -> float:
@@ -133,3 +149,8 @@ class Dispatcher:
 
     def _is_free(self, model: str) -> bool:
         return self._runtime.pricer.is_free(self._runtime.budgets.find(model).budget, model)
+
+
+def _hedge(call: Call[Any], options: CallOptions) -> Hedge | None:
+    """The second request of a call; a call with a cost limit has none."""
+    return None if call.order is None or options.limits.max_cost_usd is not None else call.order.hedge

@@ -1,21 +1,32 @@
-"""Hedging: while the first model is slower than it usually is, a second call goes to the rest of the chain; the first answer wins."""
+"""Hedging: while the first model is slower than it usually is, a second call goes to the rest of the chain; the first answer wins.
+
+Of a stream, the first chunk decides: nothing was passed on before it, so the caller sees one model alone.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
 from helmdeck_core.calls.call import Call
 from helmdeck_core.calls.operation import CallOptions, CallResult
+from helmdeck_core.domain.chain_policies import Hedge
+from helmdeck_core.domain.chat import ChatDelta
+from helmdeck_core.errors import Attempt, FailureClass
 
 T = TypeVar("T")
+
+Batches = AsyncGenerator[Sequence[ChatDelta] | CallResult[T], None]
+"""The chunks of a call in batches, and last its result."""
 
 
 async def run_hedged(
     call: Call[T],
+    hedge: Hedge,
     options: CallOptions,
     run: Callable[[Call[T]], Awaitable[CallResult[T]]],
     second: Callable[[CallOptions], Call[T]],
@@ -26,17 +37,12 @@ async def run_hedged(
     :param second: makes the second call.
     :raises CallFailed: both calls failed; the failure is that of the first one.
     """
-    order, limits, calls = call.order, options.limits, [call]
-    assert order is not None
-    assert order.hedge is not None
-    tasks = [asyncio.ensure_future(run(call))]
+    calls, tasks = [call], [asyncio.ensure_future(run(call))]
     try:
-        done, _ = await asyncio.wait(tasks, timeout=order.hedge.after_s)
-        if done or not order.hedge.take():
+        done, _ = await asyncio.wait(tasks, timeout=hedge.after_s)
+        if done or not hedge.take():
             return await tasks[0]
-        left_s = None if limits.deadline_s is None else max(limits.deadline_s - order.hedge.after_s, 0.0)
-        rest = attrs.evolve(limits, fallbacks=order.models[2:], deadline_s=left_s)
-        calls.append(second(attrs.evolve(options, model=order.models[1], limits=rest, parent=call.ref.call_id)))
+        calls.append(second(_second_options(call, options, hedge.after_s)))
         tasks.append(asyncio.ensure_future(run(calls[1])))
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if (winner := _succeeded(tasks)) is None:
@@ -45,11 +51,91 @@ async def run_hedged(
     finally:
         await _cancel(tasks)
     result = tasks[winner].result()
-    lost = calls[1 - winner].cancelled_attempt(f"cancelled: {result.prepared.request.model} answered first")
-    if lost is None:
-        return result
-    call.services.chains.record(order, [lost])
-    return attrs.evolve(result, model=options.model, attempts=(lost, *result.attempts))
+    return _with_lost(result, options, _lost(call, calls, winner))
+
+
+async def stream_hedged(
+    call: Call[T],
+    hedge: Hedge,
+    options: CallOptions,
+    stream: Callable[[Call[T]], Batches[T]],
+    second: Callable[[CallOptions], Call[T]],
+) -> Batches[T]:
+    """Stream a call, or a second one whose first chunk is earlier than that of a slow first call; as ``run_hedged`` otherwise."""
+    calls, readers = [call], [_Reader(stream(call))]
+    lost: tuple[Attempt, ...] = ()
+    try:
+        done, _ = await asyncio.wait([readers[0].first], timeout=hedge.first_token_s)
+        if not done and hedge.take():
+            calls.append(second(_second_options(call, options, hedge.first_token_s)))
+            readers.append(_Reader(stream(calls[1])))
+            firsts = [reader.first for reader in readers]
+            await asyncio.wait(firsts, return_when=asyncio.FIRST_COMPLETED)
+            if not any(reader.has_begun for reader in readers):
+                await asyncio.wait(firsts)
+        winner = next((place for place, reader in enumerate(readers) if reader.has_begun), 0)
+        if len(readers) > 1 and readers[winner].has_begun:
+            await _cancel([readers[1 - winner].task])
+            lost = _lost(call, calls, winner)
+        async with contextlib.aclosing(readers[winner].batches()) as batches:
+            async for batch in batches:
+                yield _with_lost(batch, options, lost) if isinstance(batch, CallResult) else batch
+                del batch  # so that no traceback with variables shows the text
+    finally:
+        await _cancel([each for reader in readers for each in (reader.task, reader.first)])
+
+
+class _Reader:
+    """Reads a stream in a task of its own: its timeouts belong to one task.
+
+    :ivar first: the first batch; ``None`` if the stream ends without one.
+    """
+
+    def __init__(self, stream: Batches[Any]) -> None:
+        self._batches: asyncio.Queue[Any] = asyncio.Queue()
+        self.task: asyncio.Future[None] = asyncio.ensure_future(self._read(stream))
+        self.task.add_done_callback(lambda _: self._batches.put_nowait(None))
+        self.first: asyncio.Future[Any] = asyncio.ensure_future(self._batches.get())
+
+    async def _read(self, stream: Batches[Any]) -> None:
+        async with contextlib.aclosing(stream) as batches:
+            async for batch in batches:
+                self._batches.put_nowait(batch)
+                del batch  # so that no traceback with variables shows the text
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a batch arrived."""
+        return self.first.done() and self.first.result() is not None
+
+    async def batches(self) -> Batches[Any]:
+        """Yield the batches, and raise the failure of the stream."""
+        batch = await self.first
+        while batch is not None:
+            yield batch
+            batch = await self._batches.get()
+        self.task.result()
+
+
+def _second_options(call: Call[Any], options: CallOptions, waited_s: float | None) -> CallOptions:
+    """The options of the second call: the rest of the chain, and what is left of the time."""
+    assert call.order is not None
+    deadline_s, models = options.limits.deadline_s, call.order.models
+    left_s = None if deadline_s is None else max(deadline_s - (waited_s or 0.0), 0.0)
+    rest = attrs.evolve(options.limits, fallbacks=models[2:], deadline_s=left_s)
+    return attrs.evolve(options, model=models[1], limits=rest, parent=call.ref.call_id)
+
+
+def _lost(first: Call[Any], calls: Sequence[Call[Any]], winner: int) -> tuple[Attempt, ...]:
+    """The attempts of the call that is not needed; the policy learns of the cancelled one, which its call did not report."""
+    attempts = calls[1 - winner].lost_attempts(f"cancelled: {calls[winner].model} answered first")
+    cancelled = [attempt for attempt in attempts if attempt.cause is FailureClass.CANCELLED]
+    first.services.chains.record(first.order, cancelled)
+    return attempts
+
+
+def _with_lost(result: CallResult[T], options: CallOptions, lost: Sequence[Attempt]) -> CallResult[T]:
+    return attrs.evolve(result, model=options.model, attempts=(*lost, *result.attempts))
 
 
 def _succeeded(tasks: Sequence[asyncio.Future[Any]]) -> int | None:

@@ -1,6 +1,9 @@
-"""Checks of text that a model wrote: endless loops, and excerpts that are safe to show."""
+"""Checks of text that a model wrote: endless loops, its size in tokens, and excerpts that are safe to show."""
 
 from __future__ import annotations
+
+CHARS_PER_TOKEN = 4
+"""Prose and reasoning have about four characters a token; stopping too late costs less than stopping too early."""
 
 MAX_EXCERPT = 200
 
@@ -27,6 +30,11 @@ def loop_of(text: str) -> str:
     if not any(window[size:] == window[:-size] for size in range(1, _LONGEST_UNIT + 1)):
         return ""
     return "whitespace_loop" if window.isspace() else "repeated_token"
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many output tokens a text was, where the provider did not report it."""
+    return -(-len(text) // CHARS_PER_TOKEN)
 
 
 def is_blank_loop(text: str) -> bool:

@@ -21,7 +21,6 @@ from helmdeck_core.domain.recovery_actions import CallLimits
 from helmdeck_core.errors import Attempt, CallFailed
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +32,7 @@ class Prepared:
     :ivar downgrades: parts of the caller's request that are left out; the response lists them.
     :ivar choice: the choice of a chooser; ``None`` where the model chooses.
     :ivar settled: the value, where the choice left nothing to ask for; no request is sent.
+    :ivar min_probability: the lowest probability at which an answer is accepted; ``None`` for any.
     """
 
     request: ChatRequest
@@ -43,6 +43,7 @@ class Prepared:
     downgrades: tuple[str, ...] = ()
     choice: Choice | None = None
     settled: Decoded[Any] | None = None
+    min_probability: float | None = None
 
 
 SETTLED = ChatResponse(text="", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
@@ -52,7 +53,7 @@ SideAttempts = Callable[[Sequence[Attempt]], None]
 """Receives the attempts of a side call, such as a filter call, that was made to prepare a request."""
 
 
-class Operation(Protocol[T_co]):
+class Operation(Protocol[T]):
     """One kind of call: prepares the request for a model and reads the result from the response."""
 
     @property
@@ -68,11 +69,15 @@ class Operation(Protocol[T_co]):
         """
         ...
 
-    def read(self, prepared: Prepared, response: ChatResponse) -> T_co:
+    def read(self, prepared: Prepared, response: ChatResponse) -> T:
         """Read the result from a response.
 
         :raises CallFailed: the response does not contain it.
         """
+        ...
+
+    def unsure(self, prepared: Prepared, value: T) -> CallFailed | None:
+        """Return why the next model answers although there is a value; it is used if no other model answers."""
         ...
 
     def chain_facts(self) -> ChainRequest:

@@ -14,7 +14,7 @@ from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery_policy import NextAttempt
-from helmdeck_core.calls.response_failures import decode_failure
+from helmdeck_core.calls.response_failures import decode_failure, unsure_failure
 from helmdeck_core.calls.visible_text import may_start_in_reasoning
 from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.library import Library
@@ -117,6 +117,7 @@ class QuestionOperation(Generic[T]):
             variant=prompt.variant.variant,
             selection=prompt.selection,
             filter=filter_call,
+            min_probability=None if step.is_last else step.min_probability,
         )
 
     async def _prepare_chosen(self, budget: Budget, step: NextAttempt, record: SideAttempts) -> Prepared:
@@ -290,6 +291,15 @@ class QuestionOperation(Generic[T]):
         stripped = self.runtime.decoder.strip(text)
         value = None if stripped.is_unclosed else self.question.salvage(stripped.text)
         return None if value is None else Decoded(value, "salvage", ("salvage",))
+
+    def unsure(self, prepared: Prepared, value: Decoded[T]) -> CallFailed | None:
+        """Implement ``Operation.unsure``."""
+        minimum, certainty = prepared.min_probability, self.question.certainty
+        if minimum is None or certainty is None:
+            return None
+        model = prepared.request.model
+        probability = certainty(value.value, model)
+        return None if probability is None or probability >= minimum else unsure_failure(model, probability, minimum)
 
     def chain_facts(self) -> ChainRequest:
         """Implement ``Operation.chain_facts``."""

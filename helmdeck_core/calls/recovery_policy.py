@@ -100,7 +100,7 @@ class NextAttempt:
         that failed is not retried.
     :ivar is_retry: the same model was called before.
     :ivar is_last: the chain has no further model.
-    :ivar min_probability: the lowest probability at which a choice of a chooser is accepted; ``None`` for the chooser's own.
+    :ivar min_probability: the lowest probability at which an answer is accepted; ``None``: the chooser's own, and any value.
     """
 
     model: str

@@ -11,10 +11,13 @@ from helmdeck_core.calls.model_text import excerpt_of
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.errors import CallFailed, FailureClass, ProviderUnavailable
+from helmdeck_core.errors import CallFailed, FailureClass, ProviderUnavailable, TransientUnknown
 
 TRUNCATED_TEXT = "text"
 """The sub-cause of a text that stays truncated, and is not what was requested."""
+
+UNSURE_ANSWER = "unsure_answer"
+"""The sub-cause of an answer that is left to the next model."""
 
 
 def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
@@ -54,6 +57,16 @@ def interrupted_failure(response: ChatResponse) -> CallFailed:
         usage=response.usage,
         latency_s=response.latency_s,
         request_id=response.request_id,
+    )
+
+
+def unsure_failure(model: str, probability: float, minimum: float) -> CallFailed:
+    """Return the failure of an answer that is less likely to be right than the chain policy asks for."""
+    return TransientUnknown(
+        "the answer is not sure",
+        model=model,
+        sub_cause=UNSURE_ANSWER,
+        detail=f"it is right with a probability of {probability:.0%}; the rest of the chain is worth its cost below {minimum:.0%}",
     )
 
 

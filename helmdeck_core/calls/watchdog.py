@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core.calls.model_text import is_blank_loop
+from helmdeck_core.calls.model_text import CHARS_PER_TOKEN, is_blank_loop
 from helmdeck_core.calls.visible_text import VisibleText
 from helmdeck_core.domain.chat import ChatDelta
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, LikelyTimeout
-
-CHARS_PER_TOKEN = 4
-"""Reasoning is prose of about four characters a token; stopping too late costs less than stopping too early."""
 
 CHECK_EVERY_CHARS = 400
 """New characters of a structured response after which its end is checked again."""

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, Unpack
 import attrs
 
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
+from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.question_operation import question_facts
 from helmdeck_core.context.ladder import PreparedCatalog
@@ -141,6 +142,14 @@ class Inspection:
         """Return the budget of a model, and the source of each field."""
         name = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
         return self.runtime.budgets.find(name, lists_prices=True)
+
+    @property
+    def health(self) -> ModelHealth:
+        """The cooldowns of models, which calls that the deck does not make share.
+
+        .. versionadded:: 0.2
+        """
+        return self._engine.dispatcher.services.health
 
     def sink(self, name: str) -> Any:
         """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.

@@ -47,12 +47,14 @@ class ChainRequest:
 class Hedge:
     """When a second request goes to the next model while the first one runs.
 
-    :ivar after_s: seconds without an answer of the first model.
+    :ivar after_s: seconds without an answer of the first model; ``None``: no second request for a whole response.
     :ivar take: whether a second request may be sent now; counts it if so.
+    :ivar first_token_s: seconds without a token of a streamed response; ``None``: no second request for a stream.
     """
 
-    after_s: float
+    after_s: float | None
     take: Callable[[], bool]
+    first_token_s: float | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -60,8 +62,9 @@ class ChainOrder:
     """The order in which the models of a call are called.
 
     :ivar models: the models in order; models that are missing are not called.
-    :ivar thresholds: for each model the lowest probability at which a choice of a chooser is accepted; empty: the chooser's own.
-    :ivar hedge: a second request, for calls that receive a whole response and have no cost limit; ``None`` for none.
+    :ivar thresholds: for each model the lowest probability at which an answer is accepted whose probability is known: a choice of a
+        chooser, or a value with ``Question.certainty``; empty: the chooser's own, and any value.
+    :ivar hedge: a second request, for calls without a cost limit; ``None`` for none.
     :ivar reason: one line for operators.
     :ivar details: plain data behind the order, without texts of the request; reported with the event ``chain_ordered``.
     :ivar state: what the policy needs in ``record``; no other component reads it.

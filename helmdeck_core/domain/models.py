@@ -189,6 +189,12 @@ class BudgetRow:
         return self.prefix
 
 
+@functools.lru_cache(1024)
+def _named(row: BudgetRow) -> BudgetRow:
+    """The row with its prefix in its budget; a plugin contributes the same rows to every deck."""
+    return attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix))
+
+
 class BudgetTable:
     """All contributed rows, indexed for longest-prefix lookup.
 
@@ -199,8 +205,7 @@ class BudgetTable:
     """
 
     def __init__(self, rows: Iterable[BudgetRow]) -> None:
-        named = (attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix)) for row in rows)
-        self.rows: tuple[BudgetRow, ...] = tuple(sorted(named, key=lambda row: (row.order, row.prefix)))
+        self.rows: tuple[BudgetRow, ...] = tuple(sorted(map(_named, rows), key=lambda row: (row.order, row.prefix)))
         aliases = {f"{name}/{row.prefix.partition('/')[2]}": row for row in self.rows for name in row.providers}
         by_prefix = aliases | {row.prefix: row for row in self.rows}
         self._by_prefix = {prefix.strip().casefold(): row for prefix, row in by_prefix.items()}

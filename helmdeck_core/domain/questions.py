@@ -90,6 +90,8 @@ class Question(Generic[T]):
         larger than the model's catalog limit; empty for none.
     :ivar settle: returns the value for a choice that needs no model, such as that of a tool whose arguments are all known;
         ``None`` if the model has to be asked for the rest. It must give a value where no entry was chosen.
+    :ivar certainty: returns the probability that a value of a model, named by its id, is right; ``None`` where it is not known. Below
+        the threshold of the chain policy, the next model answers; the value is used if none does.
     """
 
     caller: str
@@ -120,6 +122,7 @@ class Question(Generic[T]):
     chosen_variant: str = ""
     chosen_by_name: str = ""
     settle: Callable[[Task, Choice], T | None] | None = None
+    certainty: Callable[[T, str], float | None] | None = None
 
 
 DESCRIBED = "described"

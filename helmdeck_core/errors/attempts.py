@@ -34,6 +34,7 @@ class Attempt:
     :ivar usage: tokens of all requests of the attempt, as reported by the provider.
     :ivar cost_usd: US dollars of all requests; ``None`` when the price is unknown or no response was received.
     :ivar latency_s: seconds from sending the request to the end of the response.
+    :ivar first_token_s: seconds until the first token of a streamed response; 0 where there was none.
     :ivar waited_s: seconds of backoff before the attempt.
     :ivar changed: how the request differs from what the model's budget says, such as ``output limit x2``.
     :ivar then: what followed: ``answered``, ``again``, ``next model ID``, or ``stopped: REASON``.
@@ -75,6 +76,7 @@ class Attempt:
     request_id: str = ""
     is_estimated: bool = False
     purpose: str = ""
+    first_token_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attempt as plain data, without empty fields."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -52,5 +53,6 @@ def _casefolded(table: Mapping[str, T]) -> dict[str, T]:
     return {native.casefold(): value for native, value in table.items()}
 
 
+@functools.lru_cache(1024)
 def _squashed(native: str) -> str:
     return "".join(char for char in native.casefold() if char.isalnum() or char == ":")

@@ -8,8 +8,8 @@ from helmdeck_chains.learning import Learning as Learning
 from helmdeck_chains.ordering import best_order as best_order
 from helmdeck_chains.ordering import expected_cost as expected_cost
 from helmdeck_chains.ordering import reservation_value as reservation_value
+from helmdeck_chains.posterior import EXPECTED_USABLE as EXPECTED_USABLE
 from helmdeck_chains.recorded_savings import recorded_advice as recorded_advice
-from helmdeck_chains.savings import EXPECTED_USABLE as EXPECTED_USABLE
 from helmdeck_chains.savings import Advice as Advice
 from helmdeck_chains.savings import AdvisePolicy as AdvisePolicy
 from helmdeck_chains.savings import KindAdvice as KindAdvice

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_chains.evidence import DOWN_FACTOR, Estimate
+from helmdeck_chains.evidence import DOWN_FACTOR, TIMED_AFTER, Estimate
 from helmdeck_chains.learning import Learning, Trial, trials_of
 from helmdeck_chains.ordering import expected_cost, led_by, rest_costs, usable_share, with_usable_share
 from helmdeck_chains.settings import ChainOptions
@@ -25,9 +25,6 @@ SPREAD = 0.4
 
 HEDGE_SHARE = 0.05
 """Largest share of calls with a second request, as in "The Tail at Scale" (Dean and Barroso, 2013)."""
-
-HEDGED_AFTER = 20.0
-"""Attempts after which the 95th percentile of a model's time is known well enough."""
 
 LEAST = 0.002
 """The lowest probability of a sample."""
@@ -95,14 +92,16 @@ class AdaptivePolicy:
             kind = kind_of(request)
             figures = self.figures(kind, allowed, request.size_bytes)
             order, is_explored = self._chosen(figures, request, explores=explores)
+            hedge = self._hedge(figures, order, kind)
             calls = self.learning.calls
         models = tuple(allowed[place] for place in order) + resort
+        thresholds = self._thresholds(figures, order, resort)
         return ChainOrder(
             models=models,
-            thresholds=self._thresholds(figures, order, resort),
-            hedge=self._hedge(figures, order),
+            thresholds=thresholds,
+            hedge=hedge,
             reason="exploration" if is_explored else "least expected cost",
-            details=functools.partial(details, figures, order, kind, calls),
+            details=functools.partial(details, figures, order, kind, calls, thresholds),
             state=kind,
         )
 
@@ -199,12 +198,16 @@ class AdaptivePolicy:
         self.explored_usd += max(usd, 0.0)
         return True
 
-    def _hedge(self, figures: Figures, order: Sequence[int]) -> Hedge | None:
+    def _hedge(self, figures: Figures, order: Sequence[int], kind: Kind) -> Hedge | None:
         """Return when a second request is sent; ``None`` without the option, or while little is known about the first model."""
         if not self.options.hedges or len(order) < 2:
             return None
-        first = figures.estimates[order[0]]
-        return Hedge(after_s=first.p95_s, take=self._take_hedge) if first.attempts >= HEDGED_AFTER else None
+        first, model = figures.estimates[order[0]], figures.models[order[0]]
+        first_token_s = self.learning.of(model).first_token_p95_s(kind)
+        after_s = first.p95_s if first.attempts >= TIMED_AFTER else None
+        if after_s is None and first_token_s is None:
+            return None
+        return Hedge(after_s=after_s, first_token_s=first_token_s, take=self._take_hedge)
 
     def _take_hedge(self) -> bool:
         """Whether a second request keeps their number within the share of calls."""
@@ -214,10 +217,10 @@ class AdaptivePolicy:
         return is_allowed
 
     def _thresholds(self, figures: Figures, order: Sequence[int], resort: tuple[str, ...]) -> tuple[float, ...]:
-        """Return the probabilities from which a choice is accepted: what the rest of the chain gains is worth its cost.
+        """Return the probabilities from which an answer is accepted; below, the rest of the chain is worth its cost.
 
-        A choice that is right with probability p costs (1 - p) W for the wrong ones. The rest of the chain costs C and is
-        right with probability q, so the choice is accepted from p = q - C / W.
+        An answer that is right with probability p costs (1 - p) W for the wrong ones. The rest of the chain costs C and is
+        right with probability q, so the answer is accepted from p = q - C / W.
         """
         wrong_usd = self.options.wrong_usd
         if wrong_usd is None:
@@ -231,7 +234,9 @@ class AdaptivePolicy:
         return (*found, *([0.0] * len(resort)))
 
 
-def details(figures: Figures, order: Sequence[int], kind: Kind, calls: int) -> Mapping[str, Any]:
+def details(
+    figures: Figures, order: Sequence[int], kind: Kind, calls: int, thresholds: Sequence[float] = ()
+) -> Mapping[str, Any]:
     """Return the figures behind an order as plain data, and what would have changed the first model."""
     first, after = figures.means()
     rows = []
@@ -250,6 +255,8 @@ def details(figures: Figures, order: Sequence[int], kind: Kind, calls: int) -> M
                 "attempts": round(each.attempts, 1),
             }
         )
+    for row, threshold in zip(rows, thresholds, strict=False):
+        row["accepted_from"] = round(threshold, 4)
     shown: dict[str, Any] = {"kind": list(kind), "calls": calls, "models": rows}
     shown["expected_usd"] = expected_cost(order, figures.costs, first, after)
     if len(order) > 1 and (change := _change(figures, order, first, after)):

@@ -63,6 +63,9 @@ PRIOR_SECONDS = 5.0
 PRIOR_SPREAD = 0.8
 """Standard deviation of the logarithm of the seconds of an attempt, before there is evidence."""
 
+TIMED_AFTER = 20.0
+"""Attempts after which the 95th percentile of a time is known well enough."""
+
 _P95 = 1.645
 _RECENT_ERROR = (1 - RECENT_DISCOUNT) / (1 + RECENT_DISCOUNT)
 
@@ -92,19 +95,45 @@ class Counts:
                 self.usable = self.recent * self.attempts
 
 
+class Times:
+    """Discounted sums over logarithms of seconds."""
+
+    __slots__ = ("log_s", "log_s2", "weight")
+
+    def __init__(self) -> None:
+        self.weight: float = 0.0
+        self.log_s: float = 0.0
+        self.log_s2: float = 0.0
+
+    def add(self, seconds: float, count: int) -> None:
+        """Add some attempts that took as long; the earlier ones keep a share of their weight."""
+        kept, log_s = COST_DISCOUNT**count, math.log(seconds)
+        self.weight = self.weight * kept + count
+        self.log_s = self.log_s * kept + count * log_s
+        self.log_s2 = self.log_s2 * kept + count * log_s * log_s
+
+    def refine(self, mean: float, variance: float) -> tuple[float, float]:
+        """Return mean and variance of the logarithm, where those of a coarser kind count for two attempts."""
+        if not self.weight:
+            return mean, variance
+        own = self.log_s / self.weight
+        spread = max(self.log_s2 / self.weight - own * own, 0.0)
+        total = self.weight + 2.0
+        return (self.log_s + 2.0 * mean) / total, (variance * 2.0 + spread * self.weight) / total
+
+
 class Level:
     """The evidence about one model at one kind of work, coarse or fine."""
 
-    __slots__ = ("after", "first", "log_s", "log_s2", "usd", "usd_weight", "weight")
+    __slots__ = ("after", "first", "first_token", "seconds", "usd", "usd_weight")
 
     def __init__(self) -> None:
         self.first: Counts = Counts()
         self.after: Counts = Counts()
         self.usd: float = 0.0
         self.usd_weight: float = 0.0
-        self.weight: float = 0.0
-        self.log_s: float = 0.0
-        self.log_s2: float = 0.0
+        self.seconds: Times = Times()
+        self.first_token: Times = Times()
 
 
 @attrs.frozen
@@ -160,6 +189,7 @@ class ModelEvidence:
         attempts: int = 1,
         usd: float | None = None,
         seconds: float | None = None,
+        first_token_s: float | None = None,
         is_after: bool = False,
     ) -> None:
         """Add attempts of one kind of work.
@@ -167,7 +197,7 @@ class ModelEvidence:
         :param usable: the number of usable ones among ``attempts``.
         :param attempts: their number; 0 for one that was cancelled, of which only cost and time count.
         :param usd: US dollars of one attempt; ``None`` where the cost is unknown.
-        :param seconds: of one attempt.
+        :param seconds: of one attempt; ``first_token_s``, until its first token, where it was streamed.
         :param is_after: another model failed before.
         """
         estimate = self.estimate(kind)
@@ -181,10 +211,9 @@ class ModelEvidence:
             # What a model does while it is down says little about it when it is up.
             (level.after if is_after else level.first).add(usable * share, attempts * share, weight)
             if seconds is not None and seconds > 0:
-                weight_s, log_s = COST_DISCOUNT**timed, math.log(seconds)
-                level.weight = level.weight * weight_s + timed
-                level.log_s = level.log_s * weight_s + timed * log_s
-                level.log_s2 = level.log_s2 * weight_s + timed * log_s * log_s
+                level.seconds.add(seconds, timed)
+            if first_token_s is not None and first_token_s > 0:
+                level.first_token.add(first_token_s, timed)
             if usd is not None:
                 weight_s = COST_DISCOUNT**timed
                 level.usd_weight = level.usd_weight * weight_s + timed
@@ -206,6 +235,16 @@ class ModelEvidence:
         if found is None:
             found = self._cache[kind] = self._estimated(kind)
         return found
+
+    def first_token_p95_s(self, kind: Kind) -> float | None:
+        """Return the 95th percentile of the seconds until the first token; ``None`` where too few attempts were streamed."""
+        levels = [level for size in range(len(kind) + 1) if (level := self._levels.get(kind[:size])) is not None]
+        if len(levels) <= len(kind) or levels[-1].first_token.weight < TIMED_AFTER:
+            return None
+        mean, variance = 0.0, PRIOR_SPREAD**2
+        for level in levels:
+            mean, variance = level.first_token.refine(mean, variance)
+        return math.exp(mean + _P95 * math.sqrt(variance))
 
     def _estimated(self, kind: Kind) -> Estimate:
         usable, strength = self._prior_usable, PRIOR_ATTEMPTS
@@ -230,11 +269,7 @@ class ModelEvidence:
             if level.usd_weight:
                 known = usd if usd is not None else level.usd / level.usd_weight
                 usd = (level.usd + 2.0 * known) / (level.usd_weight + 2.0)
-            if level.weight:
-                mean = level.log_s / level.weight
-                spread = max(level.log_s2 / level.weight - mean * mean, 0.0)
-                variance = (variance * 2.0 + spread * level.weight) / (level.weight + 2.0)
-                seconds = (level.log_s + 2.0 * seconds) / (level.weight + 2.0)
+            seconds, variance = level.seconds.refine(seconds, variance)
             strength = BORROWED if attempts else min(strength + attempts, BORROWED)
         after_usable = min(usable * ratio, 0.999)
         usable = min(usable, 0.999)

@@ -31,6 +31,7 @@ class Trial:
     :ivar usable: whether it gave an answer; ``None`` for one that was cancelled.
     :ivar usd: US dollars; ``None`` where the cost is unknown.
     :ivar seconds: with the waits between the attempts.
+    :ivar first_token_s: of the last attempt; 0 where it was not streamed.
     """
 
     model: str
@@ -38,6 +39,7 @@ class Trial:
     usd: float | None
     seconds: float
     is_after: bool
+    first_token_s: float = 0.0
 
 
 def trials_of(attempts: Sequence[Attempt]) -> list[Trial]:
@@ -56,6 +58,7 @@ def trials_of(attempts: Sequence[Attempt]) -> list[Trial]:
                 usd=sum(costs) if costs else None,
                 seconds=sum(attempt.latency_s + attempt.waited_s for attempt in own),
                 is_after=bool(trials),
+                first_token_s=main[-1].first_token_s,
             )
         )
     return trials
@@ -114,5 +117,6 @@ class Learning:
                 attempts=int(trial.usable is not None),
                 usd=trial.usd,
                 seconds=trial.seconds,
+                first_token_s=trial.first_token_s,
                 is_after=trial.is_after,
             )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from helmdeck_chains.adaptive import AdaptivePolicy
 from helmdeck_chains.learning import Learning
-from helmdeck_chains.savings import EXPECTED_USABLE, Advice, estimate_savings
+from helmdeck_chains.posterior import EXPECTED_USABLE
+from helmdeck_chains.savings import Advice, estimate_savings
 from helmdeck_chains.settings import ChainOptions
 from helmdeck_chains.sharing import replay
 from helmdeck_core import Helmdeck, HistoryStoreSpec, Usage, read_options

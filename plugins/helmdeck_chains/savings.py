@@ -10,8 +10,9 @@ from typing import Any
 
 import attrs
 
-from helmdeck_chains.adaptive import AdaptivePolicy, Figures
+from helmdeck_chains.adaptive import AdaptivePolicy
 from helmdeck_chains.ordering import best_order, expected_cost, usable_share
+from helmdeck_chains.posterior import Posterior, Sample
 from helmdeck_chains.sharing import kind_from
 from helmdeck_chains.work import Kind
 from helmdeck_core import ChainOrder, ChainRequest
@@ -21,14 +22,9 @@ DRAWS = 400
 """Samples of an interval."""
 
 LOW, HIGH = 0.05, 0.95
-EXPECTED_USABLE = 0.65
-"""The usable share of a model without attempts, for advice: lower than that of the policy, since advice cannot try it."""
 
-PRIOR_STRENGTH = 1.0
-"""Attempts that an estimate counts for which borrows all from other kinds of work; these differ widely, so it is few."""
-
-UNPRICED_ERROR = 0.35
-"""Relative standard error of the cost of a model without attempts."""
+CALL_ERROR = 0.7
+"""Relative standard deviation of the cost of one call in the advised order."""
 
 
 class AdvisePolicy(AdaptivePolicy):
@@ -60,7 +56,7 @@ class KindAdvice:
     :ivar calls: recorded calls whose first model was of the chain.
     :ivar configured_usd: expected cost of a call in the configured order; ``advised_usd``, in the advised one.
     :ivar saving_usd: expected saving of all calls, with the 5th and 95th percentile.
-    :ivar configured_usable: expected share of usable answers; ``advised_usable`` also.
+    :ivar configured_usable: expected share of usable answers; ``advised_usable`` is the same, since both orders have the same models.
     :ivar unproven: advised models before the first configured one that were called less than 10 times.
     """
 
@@ -125,79 +121,72 @@ def estimate_savings(
 ) -> Advice:
     """Estimate, from recorded attempts of any order, what the advised orders would have saved.
 
-    The estimate is the direct method of off-policy evaluation: the expected cost of both orders under what is known about each
-    model at each kind of work. Recorded orders are not random, so there are no propensities to weight by. The interval is that of
-    ``draws`` samples of all probabilities and costs; models that were hardly called widen it.
+    The estimate is the direct method of off-policy evaluation: the cost of both orders under what agrees with the recorded attempts.
+    Recorded orders are not random, so there are no propensities to weight by. Expected values and intervals are those of ``draws``
+    samples of the ``Posterior``, with the chance of the calls themselves.
 
-    :param policy: a policy that has learned from ``rows``.
+    :param policy: a policy that has learned from ``rows``; it advises the orders.
     """
+    rows = list(rows)
     counted: dict[Kind, int] = defaultdict(int)
     for row in rows:
         if not row.is_after and row.model in models:
             counted[kind_from(row.kind)] += row.attempts
     allowed, resort = policy.allowed(ChainRequest(models=tuple(models)))
-    rng = random.Random(0)  # noqa: S311 - samples of an estimate
-    kinds, totals, spent = [], [0.0] * draws, [0.0] * draws
-    for kind, calls in sorted(counted.items(), key=lambda each: (-each[1], each[0])):
-        figures = policy.figures(kind, allowed)
-        first, after = figures.means()
-        order, configured = best_order(figures.costs, first, after), range(len(allowed))
-        costs = [expected_cost(each, figures.costs, first, after) for each in (configured, order)]
-        savings = []
-        for draw in range(draws):
-            own_costs, own_first, own_after = _drawn(figures, first, after, rng)
-            before = expected_cost(configured, own_costs, own_first, own_after)
-            saving = calls * (before - expected_cost(order, own_costs, own_first, own_after))
-            savings.append(saving)
-            totals[draw] += saving
-            spent[draw] += calls * before
-        kinds.append(
+    kinds = [kind for kind, calls in sorted(counted.items(), key=lambda each: (-each[1], each[0])) if calls]
+    figures = {kind: policy.figures(kind, allowed) for kind in kinds}
+    orders = {kind: best_order(each.costs, *each.means()) for kind, each in figures.items()}
+    posterior, rng = Posterior(policy.learning, allowed, rows), random.Random(0)  # noqa: S311 - samples of an estimate
+    drawn: dict[Kind, list[tuple[float, ...]]] = {kind: [] for kind in kinds}
+    for _ in range(draws):
+        sample = posterior.draw(rng)
+        for kind in kinds:
+            drawn[kind].append(_compared(sample[kind], orders[kind], counted[kind], rng))
+    found = []
+    for kind in kinds:
+        calls, order = counted[kind], orders[kind]
+        before, after, saved, usable = (_mean(each) for each in zip(*drawn[kind], strict=True))
+        found.append(
             KindAdvice(
                 kind=kind,
                 calls=calls,
                 order=tuple(allowed[place] for place in order) + resort,
-                configured_usd=costs[0],
-                advised_usd=costs[1],
-                saving_usd=(calls * (costs[0] - costs[1]), *_percentiles(savings)),
-                configured_usable=usable_share(configured, first, after),
-                advised_usable=usable_share(order, first, after),
+                configured_usd=before,
+                advised_usd=after,
+                saving_usd=(calls * saved, *_percentiles([calls * each[2] for each in drawn[kind]])),
+                configured_usable=usable,
+                advised_usable=usable,  # a call fails after all models of the chain, in any order
                 unproven=tuple(
-                    allowed[place] for place in order[: order.index(0)] if figures.estimates[place].attempts < 10
+                    allowed[place] for place in order[: order.index(0)] if figures[kind].estimates[place].attempts < 10
                 ),
             )
         )
-    saved = sum(each.saving_usd[0] for each in kinds)
-    expected = sum(each.calls * each.configured_usd for each in kinds)
+    totals = [sum(counted[kind] * drawn[kind][draw][2] for kind in kinds) for draw in range(draws)]
+    spent = [sum(counted[kind] * drawn[kind][draw][0] for kind in kinds) for draw in range(draws)]
     shares = [saving / cost if cost else 0.0 for saving, cost in zip(totals, spent, strict=True)]
     return Advice(
         models=tuple(models),
         calls=sum(counted.values()),
-        saving_usd=(saved, *_percentiles(totals)),
-        saving_share=(saved / expected if expected else 0.0, *_percentiles(shares)),
+        saving_usd=(_mean(totals), *_percentiles(totals)),
+        saving_share=(_mean(shares), *_percentiles(shares)),
         sure=sum(each > 0 for each in totals) / draws,
-        kinds=tuple(kinds),
+        kinds=tuple(found),
     )
 
 
-def _drawn(
-    figures: Figures, first: Sequence[float], after: Sequence[float], rng: random.Random
-) -> tuple[list[float], list[float], list[float]]:
-    """One sample of all costs and probabilities."""
-    costs, firsts, afters = [], [], []
-    for place, each in enumerate(figures.estimates):
-        strength = PRIOR_STRENGTH + each.attempts
-        share = _beta(rng, first[place], strength)
-        firsts.append(share)
-        # Both move together, since the share after a failure is a part of the other one.
-        afters.append(min(_beta(rng, after[place] / max(first[place], 0.01), strength), 1.0) * share)
-        spread = UNPRICED_ERROR / (1 + each.attempts) ** 0.5
-        costs.append(figures.costs[place] * max(1 + rng.gauss(0, spread), 0.1))
-    return costs, firsts, afters
+def _compared(sample: Sample, order: Sequence[int], calls: int, rng: random.Random) -> tuple[float, ...]:
+    """Cost of a call in the configured and in the advised order, the saving in the mean of the calls, and the usable share."""
+    costs, first, after = sample.costs, sample.first, sample.after
+    configured = range(len(costs))
+    before, then = (expected_cost(each, costs, first, after) for each in (configured, order))
+    saved = before - then
+    if list(order) != list(configured):
+        saved += rng.gauss(0.0, CALL_ERROR * then / calls**0.5)
+    return before, then, saved, usable_share(configured, first, after)
 
 
-def _beta(rng: random.Random, mean: float, strength: float) -> float:
-    mean = min(max(mean, 0.01), 0.99)
-    return rng.betavariate(mean * strength, (1 - mean) * strength)
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _percentiles(values: Sequence[float]) -> tuple[float, float]:

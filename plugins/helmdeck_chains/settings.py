@@ -41,9 +41,10 @@ class ChainOptions:
     :ivar min_usable: expected share of calls with a usable answer, 0 to 1; better models are called earlier to reach it.
     :ivar max_latency_s: models whose 95th percentile of an attempt is longer are called after all others; left out: no limit.
     :ivar explore_usd_per_day: expected cost that exploration may add in 24 hours, per process.
-    :ivar wrong_usd: cost of a wrong answer in US dollars. It sets the probability from which a choice of a chooser is accepted; left
-        out: the chooser's own.
-    :ivar hedges: send a second request to the next model when the first one takes longer than its 95th percentile.
+    :ivar wrong_usd: cost of a wrong answer in US dollars. It sets the probability from which a choice of a chooser and a plan of the
+        embedded planner are accepted; left out: the chooser's own, and every plan.
+    :ivar hedges: send a second request to the next model when the first one takes longer than its 95th percentile, of a stream: until
+        its first token.
     :ivar last_resort: models, by prefix, that stay at the end of a chain that they are at the end of.
     :ivar seed: seed of exploration; left out: different in each process.
     :ivar models: options by prefix of model ids; the longest prefix applies.

@@ -18,6 +18,7 @@ from helmdeck_gateway.accounts.keys import StoredKeys
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.local_only import LocalOnly
 from helmdeck_gateway.accounts.principals import Authoriser, NoKeys, SharedKey
+from helmdeck_gateway.background.runner import BackgroundRunner
 from helmdeck_gateway.batches.runner import BatchRunner
 from helmdeck_gateway.calls.call_record import SINK
 from helmdeck_gateway.calls.direct_calls import DirectCalls
@@ -32,6 +33,7 @@ from helmdeck_gateway.endpoints.admin import AdminEndpoints
 from helmdeck_gateway.endpoints.batches import BatchEndpoints
 from helmdeck_gateway.endpoints.bodies import headers_of
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
+from helmdeck_gateway.endpoints.conversations import ConversationEndpoints
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
 from helmdeck_gateway.endpoints.files import FileEndpoints
 from helmdeck_gateway.endpoints.gemini import PATHS as GEMINI_PATHS
@@ -116,12 +118,13 @@ class Gateway:
             Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
+            Route("/v1/responses/{name}/cancel", self._checked(responses.cancel), methods=post),
             Route("/v1/embeddings", EmbeddingsEndpoint(self.door, self._direct_calls), methods=post),
             Route("/v1/rerank", rerank, methods=post),
             Route("/v2/rerank", rerank, methods=post),  # of Cohere's clients
             Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
             Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
-            *self._batch_routes(),
+            *self._stored_routes(),
             *AdminEndpoints(self.state.find_store, endpoint_names(self.deck.runtime)).routes(self._checked),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
@@ -134,10 +137,11 @@ class Gateway:
             *self._contributed_apps(),
         ]
 
-    def _batch_routes(self) -> Iterator[BaseRoute]:
+    def _stored_routes(self) -> Iterator[BaseRoute]:
         files = FileEndpoints(self.state, self.settings)
         batches = BatchEndpoints(self.state, self.settings, files)
         messages = MessageBatchEndpoints(self.state, self.settings, batches)
+        conversations = ConversationEndpoints(self.state, self.settings)
         rows: tuple[tuple[str, Callable[[Request], Awaitable[Response]], list[str]], ...] = (
             ("/v1/files", files.serve, ["GET", "POST"]),
             ("/v1/files/{name}", files.one, ["GET", "DELETE"]),
@@ -149,6 +153,10 @@ class Gateway:
             ("/v1/messages/batches/{name}", messages.one, ["GET", "DELETE"]),
             ("/v1/messages/batches/{name}/cancel", messages.cancel, ["POST"]),
             ("/v1/messages/batches/{name}/results", messages.results, ["GET"]),
+            ("/v1/conversations", conversations.create, ["POST"]),
+            ("/v1/conversations/{name}", conversations.one, ["GET", "POST", "DELETE"]),
+            ("/v1/conversations/{name}/items", conversations.items, ["GET", "POST"]),
+            ("/v1/conversations/{name}/items/{item}", conversations.item, ["GET", "DELETE"]),
         )
         for path, serve, methods in rows:
             yield Route(path, self._checked(serve), methods=methods)
@@ -163,23 +171,24 @@ class Gateway:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        runner = asyncio.create_task(self.batch_runner(self.app, lambda: self.settings).run())
+        work = asyncio.create_task(self.stored_work(self.app, lambda: self.settings))
         try:
             yield
         finally:
             self.drain()
-            runner.cancel()
-            await asyncio.gather(runner, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
             await self.aclose()
             await self.state.aclose()
 
-    def batch_runner(self, app: ASGIApp, settings: Callable[[], GatewaySettings]) -> BatchRunner:
-        """Return what runs the batches of the store.
+    async def stored_work(self, app: ASGIApp, settings: Callable[[], GatewaySettings]) -> None:
+        """Run the batches of the store, and the responses in the background, until it is cancelled.
 
         :param app: serves their requests.
         :param settings: returns those of the gateway as they are now.
         """
-        return BatchRunner(app, self.state, settings, self.counters)
+        place = (app, self.state, settings, self.counters)
+        await asyncio.gather(BatchRunner(*place).run(), BackgroundRunner(*place).run())
 
     def drain(self) -> None:
         """Refuse new requests; those under way are completed."""

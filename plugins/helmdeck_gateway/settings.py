@@ -70,8 +70,12 @@ class GatewaySettings:
     :ivar stored_days: days that stored responses and the data of conversations are kept.
     :ivar max_file_bytes: size of an uploaded file, such as the requests of a batch.
     :ivar max_stored_file_bytes: size of all files of a caller; files are kept for ``stored_days``.
-    :ivar batch_concurrency: requests of batches that one process has under way for one caller.
-    :ivar batch_lease_s: seconds after which the requests of a batch that a lost process had under way are taken over.
+    :ivar max_conversations: conversations of a caller.
+    :ivar max_conversation_bytes: size of the items of a conversation.
+    :ivar max_background: responses of a caller that are queued or in progress in the background.
+    :ivar batch_concurrency: requests of batches that one process has under way for one caller; and as many responses in the background.
+    :ivar batch_lease_s: seconds after which the requests of a batch that a lost process had under way are taken over; likewise
+        responses in the background.
     :ivar drain_s: seconds that requests under way get when the server stops.
     :ivar console: serve the console at ``/console``, and record requests for it.
     """
@@ -106,6 +110,9 @@ class GatewaySettings:
     stored_days: float = attrs.field(default=30.0, validator=above_zero)
     max_file_bytes: int = attrs.field(default=100_000_000, validator=above_zero)
     max_stored_file_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
+    max_conversations: int = attrs.field(default=10_000, validator=above_zero)
+    max_conversation_bytes: int = attrs.field(default=4_000_000, validator=above_zero)
+    max_background: int = attrs.field(default=1_000, validator=above_zero)
     batch_concurrency: int = attrs.field(default=8, validator=above_zero)
     batch_lease_s: float = attrs.field(default=30.0, validator=above_zero)
     drain_s: float = 30.0

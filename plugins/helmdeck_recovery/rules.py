@@ -86,6 +86,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "transient_unknown/too_large": (NextModel(),),
     # The same words would lead to the same choice.
     "transient_unknown/unsure_choice": (NextModel(),),
+    "transient_unknown/unsure_answer": (NextModel(),),
     # The response is still being generated; a retry would generate it twice.
     "transient_unknown/pending": (NextModel(),),
     "auth_failed": (),

@@ -1,4 +1,4 @@
-"""The pytest fixtures."""
+"""The pytest fixtures. Each imports what it needs: pytest loads this plugin for every session, also for those without a deck."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helmdeck_core import Helmdeck
-from helmdeck_testing import fault_server, servers
-from helmdeck_testing.deck_factory import make_deck, write_distribution
+if TYPE_CHECKING:
+    from helmdeck_core import Helmdeck
+    from helmdeck_testing import fault_server, servers
 
 
 @pytest.fixture
 def deck_with() -> Iterator[Callable[..., Helmdeck]]:
     """Create decks that are closed after the test. See ``make_deck``."""
+    from helmdeck_testing.deck_factory import make_deck
+
     decks: list[Helmdeck] = []
 
     def make(*plugins: object, **options: Any) -> Helmdeck:
@@ -33,6 +35,8 @@ def deck_with() -> Iterator[Callable[..., Helmdeck]]:
 @pytest.fixture
 def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
     """Install a distribution with entry points for one test. See ``write_distribution``."""
+    from helmdeck_testing.deck_factory import write_distribution
+
     written: list[str] = []
 
     def install(
@@ -60,6 +64,8 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 @pytest.fixture
 def chat_server() -> Iterator[Callable[[servers.Answerer], servers.ChatServer]]:
     """Start loopback HTTP servers that are stopped after the test. See ``helmdeck_testing.chat_server``."""
+    from helmdeck_testing import servers
+
     with contextlib.ExitStack() as stack:
         yield lambda answer: stack.enter_context(servers.chat_server(answer))
 
@@ -67,5 +73,7 @@ def chat_server() -> Iterator[Callable[[servers.Answerer], servers.ChatServer]]:
 @pytest.fixture
 def failing_server() -> Iterator[Callable[..., fault_server.FailingServer]]:
     """Start servers that fail on demand and are stopped after the test. See ``helmdeck_testing.failing_server``."""
+    from helmdeck_testing import fault_server
+
     with contextlib.ExitStack() as stack:
         yield lambda *args, **kwargs: stack.enter_context(fault_server.failing_server(*args, **kwargs))

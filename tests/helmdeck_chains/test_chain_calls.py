@@ -2,7 +2,16 @@
 
 import pytest
 
-from helmdeck_core import ChainOrder, ChainOrdered, ChainPolicySpec, ConfigError, EventSink, PluginError, Usage
+from helmdeck_core import (
+    ChainOrder,
+    ChainOrdered,
+    ChainPolicySpec,
+    ConfigError,
+    EventSink,
+    FailureClass,
+    PluginError,
+    Usage,
+)
 from helmdeck_testing import Reply, scripted_provider
 from tests.helmdeck_core.hooks_support import GOOD, contributing
 
@@ -61,13 +70,14 @@ def test_unknown_policy_and_options_are_mistakes(deck_with):
 
 
 class Policy:
-    def __init__(self, models):
+    def __init__(self, models, thresholds=()):
         self.models, self.orders, self.recorded, self.is_closed = models, 0, [], False
+        self.thresholds = thresholds
 
     def order(self, request):
         self.orders += 1
         self.request = request
-        return ChainOrder(models=self.models, reason="ours")
+        return ChainOrder(models=self.models, thresholds=self.thresholds, reason="ours")
 
     explain = order
 
@@ -108,3 +118,19 @@ def test_policy_that_cannot_record_fails_no_call(deck_with):
 
     deck, _, _ = deck_of(deck_with, [], good(1), ours(Forgetful(("strong/any",))), policy="ours")
     assert deck.plan("draft a post").model == "strong/any"
+
+
+def test_unsure_plan_goes_on_to_the_next_model_and_is_kept_where_that_fails(deck_with):
+    policy = Policy(("local/lexical", "strong/any"), (0.6, 0.0))
+    strong = scripted_provider([*good(3), Reply("")], "strong")  # of each two, the first one narrows the selection
+    config = {"fallback": {"local/": ["strong/any"]}, "chains": {"policy": "ours"}, "recovery": {"max_attempts": 2}}
+    deck = deck_with(strong, ours(policy), model="local/lexical", config=config)
+    assert deck.plan("search the web for tea").model == "local/lexical", "sure enough"
+    answered, kept = deck.plan("post something"), deck.plan("post something")
+    assert (answered.model, kept.model) == ("strong/any", "local/lexical")
+    for plan in (answered, kept):
+        assert plan.attempts[0].sub_cause == "unsure_answer"
+    assert kept.steps[0].probability < 0.6
+    assert {each.model for each in kept.attempts} == {"local/lexical", "strong/any"}
+    causes = [cause for _, cause in policy.recorded[1]]
+    assert (causes[0], causes[-1]) == (FailureClass.TRANSIENT_UNKNOWN, None)

@@ -5,7 +5,19 @@ import functools
 
 import pytest
 
-from helmdeck_core import ChainOrder, ChainPolicySpec, FailureClass, Hedge, ProviderSpec
+from helmdeck_core import (
+    CallFailed,
+    ChainOrder,
+    ChainPolicySpec,
+    ChatDelta,
+    ChatResponse,
+    FailureClass,
+    Hedge,
+    ProviderSpec,
+    QuotaExhausted,
+    StopReason,
+    Usage,
+)
 from helmdeck_testing import StubProvider
 from tests.helmdeck_core.hooks_support import GOOD, contributing
 
@@ -40,7 +52,8 @@ class Hedging:
         self.takes, self.recorded = takes, []
 
     def order(self, request):
-        return ChainOrder(models=request.models, hedge=Hedge(after_s=0.0, take=lambda: self.takes))
+        hedge = Hedge(after_s=0.0, first_token_s=2.0, take=lambda: self.takes)
+        return ChainOrder(models=request.models, hedge=hedge)
 
     explain = order
 
@@ -51,7 +64,10 @@ class Hedging:
         pass
 
 
-def make_deck(deck_with, policy, first, second):
+def make_deck(deck_with, policy, first, second, max_attempts=1):
+    """A deck with the two providers; without a policy, the adaptive one with hedging."""
+    options = {"hedges": True, "seed": 1, "explore_usd_per_day": 0.0, "usd_per_s": 1.0}
+    chains = {"policy": "ours"} if policy else {"policy": "adaptive", "options": options}
     providers = [
         ProviderSpec(name=name, open=lambda *_, made=made: made) for name, made in (("slow", first), ("next", second))
     ]
@@ -59,7 +75,7 @@ def make_deck(deck_with, policy, first, second):
         contributing("helmdeck_providers", *providers),
         contributing("helmdeck_chain_policies", ChainPolicySpec(name="ours", open=lambda setup: policy)),
         model="slow/m",
-        config={"fallback": {"slow/": ["next/m"]}, "chains": {"policy": "ours"}, "recovery": {"max_attempts": 1}},
+        config={"fallback": {"slow/": ["next/m"]}, "chains": chains, "recovery": {"max_attempts": max_attempts}},
     )
 
 
@@ -124,3 +140,88 @@ async def test_cancelled_call_cancels_both_requests(deck_with):
         await call
     assert (slow.cancelled, other.cancelled) == (1, 1)
     await deck.aclose()
+
+
+# -- streams, in virtual time --------------------------------------------------------------------------------
+
+
+class Streaming(StubProvider):
+    """Yields its name twice: after the seconds until the first token, and 10 seconds later; ``None`` fails at once."""
+
+    def __init__(self, clock, name, *first_s):
+        super().__init__()
+        self.clock, self.name, self.first_s, self.cancelled_at = clock, name, list(first_s), []
+
+    async def stream(self, request):
+        first_s = self.first_s.pop(0)
+        try:
+            if first_s is None:
+                raise QuotaExhausted("spent", model=request.model)
+            await asyncio.sleep(first_s)
+            yield ChatDelta(text=f"{self.name} ")
+            await asyncio.sleep(10.0)
+            yield ChatDelta(text=self.name)
+        except asyncio.CancelledError:
+            self.cancelled_at.append(self.clock.passed_s)
+            raise
+        usage = Usage(input_tokens=9, output_tokens=2)
+        yield ChatResponse(text=f"{self.name} {self.name}", stop_reason=StopReason.END_TURN, usage=usage)
+
+
+async def streamed(deck):
+    """The texts of the chunks, and the response."""
+    items = [item async for item in deck.astream("hello", model="slow/m")]
+    return [item.text for item in items[:-1]], items[-1]
+
+
+@pytest.mark.parametrize(
+    ("slow_s", "next_s", "takes", "winner", "passed_s", "cancelled"),
+    [
+        (1.0, 0.5, True, "slow", 11.0, None),  # in time, although the whole answer takes longer
+        (9.0, 1.0, True, "next", 13.0, ("slow", 3.0)),
+        (2.5, 1.0, True, "slow", 12.5, ("next", 2.5)),
+        (9.0, 1.0, False, "slow", 19.0, None),
+        (None, 1.0, True, "next", 11.0, None),  # the next model follows without a second request
+        (5.0, None, True, "slow", 15.0, None),
+    ],
+)
+def test_stream_is_that_of_the_first_model_with_a_chunk(
+    deck_with, virtual_time, slow_s, next_s, takes, winner, passed_s, cancelled
+):
+    policy, both = Hedging(takes), [Streaming(virtual_time, *each) for each in (("slow", slow_s), ("next", next_s))]
+    deck = make_deck(deck_with, policy, *both, max_attempts=2)
+    chunks, response = asyncio.run(streamed(deck))
+    assert chunks == [f"{winner} ", winner]
+    assert virtual_time.passed_s == pytest.approx(passed_s)
+    assert {each.name: each.cancelled_at for each in both if each.cancelled_at} == (
+        {cancelled[0]: [pytest.approx(cancelled[1])]} if cancelled else {}
+    )
+    lost = [each for each in response.attempts if each.cause is FailureClass.CANCELLED]
+    assert [each.model for each in lost] == ([f"{cancelled[0]}/m"] if cancelled else [])
+    assert all(each.usage.input_tokens > 0 and each.is_estimated for each in lost), "it is paid for"
+    assert [model for model, cause in policy.recorded if cause is FailureClass.CANCELLED] == [
+        each.model for each in lost
+    ]
+    assert response.attempts[-1].model == f"{winner}/m"
+    assert response.attempts[-1].first_token_s == pytest.approx({"slow": slow_s, "next": next_s}[winner])
+
+
+def test_failure_of_both_streams_is_that_of_the_first(deck_with, virtual_time):
+    slow = Streaming(virtual_time, "slow", 30.0)
+    slow.stream = lambda request: Streaming(virtual_time, "slow", None).stream(request)
+    deck = make_deck(deck_with, Hedging(), slow, Streaming(virtual_time, "next", None))
+    with pytest.raises(CallFailed, match="slow/m"):
+        asyncio.run(streamed(deck))
+
+
+def test_streams_are_hedged_by_their_own_first_tokens_and_for_at_most_a_twentieth_of_the_calls(deck_with, virtual_time):
+    usual = [1.0, 1.2, 0.8, 1.1] * 10
+    slow = Streaming(virtual_time, "slow", *usual, *[9.0] * 4)
+    deck = make_deck(deck_with, None, slow, Streaming(virtual_time, "next", *[1.0] * 4))
+
+    async def run():
+        return [(await streamed(deck))[0][-1] for _ in range(44)]
+
+    assert asyncio.run(run()) == ["slow"] * 40 + ["next"] * 2 + ["slow"] * 2
+    waited_s = slow.cancelled_at[0] - 40 * 11.025 - 1.0
+    assert 1.2 < waited_s < 2.0, "the 95th percentile, and not that of whole answers"

@@ -159,6 +159,8 @@ def test_threshold_of_a_choice_follows_from_the_cost_of_the_rest_of_the_chain():
     cheap_errors, costly_errors = (make_policy(wrong_usd=usd).order(REQUEST).thresholds for usd in (0.02, 100.0))
     assert cheap_errors[0] < costly_errors[0] < 1.0
     assert costly_errors[-2:] == (0.0, 0.0), "nothing follows that could choose better"
+    shown = make_policy(wrong_usd=100.0).explain(REQUEST).details()["models"]
+    assert [each["accepted_from"] for each in shown] == [round(each, 4) for each in costly_errors[:-1]]
 
 
 def test_order_explains_its_figures_and_what_would_change_it():

@@ -1,4 +1,4 @@
-"""Batches of gateways that are killed: what is finished is kept, and what is not runs again."""
+"""Batches and background responses of gateways that are killed: what is finished is kept, and what is not runs again."""
 
 import asyncio
 import json
@@ -30,6 +30,7 @@ class HoldingServer(FormatServer):
     def __init__(self):
         super().__init__(OPENAI_CHAT, ScriptedAnswer(text="hello", **USAGE))
         self.release, self.holds, self.answered = threading.Event(), threading.Event(), 0
+        self.late = threading.Event()
         self.held, self._lock = 0, threading.Lock()
 
     def respond(self, request):
@@ -39,6 +40,8 @@ class HoldingServer(FormatServer):
             self.held += is_held
             if self.held == HELD:
                 self.holds.set()
+            if self.held > HELD:
+                self.late.set()
         if is_held:
             self.release.wait(30)
         return super().respond(request)
@@ -80,6 +83,9 @@ def test_killed_gateway_loses_no_line_and_runs_no_finished_line_again(server, tm
         path = f"/v1/batches/{client.create(chat_lines(LINES))['id']}"
         assert server.holds.wait(20)
         client.ended(path, lambda body: body["request_counts"]["completed"] == ANSWERED)
+        queued = client.send("/v1/responses", {"model": "up/m", "input": "say #now", "background": True}).body["id"]
+        client.ended(f"/v1/responses/{queued}", lambda body: body["status"] == "in_progress")
+        assert server.late.wait(20)
         os.kill(first.process.pid, signal.SIGKILL)
         first.process.wait()
     server.release.set()
@@ -87,15 +93,18 @@ def test_killed_gateway_loses_no_line_and_runs_no_finished_line_again(server, tm
         client = client_of(second)
         batch = client.ended(path)
         rows = client.rows(batch["output_file_id"])
+        response = client.ended(f"/v1/responses/{queued}", lambda body: body["status"] == "completed")
         me = client.get("/v1/me").body
     assert batch["request_counts"] == {"total": LINES, "completed": LINES, "failed": 0}
     assert [row["custom_id"] for row in rows] == [f"r{number}" for number in range(LINES)]
     texts = [request.body["messages"][-1]["content"] for request in server.requests]
-    assert len(texts) == LINES + HELD and len(set(texts)) == LINES
+    assert response["output"][0]["content"][0]["text"] == "hello"
+    assert texts.count("say #now") == 2  # it ran again, since its first answer was lost
+    assert len(texts) == LINES + HELD + 2 and len(set(texts)) == LINES + 1
     # What the killed calls held counts as spent, so that the bill is never too low.
     today = me["nodes"][0]["today"]
-    assert today["requests"] == LINES + HELD
-    assert today["spent_usd"] + today["held_usd"] >= (LINES + HELD) * COST
+    assert today["requests"] == LINES + HELD + 2
+    assert today["spent_usd"] + today["held_usd"] >= (LINES + HELD + 2) * COST
 
 
 async def with_key(url):

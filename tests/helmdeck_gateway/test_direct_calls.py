@@ -122,6 +122,15 @@ def test_provider_that_is_busy_for_a_moment_is_called_again():
             assert (answer.status, answer.headers["x-helmdeck-attempts"]) == (200, "3")
 
 
+def test_provider_in_cooldown_is_not_called_while_the_chain_has_another_one():
+    with two_servers(UNAVAILABLE, vectors(3)) as (_, one, two):
+        setup = configured(one, two)
+        setup["recovery"] = {**QUICK, "cool_down_after": 2}
+        with running_gateway(config=setup) as gateway:
+            assert [embed(gateway).headers.get("x-helmdeck-attempts") for _ in range(3)] == ["2", "2", None]
+            assert (len(one.requests), len(two.requests)) == (2, 3)
+
+
 def test_calls_have_events_like_those_of_chats():
     recorder = EventRecorder()
     with (

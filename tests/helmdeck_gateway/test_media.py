@@ -122,7 +122,7 @@ def test_file_of_a_stored_response_is_sent_again(gateway, servers):
 @pytest.mark.parametrize(
     ("part", "param"),
     [
-        ({"type": "file", "file": {"file_id": "file-1"}}, "messages[0].content[0].file.file_id"),
+        ({"type": "file", "file": {"file_id": 1}}, "messages[0].content[0].file.file_id"),
         ({"type": "file", "file": {"file_data": "data:application/pdf;base64,?"}}, "messages[0].content[0].file.file_data"),
         ({"type": "file", "file": {"file_url": "ftp://host/t.pdf"}}, "messages[0].content[0].file.file_url"),
         ({"type": "file"}, "messages[0].content[0].file"),

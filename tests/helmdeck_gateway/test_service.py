@@ -97,6 +97,15 @@ def test_tools_in_use_and_the_required_one_stay(narrower, many):
     assert {"photo3_tool", "stock2_tool", "music1_tool"} <= {each.name for each in narrowed.tools}
 
 
+def test_tool_that_the_description_of_a_kept_tool_names_stays(narrower, many):
+    edit = attrs.evolve(
+        many[0], name="Edit", description="Edit a note. Use the `weather2_tool` before. " + "more " * 200
+    )
+    narrowed = narrow(narrower, request("edit the note", [*many, edit]))
+    names = {each.name for each in narrowed.tools}
+    assert {"Edit", "weather2_tool"} <= names and "weather1_tool" not in names
+
+
 def test_later_turns_of_a_conversation_send_the_same_bytes(narrower, many):
     start = Message(Role.USER, (TextPart("Find a recipe1."),))
     first = narrow(narrower, attrs.evolve(request("x", many), messages=(start,)))

@@ -112,6 +112,16 @@ def test_text_that_the_provider_cuts_below_the_limit_of_the_client_is_continued(
     assert (read.text, read.finish) == (WHOLE.text, DIALECTS[name].ends[0])
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_continuations_end_at_the_limit_of_the_client(gateway, server, stream):
+    parts = [ScriptedAnswer(text=text, stop="length") for text in ("The tide comes in and", " goes out,", " and so on")]
+    limit = 2 * parts[0].output_tokens
+    answer, read = send(gateway, server, "chat", "alone", stream, parts, max_tokens=limit)
+    assert (read.text, read.finish) == ("The tide comes in and goes out,", "length")
+    assert [request.body["max_tokens"] for request in server.requests] == [limit, limit // 2]
+    assert read.tokens[1] <= limit and "x-helmdeck-incomplete" not in answer.headers
+
+
 # -- required tool calls ----------------------------------------------------------------------------------------
 
 

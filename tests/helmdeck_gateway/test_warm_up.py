@@ -1,4 +1,4 @@
-"""A gateway loads what the first call needs before it accepts requests."""
+"""A gateway loads what the first call needs before it accepts requests, or soon after that."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from helmdeck_core import InvalidRequest, TransportSpec
-from helmdeck_gateway.http_server.warm_up import warm_up
+from helmdeck_gateway.http_server.warm_up import open_transports, warm_up
 from helmdeck_testing import OPENAI_CHAT, EventRecorder, failing_server, make_deck, plugin_with
 from tests.helmdeck_gateway.gateway_support import upstream
 
@@ -17,7 +17,7 @@ FIRST_CALL = """
 import asyncio, importlib, json, sys
 from helmdeck_gateway import Gateway
 from helmdeck_gateway.http_server.live_gateway import LiveGateway
-from helmdeck_gateway.http_server.server import Address, serve
+from helmdeck_gateway.http_server.server import WARM_UP, Address, serve
 from helmdeck_testing import make_deck
 from tests.helmdeck_gateway.gateway_support import AppRequest
 
@@ -26,6 +26,8 @@ async def run():
     live = LiveGateway(Gateway(make_deck(*map(importlib.import_module, sys.argv[2:]), config=json.loads(sys.argv[1]))))
     serving = asyncio.create_task(serve(live, Address(port=0).listen(), started.set))
     await started.wait()
+    await asyncio.sleep(0)
+    await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == WARM_UP))
     before = set(sys.modules)
     body = {"model": "up/m", "messages": [{"role": "user", "content": "hi"}]}
     statuses, new = [], []
@@ -74,5 +76,6 @@ def test_failure_while_loading_is_left_to_the_first_call():
         "providers": {"up": {"kind": "openai-compatible", "base_url": "http://x"}},
     }
     deck = make_deck(broken, recorder, config=config)
-    asyncio.run(warm_up(deck))
+    asyncio.run(open_transports(deck))
+    warm_up(deck)
     assert recorder.events == []

@@ -52,11 +52,11 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel):
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
 
 
-def test_the_wheel_holds_every_module_of_the_tree(wheel):
-    names = {name for name in wheel(".") if name.endswith(".py")}
-    core = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("helmdeck_*/**/*.py")}
-    plugins = {path.relative_to(ROOT / "plugins").as_posix() for path in ROOT.glob("plugins/helmdeck_*/**/*.py")}
-    assert names == core | plugins
+def test_the_wheel_holds_every_file_of_the_packages_and_the_console_script(wheel, tree):
+    names = {name for name in wheel(".") if ".dist-info/" not in name}
+    core = {path.relative_to(tree).as_posix() for path in tree.glob("helmdeck_*/**/*") if path.is_file()}
+    plugins = tree / "plugins"
+    assert names == core | {path.relative_to(plugins).as_posix() for path in plugins.glob("*/**/*") if path.is_file()}
 
 
 @pytest.mark.parametrize("folder", CONTRIBS)

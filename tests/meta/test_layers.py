@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import helmdeck_core
-from docs.packages_page import arrows
+from docs.packages_page import arrows, import_statements
 from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
 from helmdeck_core.packages import CAPABILITIES, LIBRARIES
 from tests.case_support import each_case
@@ -73,22 +73,14 @@ NOT_OURS_TO_SHIP = {
 }
 
 
-def statements(node):
-    """All statements within a module or statement; walking the expressions, too, takes five times as long."""
-    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for each in getattr(node, field, ()):
-            yield each
-            yield from statements(each)
-
-
 @functools.cache
 def imports(path):
     """Dotted names as lists, one part deeper than the ``from`` so that modules are seen; type-only ones count."""
     found = []
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             found += [alias.name.split(".") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.module and not node.level, f"{path}:{node.lineno}: relative import"
             found += [[*node.module.split("."), alias.name] for alias in node.names]
     return found

@@ -105,6 +105,34 @@ def test_openai_responses_with_reasoning_a_schema_and_a_stream(openai, server):
     assert openai.responses.create(model="up/m", input="hi", text=form).output_text == '{"word":"tide"}'
 
 
+def test_openai_background_conversations_and_stored_files(openai, server):
+    made = openai.responses.create(model="up/m", input="hi", background=True, stream=True)
+    events = list(made)
+    assert [event.type for event in events[:2]] == ["response.created", "response.queued"]
+    assert (events[-1].type, events[-1].response.output_text) == ("response.completed", "The tide is high.")
+    name = events[0].response.id
+    more = openai.responses.retrieve(name, stream=True, starting_after=events[3].sequence_number)
+    assert [event.sequence_number for event in more] == [event.sequence_number for event in events[4:]]
+    assert openai.responses.cancel(name).status == openai.responses.retrieve(name).status == "completed"
+    with openai.responses.stream(response_id=name) as stream:
+        assert stream.get_final_response().id == name
+    file = openai.files.create(file=("t.pdf", b"%PDF-1.7"), purpose="user_data")
+    talk = openai.conversations.create(
+        items=[{"type": "message", "role": "user", "content": "hi"}], metadata={"a": "b"}
+    )
+    content = [{"type": "input_file", "file_id": file.id}, {"type": "input_text", "text": "read it"}]
+    item = {"role": "user", "content": content}
+    answer = openai.responses.create(model="up/m", input=[item], conversation=talk.id)
+    assert answer.conversation.id == talk.id
+    assert server.requests[-1].body["messages"][1]["content"][0]["type"] == "file"
+    items = list(openai.conversations.items.list(talk.id, order="asc", limit=1))
+    assert [each.type for each in items] == ["message", "message", "reasoning", "message"]
+    assert openai.conversations.items.retrieve(items[0].id, conversation_id=talk.id).content[0].text == "hi"
+    assert openai.conversations.items.delete(items[0].id, conversation_id=talk.id).id == talk.id
+    assert openai.conversations.update(talk.id, metadata={"c": "d"}).metadata == {"c": "d"}
+    assert openai.conversations.delete(talk.id).deleted
+
+
 def test_openai_errors_keep_their_class_and_field(openai):
     module = pytest.importorskip("openai")
     with pytest.raises(module.BadRequestError) as raised:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import attrs
 
 from helmdeck_core.calls.continuation.requests import with_hint, with_prefill
+from helmdeck_core.calls.model_text import tokens_of
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
     ChatRequest,
@@ -371,7 +372,7 @@ class Turn:
         return shape is Shape.TEXT or usage.reasoning_tokens <= self._limits.max_thought_share * usage.output_tokens
 
     def _left(self) -> int:
-        return self._limits.max_completion_tokens - self._usage.output_tokens
+        return self._limits.max_completion_tokens - (self._usage.output_tokens or tokens_of(self._text))
 
     def _partial(self, outcome: TerminalReason, trigger: Trigger) -> TurnResult:
         self._move(trigger)

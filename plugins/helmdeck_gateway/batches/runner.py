@@ -10,12 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-import msgspec
-
 from helmdeck_core.log import logger
-from helmdeck_gateway.accounts.keys import CACHE_S, KnownTeams, check_active, principal_of
-from helmdeck_gateway.accounts.principals import PRINCIPAL, Principal
 from helmdeck_gateway.batches.batch import (
     CANCELLED,
     ERRORED,
@@ -25,11 +20,11 @@ from helmdeck_gateway.batches.batch import (
     Batch,
     Batches,
     Result,
-    Sender,
     read_line,
     result_data,
 )
 from helmdeck_gateway.batches.output import end
+from helmdeck_gateway.batches.own_requests import STORE_WAITS_S, OwnAnswer, Senders, refused, send_own
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
@@ -41,32 +36,13 @@ from helmdeck_gateway.stores.store import GatewayStore
 from helmdeck_storage import DAY_S, StorageError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message
+    from starlette.types import ASGIApp
 
 POLL_S: Final = 5.0
 """Seconds between two looks for batches of other processes."""
 MAX_CLAIM: Final = 64
-STORE_WAITS_S: Final = (0.1, 1.0, 5.0, 15.0)
-"""Seconds between the attempts to store a result."""
 FINISH_S: Final = 3.0
 """Seconds that lines get when the gateway stops; what is left is run again, by another process or after the next start."""
-
-_encode = msgspec.json.Encoder().encode
-
-
-@attrs.frozen
-class _Answer:
-    status: int
-    headers: dict[bytes, bytes]
-    body: bytes
-
-    @property
-    def wait_s(self) -> float | None:
-        """Seconds until the same request may succeed; ``None`` if it is not to be sent again."""
-        if self.status not in (429, 503) or self.headers.get(b"x-should-retry") != b"true":
-            return None
-        text = self.headers.get(b"retry-after", b"")
-        return max(1.0, float(text)) if text.isdigit() else 1.0
 
 
 class BatchRunner:
@@ -93,8 +69,7 @@ class BatchRunner:
         self._drivers: dict[str, asyncio.Task[None]] = {}
         self._lines: set[asyncio.Task[None]] = set()
         self._busy: collections.Counter[str] = collections.Counter()
-        self._known: dict[str, tuple[Principal, float]] = {}
-        self._teams = KnownTeams(state.find_store)
+        self._senders = Senders(state.find_store)
         self._lost = ""
         self._is_starved = False
 
@@ -236,61 +211,13 @@ class BatchRunner:
         except StorageError as exc:
             self._failed(exc)
 
-    async def _answer(self, store: GatewayStore, batch: Batch, body: bytes, request_id: str) -> _Answer:
+    async def _answer(self, store: GatewayStore, batch: Batch, body: bytes, request_id: str) -> OwnAnswer:
         """Send a request to the gateway."""
         try:
-            principal = await self._principal(store, batch.sender)
+            principal = await self._senders.principal(store, batch.sender)
         except Problem as exc:
-            dialect = messages_dialect if batch.kind == "anthropic" else chat_dialect
-            sent = {name.encode(): value.encode() for name, value in exc.headers.items()}
-            return _Answer(exc.status, sent, _encode(dialect.error(exc)))
-        headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
-        if batch.sender.tags:
-            headers.append((b"x-helmdeck-tags", batch.sender.tags.encode("latin-1")))
-        scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
-            "path": batch.endpoint, "raw_path": batch.endpoint.encode(), "root_path": "", "query_string": b"",
-            "headers": headers, "client": None, "server": None, PRINCIPAL: principal,
-        }  # fmt: skip
-        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        parts: list[bytes] = []
-        start: dict[str, Any] = {}
-
-        async def receive() -> Message:
-            if waiting:
-                return waiting.pop()
-            await asyncio.Event().wait()  # the client stays
-            raise AssertionError
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                start.update(message)
-            else:
-                parts.append(message.get("body", b""))
-
-        await self._app(scope, receive, send)
-        return _Answer(start["status"], dict(start["headers"]), b"".join(parts))
-
-    async def _principal(self, store: GatewayStore, sender: Sender) -> Principal:
-        """Return the sender of a line.
-
-        :raises Problem: its key or a team above it is revoked, or the key has expired.
-        """
-        if not sender.key_id:
-            models = None if sender.models is None else frozenset(sender.models)
-            return Principal(caller=sender.caller, models=models, narrows_tools=sender.narrows_tools)
-        known = self._known.get(sender.key_id)
-        if known is None or known[1] <= time.monotonic():
-            records = [record for record in await store.list_keys() if record.id == sender.key_id]
-            if not records:
-                raise Problem(
-                    message=f"the key {sender.key_name!r} does not exist any more",
-                    status=401, kind="authentication_error", code="invalid_api_key",
-                )  # fmt: skip
-            teams, _ = await self._teams.find(records[0].team)
-            known = self._known[sender.key_id] = (principal_of(records[0], teams), time.monotonic() + CACHE_S)
-        check_active(known[0], time.time())
-        return known[0]
+            return refused(exc, messages_dialect if batch.kind == "anthropic" else chat_dialect)
+        return await send_own(self._app, batch.endpoint, body, principal, request_id, batch.sender.tags)
 
     async def _stop(self) -> None:
         """Give lines a short time to end, and release what is left."""

@@ -13,6 +13,7 @@ import attrs
 from helmdeck_core import (
     Attempt,
     AttemptEnded,
+    AttemptFailure,
     CallAborted,
     CallExhausted,
     CallFailed,
@@ -114,7 +115,7 @@ class DirectCalls:
         waits = self._deck.runtime.config.recovery
         wait_s, failures = 0.0, list[CallFailed]()
         for round_number in range(ROUNDS):
-            models = request.models if not failures else [model for model in request.models if call.may_repeat(model)]
+            models = call.first_models() if not failures else [each for each in request.models if call.may_repeat(each)]
             for model in models:
                 await asyncio.sleep(wait_s)
                 try:
@@ -131,7 +132,7 @@ class DirectCalls:
         raise failures[-1]
 
     async def _attempt(self, call: _Call, request: DirectRequest, model: str, waited_s: float) -> DirectAnswer:
-        call.begin(model, self._deck, waited_s)
+        call.begin(model, waited_s)
         usage: Usage | None = None
         try:
             response = await self._posted(model, request)
@@ -180,6 +181,9 @@ class _Call:
     def __init__(self, deck: Helmdeck, request: DirectRequest, record: CallRecord, caller: str) -> None:
         self.record = record
         self._request = request
+        self._deck = deck
+        self._health = deck.health
+        self._counted: set[str] = set()
         self._emit = deck.runtime.emit
         self._place: dict[str, Any] = {"call_id": os.urandom(8).hex(), "pack": request.kind, "caller": caller}
         self._attempts: list[Attempt] = []
@@ -187,14 +191,20 @@ class _Call:
         self._emit(CallStarted(**self._place, model=request.models[0]))
         record.call_id = self._place["call_id"]
 
+    def first_models(self) -> Sequence[str]:
+        """Return the models that are not in cooldown, nor their providers; the first one if all of them are."""
+        cooling, models = self._health.unavailable(self._health.clock()), self._request.models
+        return [each for each in models if cooling.isdisjoint((each, each.partition("/")[0]))] or models[:1]
+
     def may_repeat(self, model: str) -> bool:
         """Whether the last attempt of a model failed for a reason that may be over."""
         last = next((each for each in reversed(self._attempts) if each.model == model), None)
         return last is None or last.cause in AGAIN
 
-    def begin(self, model: str, deck: Helmdeck, waited_s: float) -> None:
+    def begin(self, model: str, waited_s: float) -> None:
         """Report that an attempt begins."""
-        budget, number = deck.budget(model).budget, len(self._attempts) + 1
+        budget, number = self._deck.budget(model).budget, len(self._attempts) + 1
+        self._health.breaker.record_attempt(model, self._health.clock())
         self._place["attempt"] = self.record.attempts = number
         self.record.model = model
         self._sent_s = time.monotonic()
@@ -209,11 +219,15 @@ class _Call:
     def failed(self, failure: CallFailed, cost_usd: float | None) -> None:
         """Report that an attempt failed."""
         self._end(cause=failure.failure_class, sub_cause=failure.sub_cause, status=failure.status, cost_usd=cost_usd)
+        budget = self._deck.budget(self.record.model).budget
+        failed = AttemptFailure(failure=failure, attempt=self._attempts[-1], budget=budget)
+        self._health.record_failure(failed, self, self._health.clock(), self._counted)
 
     def finished(self, usage: Usage, cost_usd: float | None) -> None:
         """Report that an attempt gave the answer."""
         self._end(usage=usage, cost_usd=cost_usd, then="answered", stop_reason=StopReason.END_TURN.value)
         now_s, model = time.monotonic(), self.record.model
+        self._health.record_success(model, self)
         self._emit(
             CallFinished(
                 **self._place, model=model, served_model="", variant=self._request.kind, stop_reason=StopReason.END_TURN,

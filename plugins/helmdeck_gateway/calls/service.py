@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -27,9 +27,11 @@ from helmdeck_core import (
     UntrustedSchema,
     schema_mistake,
 )
+from helmdeck_gateway.accounts.keys import unavailable
 from helmdeck_gateway.accounts.ledger import Ledger
 from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.accounts.request_costs import input_tokens
+from helmdeck_gateway.batches.files import Files
 from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.calls.cache_use import cache_use
 from helmdeck_gateway.calls.call_record import CallRecord
@@ -37,14 +39,16 @@ from helmdeck_gateway.calls.client_deadlines import lowest
 from helmdeck_gateway.calls.empty_turns import is_silent, nudged, with_usage
 from helmdeck_gateway.calls.extra_fields import extra_fields
 from helmdeck_gateway.calls.leading_whitespace import LeadingWhitespace
+from helmdeck_gateway.calls.stored_files import with_files
 from helmdeck_gateway.calls.targets import Targets, listed
 from helmdeck_gateway.calls.tool_budget import Narrower
 from helmdeck_gateway.calls.work import NO_LIMITS, PLAN_MODEL, Work
-from helmdeck_gateway.conversations.gateway_state import GatewayState
+from helmdeck_gateway.conversations.gateway_state import DAY_S, GatewayState
 from helmdeck_gateway.dialects.parsed import Parsed
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_guards import GuardBlocked, Guards, GuardSender, guarded_stream, refusal
+from helmdeck_storage import StorageError
 
 MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
 """Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
@@ -124,6 +128,20 @@ class Service:
             return
         if mistake := await aside(work.size * SCHEMA_WEIGHT, schema_mistake, form.schema):
             raise invalid(f"the JSON Schema {mistake}", "response_format")
+
+    async def load_files(self, work: Work, take: Callable[[int], None]) -> None:
+        """Put the contents of stored files of the sender in their places.
+
+        :param take: gets the size of each, before it is read.
+        :raises Problem: the sender has no such file, or they are too large.
+        """
+        most, kept_s = self.settings.max_request_bytes, self.settings.stored_days * DAY_S
+        files = Files(self.state.open_store(), work.principal.caller, kept_s)
+        try:
+            messages = await with_files(work.request.messages, files, most, take)
+        except StorageError as exc:
+            raise unavailable(exc) from exc
+        work.request = attrs.evolve(work.request, messages=messages)
 
     def keep_deadline(self, work: Work, deadline_s: float | None) -> None:
         """End a call before its client stops waiting.

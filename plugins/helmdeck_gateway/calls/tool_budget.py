@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -37,6 +38,8 @@ MAX_DESCRIPTION: Final = 320
 """Characters of a shortened description of a tool; of a parameter, a quarter."""
 
 _ANNOTATIONS: Final = frozenset(("$schema", "$id", "$comment", "title", "examples", "default"))
+_TOOL_NAME: Final = re.compile(r"`(\w+)`|\b(\w+) tool\b")
+"""How a description names another tool."""
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -71,6 +74,7 @@ class _Ranking:
     :ivar sizes: bytes of each tool by name.
     :ivar used: names of tools that must stay.
     :ivar ranked: names of all tools, the best ones for the request first.
+    :ivar named: names of the other tools that the description of a tool names, such as the one that reads a file before it is edited.
     """
 
     tools: tuple[ToolDefinition, ...]
@@ -80,17 +84,21 @@ class _Ranking:
     sizes: Mapping[str, int]
     used: Sequence[str]
     ranked: Sequence[str]
+    named: Mapping[str, Sequence[str]]
 
     def choose(self, sent: Sequence[str], limit: int) -> tuple[str, ...]:
         """Return the names of the tools to send: those in use, the best ones, and those that were sent before."""
         # The best ones come before those of earlier turns, which keep their places while there is room.
         wanted = dict.fromkeys((*self.used, *self.ranked[:2], *sent, *self.ranked))
-        must_stay, chosen, left = frozenset(self.used), [], limit - 2
+        must_stay, chosen, left = frozenset(self.used), dict[str, None](), limit - 2
         for name in wanted:
-            size = self.sizes.get(name)
-            if size is not None and (size <= left or name in must_stay):
-                chosen.append(name)
-                left -= size
+            for number, each in enumerate((name, *self.named.get(name, ()))):
+                size = self.sizes.get(each)
+                if each not in chosen and size is not None and (size <= left or each in must_stay):
+                    chosen[each] = None
+                    left -= size
+                elif not number:
+                    break  # those that a tool names are of no use without it
         return tuple(chosen)
 
     def narrowed(self, choice: Sequence[str]) -> Narrowed:
@@ -103,6 +111,17 @@ class _Ranking:
         return Narrowed(tools=kept, record=_record(self.before_bytes, steps, len(left_out)), left_out=left_out)
 
 
+@attrs.frozen
+class _Index:
+    """What is computed once for a set of tools.
+
+    :ivar ranking: ``None`` if no ranker is installed.
+    """
+
+    ranking: RankIndex | None
+    named: Mapping[str, Sequence[str]]
+
+
 class Narrower:
     """Narrows the tools of requests.
 
@@ -113,7 +132,7 @@ class Narrower:
         self._deck = deck
         self._choices = choices or ToolChoices()
         self._lock = threading.Lock()
-        self._indexes: collections.OrderedDict[bytes, RankIndex | None] = collections.OrderedDict()
+        self._indexes: collections.OrderedDict[bytes, _Index] = collections.OrderedDict()
 
     async def narrow(self, request: ChatRequest, caller: str = "", size: int = 0) -> Narrowed | None:
         """Return the tools that fit the budget of the requested model; ``None`` if all of them do.
@@ -149,6 +168,7 @@ class Narrower:
         users = [message.text for message in request.messages if message.role is Role.USER and message.text.strip()]
         digest = hashlib.blake2b(_encode([_data(tool) for tool in tools]), digest_size=16).digest()
         start = (users[0] if users else "").encode("utf-8", "replace")
+        index, last = self._index_of(digest, tools, request.tools), users[-1] if users else ""
         return _Ranking(
             tools=tools,
             before_bytes=before,
@@ -156,19 +176,21 @@ class Narrower:
             key=hashlib.blake2b(digest + start, digest_size=16).hexdigest(),
             sizes={tool.name: len(_encode(_data(tool))) + 1 for tool in tools},
             used=tuple(dict.fromkeys(used)),
-            ranked=self._ranked(digest, tools, users[-1] if users else ""),
+            ranked=index.ranking.rank(last).ids if index.ranking else [tool.name for tool in tools],
+            named=index.named,
         )
 
-    def _ranked(self, key: bytes, tools: Sequence[ToolDefinition], text: str) -> Sequence[str]:
+    def _index_of(self, key: bytes, tools: Sequence[ToolDefinition], whole: Sequence[ToolDefinition]) -> _Index:
+        """The index of tools that are shortened, and as the client sent them."""
         with self._lock:  # large requests are read in threads
             index = self._indexes.get(key)
         if index is None:
-            index = self._index(tools)
+            index = _Index(self._index(tools), _named(whole))
             with self._lock:
                 self._indexes[key] = index
                 while len(self._indexes) > MAX_INDEXES:
                     self._indexes.popitem(last=False)
-        return index.rank(text).ids if index else [tool.name for tool in tools]
+        return index
 
     def _index(self, tools: Sequence[ToolDefinition]) -> RankIndex | None:
         """The index of the configured ranker; one that would block gives way to the one that it is built on."""
@@ -182,6 +204,17 @@ class Narrower:
         entries = (Entry(EntryKind.PACK, tool.name, _data(tool), "request") for tool in tools)
         options = {**ranker.options, **self._deck.runtime.config.selection.rankers.get(name, {})}
         return ranker.index(Catalog(entries), **options)
+
+
+def _named(tools: Sequence[ToolDefinition]) -> Mapping[str, Sequence[str]]:
+    """The other tools that the description of each tool names."""
+    names = {tool.name for tool in tools}
+    found: dict[str, Sequence[str]] = {}
+    for tool in tools:
+        words = (quoted or plain for quoted, plain in _TOOL_NAME.findall(tool.description))
+        if others := tuple(dict.fromkeys(word for word in words if word in names and word != tool.name)):
+            found[tool.name] = others
+    return found
 
 
 def size_of(tools: Sequence[ToolDefinition]) -> int:

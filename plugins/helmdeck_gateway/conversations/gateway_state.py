@@ -31,6 +31,8 @@ class GatewayState:
     :ivar documents: the documents of stored responses.
     :ivar key_sets: the keys of the issuers of tokens.
     :ivar batches_changed: is set when a batch is created or cancelled.
+    :ivar background_changed: is set when a response is queued.
+    :ivar runs: the runs of responses in the background in this process, by their ids.
     """
 
     def __init__(self, store: GatewayStore | None, settings: GatewaySettings, counters: Counters) -> None:
@@ -43,6 +45,8 @@ class GatewayState:
         self._is_needed = bool(settings.sign_in)  # for the accounts of those who sign in
         self.key_sets: KeySets = {}
         self.batches_changed: asyncio.Event = asyncio.Event()
+        self.background_changed: asyncio.Event = asyncio.Event()
+        self.runs: dict[str, asyncio.Task[None]] = {}
         documents: DocumentStore = shared if shared is not None else MemoryStore(max_documents=most)
         self.documents: ConversationStore = ConversationStore(documents, counters, ttl_s=settings.stored_days * DAY_S)
         # Within one process, the rest is kept as it is, without an encoded copy.

@@ -37,6 +37,7 @@ from helmdeck_gateway.dialects.parsed import (
     objects,
     one_of,
     required,
+    stored_file,
     temperature,
     tool,
     unique,
@@ -234,6 +235,8 @@ class _Reader:
                 return TextPart(text, ends_prefix=bool(block.get("cache_control")))
             case "image":
                 source = required(block, "source", dict, f"{where}.")
+                if source.get("type") == "file":
+                    return stored_file(required(source, "file_id", str, f"{where}.source."))
                 if source.get("type") == "url":
                     return image(str(source.get("url")), f"{where}.source.url")
                 data = required(source, "data", str, f"{where}.source.")
@@ -256,8 +259,10 @@ def _document(block: Mapping[str, Any], where: str) -> Part:
             return file_data(str(source.get("media_type")), data, name, f"{where}source.data")
         case "text":
             return FilePart("text/plain", required(source, "data", str, f"{where}source.").encode(), name=name)
+        case "file":
+            return stored_file(required(source, "file_id", str, f"{where}source."))
         case kind:
-            supported = "base64, url, text"
+            supported = "base64, url, text, file"
             raise invalid(f"a source of type {kind!r} is not supported; supported: {supported}", f"{where}source.type")
 
 

@@ -18,6 +18,8 @@ MAX_TOKENS = 2**53
 """Larger output limits are rejected; every number up to here is exact as a float."""
 MAX_MESSAGES = 20_000
 """More messages in one request are rejected."""
+STORED = "file-id:"
+"""Start of the URL of a stored file, before its id; clients cannot send such a URL."""
 
 
 @attrs.frozen(kw_only=True)
@@ -30,6 +32,7 @@ class Parsed:
     :ivar native: fields that only providers of the same dialect take, as the client sent them.
     :ivar shared: fields that several dialects have under different names, by a common name.
     :ivar dropped: fields that no call can take.
+    :ivar names_files: an earlier turn names stored files.
     :ivar body: the payload as it was sent, for responses that repeat some of it.
     """
 
@@ -39,6 +42,7 @@ class Parsed:
     native: Mapping[str, Any] = EMPTY
     shared: Mapping[str, Any] = EMPTY
     dropped: tuple[str, ...] = ()
+    names_files: bool = False
     body: Mapping[str, Any] = EMPTY
 
 
@@ -160,19 +164,29 @@ def file_data(media_type: str, data: str, name: str, where: str) -> ImagePart | 
 
 
 def file_part(item: Mapping[str, Any], where: str) -> ImagePart | FilePart:
-    """Return the file of an object with ``file_data`` or ``file_url``, as OpenAI's APIs have it.
+    """Return the file of an object with ``file_data``, ``file_url`` or ``file_id``, as OpenAI's APIs have it.
 
-    :raises Problem: it has neither.
+    :raises Problem: it has none of them.
     """
     name = field(item, "filename", str, where) or ""
-    if item.get("file_id"):
-        raise invalid("stored files are not supported; send the data as file_data", f"{where}file_id")
+    if (file_id := field(item, "file_id", str, where)) is not None:
+        return stored_file(file_id)
     if (url := field(item, "file_url", str, where)) is not None:
         return file(url, name, f"{where}file_url")
     data = required(item, "file_data", str, where)
     if data.startswith("data:"):
         return file(data, name, f"{where}file_data")
     return file_data("application/pdf", data, name, f"{where}file_data")
+
+
+def stored_file(file_id: str) -> FilePart:
+    """Return a part for a file of ``/v1/files``, whose content is read before a call is made."""
+    return FilePart("", url=f"{STORED}{file_id}")
+
+
+def names_stored_file(message: Message) -> bool:
+    """Whether a message has such a part."""
+    return any(isinstance(part, FilePart) and (part.url or "").startswith(STORED) for part in message.parts)
 
 
 def image_data(media_type: str, data: str, where: str) -> ImagePart:

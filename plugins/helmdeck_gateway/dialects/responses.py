@@ -28,6 +28,7 @@ from helmdeck_gateway.dialects.parsed import (
     objects,
     one_of,
     required,
+    stored_file,
     temperature,
     unique,
 )
@@ -56,9 +57,10 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf, earlier: tuple[Message, 
     :param earlier: the messages of the conversation that ``previous_response_id`` names.
     :raises Problem: it is not a valid request, or uses a part that the gateway does not support.
     """
-    for name in ("background", "conversation", "prompt"):
-        if body.get(name):
-            raise invalid("this field is not supported", name)
+    if body.get("prompt"):
+        raise invalid("this field is not supported", "prompt")
+    if field(body, "background", bool) and body.get("store") is False:
+        raise invalid("a response in the background is stored; leave store out", "background")
     dropped: list[str] = []
     instructions = field(body, "instructions", str)
     messages = [Message(Role.SYSTEM, (TextPart(instructions),))] if instructions else []
@@ -205,6 +207,8 @@ def _part(part: Mapping[str, Any], where: str) -> Part:
         case "refusal":
             return TextPart(required(part, "refusal", str, f"{where}."))
         case "input_image":
+            if (file_id := field(part, "file_id", str, f"{where}.")) is not None:
+                return stored_file(file_id)
             return image(required(part, "image_url", str, f"{where}."), f"{where}.image_url")
         case "input_file":
             return file_part(part, f"{where}.")

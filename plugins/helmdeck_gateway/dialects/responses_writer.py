@@ -18,6 +18,7 @@ INCOMPLETE: Final = {StopReason.SAFETY_BLOCKED: "content_filter"}
 """Why a response is incomplete; any other reason that is no clean end is the output limit."""
 
 _ECHOED: Final[Mapping[str, Any]] = {
+    "background": False,
     "instructions": None,
     "max_output_tokens": None,
     "metadata": {},
@@ -62,8 +63,36 @@ def _skeleton(opening: Opening, model: str, parsed: Parsed) -> dict[str, Any]:
         "model": model,
         "output": [],
         "usage": None,
+        "conversation": {"id": name} if (name := conversation_id(body)) else None,
         **echoed,
     }
+
+
+def conversation_id(body: Mapping[str, Any]) -> str:
+    """Return the id of the conversation that a request belongs to; empty for none."""
+    value = body.get("conversation")
+    return str(value.get("id") or "") if isinstance(value, Mapping) else str(value or "")
+
+
+def queued(opening: Opening, parsed: Parsed) -> dict[str, Any]:
+    """Return a response in the background before it is started."""
+    return {**_skeleton(opening, opening.model, parsed), "status": "queued"}
+
+
+def first_events(payload: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """Return the events of a response in the background before it is started; a ``Writer`` writes the next ones."""
+    kinds = ("response.created", "response.queued")
+    return tuple(_sse(kind, number, response=payload) for number, kind in enumerate(kinds))
+
+
+def last_event(payload: Mapping[str, Any], number: int) -> bytes:
+    """Return the last event of a finished response."""
+    ends = {"completed": "completed", "incomplete": "incomplete"}
+    return _sse(f"response.{ends.get(payload['status'], 'failed')}", number, response=payload)
+
+
+def _sse(kind: str, number: int, **fields: Any) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), _encode({"type": kind, "sequence_number": number, **fields}))
 
 
 def response_id(opening: Opening) -> str:
@@ -153,6 +182,9 @@ class Writer:
     def start(self) -> bytes:
         """Return the first events."""
         response = _skeleton(self.opening, self.opening.model, self._parsed)
+        if self._parsed.body.get("background"):
+            self._number = len(first_events(response))
+            return self._event("response.in_progress", response=response)
         return self._event("response.created", response=response) + self._event(
             "response.in_progress", response=response
         )
@@ -273,6 +305,6 @@ class Writer:
         return out
 
     def _event(self, kind: str, **fields: Any) -> bytes:
-        data = _encode({"type": kind, "sequence_number": self._number, **fields})
+        event = _sse(kind, self._number, **fields)
         self._number += 1
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
+        return event

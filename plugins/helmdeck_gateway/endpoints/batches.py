@@ -59,7 +59,7 @@ class BatchEndpoints:
         principal = request.state.principal
         body = (await read_json(request.scope, request.receive, self._settings)).fields
         endpoint = one_of(required(body, "endpoint", str), ENDPOINTS, "endpoint")
-        window, metadata = required(body, "completion_window", str), _metadata(body)
+        window, metadata = required(body, "completion_window", str), read_metadata(body)
         window_s = _seconds(window)
         files, batches = self._files.files_of(principal.caller), self.batches_of(principal.caller)
         file = await files.find(required(body, "input_file_id", str), "input_file_id")
@@ -94,7 +94,11 @@ def _seconds(window: str) -> int:
     return int(seconds)
 
 
-def _metadata(body: Mapping[str, Any]) -> dict[str, str] | None:
+def read_metadata(body: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the metadata of a request; ``None`` if it has none.
+
+    :raises Problem: they are too many, too long, or no strings.
+    """
     metadata = field(body, "metadata", dict)
     if metadata is None:
         return None

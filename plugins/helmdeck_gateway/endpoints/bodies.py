@@ -33,10 +33,12 @@ class JsonBody:
     """The body of a request.
 
     :ivar size: its bytes, which tell how long it takes to read.
+    :ivar names_files: it may name stored files.
     """
 
     fields: dict[str, Any]
     size: int
+    names_files: bool = False
 
 
 class Disconnected(Exception):
@@ -69,7 +71,7 @@ async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -
             await load.take_place(scope)
         except ConnectionError:
             raise Disconnected from None
-    return JsonBody(await aside(len(data), decode_object, data), len(data))
+    return JsonBody(await aside(len(data), decode_object, data), len(data), b'"file_id"' in data)
 
 
 def decode_object(data: bytes) -> dict[str, Any]:

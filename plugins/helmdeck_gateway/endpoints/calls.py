@@ -32,6 +32,7 @@ from helmdeck_gateway.load.request_load import LOAD, RequestLoad
 from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
 SINGLE: Final = (b"authorization", b"x-api-key", b"content-length", b"content-type", b"host")
@@ -140,6 +141,7 @@ class CallEndpoint:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         work: Work | None = None
+        queued: Response | None = None
         headers = headers_of(scope)
         try:
             principal = await self.door.open(scope)
@@ -150,26 +152,27 @@ class CallEndpoint:
             parsed = await self.parse(body, principal)
             if self.dialect is messages_dialect:
                 parsed = messages_dialect.with_betas(parsed, headers.get(b"anthropic-beta"))
-            narrows = headers.get(b"x-helmdeck-narrow-tools") != b"off"
             work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, body.size)
             await self.door.service.check_schema(work)
-            if not parsed.is_stream:
-                self.door.service.keep_deadline(work, client_deadline_s(headers))
-            if self.door.service.guards:
-                await self.door.service.check_request(work, self.name)
-            if work.request.tools and narrows:
-                await self.door.service.narrow_tools(work)
-            if work.blocked is None:
-                self.door.service.use_cache(work, headers)
-                await self.door.service.admit(work, self.door.ledger)
+            if body.names_files or parsed.names_files:
+                await self.door.service.load_files(work, scope[LOAD].take)
+            if parsed.body.get("background"):
+                queued = await self.queued(scope, body, work)
+            if queued is None:
+                await self._admit(work, headers)
         except Disconnected:
             raise
         except asyncio.CancelledError:
             return await self._refuse(send, headers, self.stopped(), work)
         except Exception as exc:
             return await self._refuse(send, headers, exc, work)
+        if queued is not None:
+            scope[LOAD].release()  # its run takes a place of its own
+            await queued(scope, receive, send)
+            return queued.status_code
         out = StreamOut(send, work)
-        writer = self.dialect.Writer(Opening(model=work.name), parsed) if parsed.is_stream else None
+        opening = self.opening(scope, work)
+        writer = self.dialect.Writer(opening, parsed) if parsed.is_stream else None
         context = trace_context_of(headers)
         TRACE_CONTEXT.set(context)  # also an empty one: a task may inherit the context of another request
         record = work.record
@@ -183,7 +186,7 @@ class CallEndpoint:
         try:
             with ClientWatch(scope, receive, out, writer, self.door.service.settings.ping_s):
                 if writer is None:
-                    return await self._whole(send, headers, work)
+                    return await self._whole(send, headers, work, opening)
                 return await self._stream(out, headers, writer, work)
         except asyncio.CancelledError:
             if out.is_disconnected and task.uncancel() == 0:
@@ -192,6 +195,23 @@ class CallEndpoint:
         finally:
             if work.booking is not None:
                 work.booking.close()
+
+    async def _admit(self, work: Work, headers: Headers) -> None:
+        """Check a request by the guards, narrow its tools, and admit it.
+
+        :raises GuardBlocked: a guard blocks it.
+        :raises Problem: a limit is reached.
+        """
+        service = self.door.service
+        if not work.parsed.is_stream:
+            service.keep_deadline(work, client_deadline_s(headers))
+        if service.guards:
+            await service.check_request(work, self.name)
+        if work.request.tools and headers.get(b"x-helmdeck-narrow-tools") != b"off":
+            await service.narrow_tools(work)
+        if work.blocked is None:
+            service.use_cache(work, headers)
+            await service.admit(work, self.door.ledger)
 
     async def read(self, scope: Scope, receive: Receive) -> JsonBody:
         """Read the body of a request.
@@ -221,6 +241,17 @@ class CallEndpoint:
         # Turns that other processes have seen are known after the first reading.
         return await aside(body.size, parse, body.fields, lookup.find, *more)
 
+    def opening(self, scope: Scope, work: Work) -> Opening:  # noqa: ARG002
+        """Return what is known of a response before it."""
+        return Opening(model=work.name)
+
+    async def queued(self, scope: Scope, body: JsonBody, work: Work) -> Response | None:  # noqa: ARG002
+        """Queue a request that asks for it; return the response to it; ``None`` for any other request.
+
+        :raises Problem: it cannot be queued.
+        """
+        return None
+
     async def finished(self, reply: Reply, principal: Principal) -> None:
         """Take note of a finished response, before the client can send the next request of the conversation."""
         if opaque := reply.response.opaque:
@@ -228,12 +259,11 @@ class CallEndpoint:
             call_ids = [call.id for call in reply.response.tool_calls]
             await self.door.service.state.opaque.keep(call_ids, own_id, opaque, principal.caller)
 
-    async def _whole(self, send: Send, headers: Headers, work: Work) -> int:
+    async def _whole(self, send: Send, headers: Headers, work: Work, opening: Opening) -> int:
         try:
             response = await self.door.service.complete(work)
             await work.settle()
-            model = work.shown_model()
-            reply = Reply(response=response, opening=Opening(model=work.name), model=model, parsed=work.parsed)
+            reply = Reply(response=response, opening=opening, model=work.shown_model(), parsed=work.parsed)
             body = _encode(self.dialect.whole(reply))
             self.check_size(len(body))
             await self.finished(reply, work.principal)

@@ -62,7 +62,7 @@ class GeminiEmbeddings(EmbeddingsEndpoint):
         if (dimensions := lengths.pop()) is not None:
             shared["dimensions"] = dimensions
         dropped = dict.fromkeys(name for each in requests for name in each if name not in _READ)
-        return _Body(shared, body.size, tuple(dropped))
+        return _Body(shared, body.size, dropped=tuple(dropped))
 
     async def answer(self, work: Direct) -> bytes:
         """Return the vectors in Google's form."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,8 +15,17 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
         "/v1/completions",
     ): "OpenAI's text completions, whole or streamed; the prompt becomes a message of the user",
     ("post", "/v1/responses"): "OpenAI's Responses, whole or streamed",
-    ("get", "/v1/responses/{response_id}"): "A stored response",
+    ("get", "/v1/responses/{response_id}"): "A stored response; with stream=true, the events of one in the background",
     ("delete", "/v1/responses/{response_id}"): "Delete a stored response",
+    ("post", "/v1/responses/{response_id}/cancel"): "Cancel a response in the background",
+    ("post", "/v1/conversations"): "Create a conversation, to which responses are added",
+    ("get", "/v1/conversations/{conversation_id}"): "One conversation",
+    ("post", "/v1/conversations/{conversation_id}"): "Replace the metadata of a conversation",
+    ("delete", "/v1/conversations/{conversation_id}"): "Delete a conversation with its items",
+    ("get", "/v1/conversations/{conversation_id}/items"): "The items of a conversation",
+    ("post", "/v1/conversations/{conversation_id}/items"): "Add items to a conversation",
+    ("get", "/v1/conversations/{conversation_id}/items/{item_id}"): "One item of a conversation",
+    ("delete", "/v1/conversations/{conversation_id}/items/{item_id}"): "Delete an item of a conversation",
     ("post", "/v1/messages"): "Anthropic's Messages, whole or streamed",
     ("post", "/v1/messages/count_tokens"): "An estimate of the input tokens of a Messages request",
     ("post", "/v1/embeddings"): "OpenAI's embeddings, passed through to the provider or a fallback of the same model",
@@ -103,9 +113,10 @@ def document() -> dict[str, Any]:
                 "default": {"description": "An error with message, code, hint and next action"},
             },
         }
-        if "{" in path:
-            name = path.partition("{")[2].partition("}")[0]
-            operation["parameters"] = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}}]
+        if names := re.findall(r"{(\w+)}", path):
+            operation["parameters"] = [
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+            ]
         if method in ("post", "patch"):
             operation["requestBody"] = {
                 "required": True,

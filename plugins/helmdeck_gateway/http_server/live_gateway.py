@@ -156,7 +156,7 @@ class LiveGateway:
             self._start(self._watch(self._source))
         if (shared := self.gateway.counters.shared) is not None:
             self._start(self._share_metrics(shared))
-        self._start(self.gateway.batch_runner(self, lambda: self.gateway.settings).run())
+        self._start(self.gateway.stored_work(self, lambda: self.gateway.settings))
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.aclose()

@@ -18,13 +18,15 @@ from helmdeck_cli import BACKLOG, is_loopback, listen, shown_host
 from helmdeck_core.cli import UsageError
 from helmdeck_gateway.http_server.http_protocol import MAX_HEAD_BYTES, limited_protocol
 from helmdeck_gateway.http_server.live_gateway import LiveGateway
-from helmdeck_gateway.http_server.warm_up import warm_up
+from helmdeck_gateway.http_server.warm_up import open_transports, warm_up
 from helmdeck_gateway.settings import GatewaySettings
 
 ACCEPTED_AT_ONCE: Final = 4
 """Connections that are accepted before other work; with a high number, one worker would take all of a burst."""
 GC_THRESHOLDS: Final = (5_000, 20, 20)
 """Objects until a collection; requests leave few cycles behind, and a collection looks at all that are under way."""
+WARM_UP: Final = "helmdeck-warm-up"
+"""The name of the task that loads what the first call needs."""
 LAST_ERRORS_S: Final = 1.0
 """Seconds for the error messages of requests that did not finish in time."""
 
@@ -90,11 +92,18 @@ class GatewayServer(uvicorn.Server):
         load.start(lambda: len(self.server_state.connections), file_limit())
         if self._on_started is not None and not self.should_exit:
             self._on_started()
+        self._warming = self._loop.create_task(self._warm_up(), name=WARM_UP)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop."""
         self._live.gateway.counters.load.stop()
         await super().shutdown(sockets)
+        self._warming.cancel()
+
+    async def _warm_up(self) -> None:
+        """Load the rest in a thread: requests that arrive meanwhile are slower, and wait less than for the end of it."""
+        await asyncio.to_thread(warm_up, self._live.gateway.deck)
+        gc.freeze()
 
     def handle_exit(self, sig: int, frame: object) -> None:
         """Begin to drain at the first signal; stop at once at the second one."""
@@ -179,7 +188,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, live.request_reload)
     if watch is not None:
         watch(server.drain)
-    await warm_up(live.gateway.deck)
+    await open_transports(live.gateway.deck)
     tune_collector()
     try:
         await server.serve(sockets=[listener])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -125,6 +126,7 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
         chosen_variant=ARGUMENTS,
         chosen_by_name=WORDS,
         settle=functools.partial(settle, made),
+        certainty=certainty,
     )
     try:
         plan = finish(await inquiry.ask(), StepChecker(context.catalog), inquiry.question)
@@ -201,6 +203,19 @@ def without_written_arguments(
         notices=(notice,),
         choice=choice,
     )
+
+
+def certainty(answer: PlanAnswer, model: str) -> float | None:
+    """Return the probability that a plan of the embedded planner serves the whole request; ``None`` for a plan of a model.
+
+    A plan with a gap does not. The steps of others count as independent.
+    """
+    if model != EMBEDDED:
+        return None
+    if any(step.tool == UNKNOWN_TOOL for step in answer.steps):
+        return 0.0
+    known = [step.probability for step in answer.steps if step.probability is not None]
+    return math.prod(known) if known else None
 
 
 def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[Any]) -> Plan:

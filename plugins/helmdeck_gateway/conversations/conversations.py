@@ -1,0 +1,234 @@
+"""Conversations of OpenAI's Conversations API: a record, and items in the order in which they were added."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import msgspec
+
+from helmdeck_gateway.batches.files import ID, new_id, unknown
+from helmdeck_gateway.dialects.parsed import objects
+from helmdeck_gateway.problems import Problem
+from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.stores.rows import RowStore, group_of
+from helmdeck_storage import DAY_S
+
+PAGE: Final = 500
+PREFIXES: Final[Mapping[str, str]] = {
+    "message": "msg",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+    "reasoning": "rs",
+}
+"""Start of the ids of items by type; of others, ``item``."""
+
+_encode_item = msgspec.json.Encoder().encode
+_decode_item = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of a conversation.
+
+    :ivar size: bytes of its items.
+    :ivar next: the number of the next item.
+    :ivar renewed_s: when its items were stored last, in seconds since 1970.
+    """
+
+    id: str
+    created_s: int
+    metadata: dict[str, str]
+    size: int = 0
+    next: int = 0
+    renewed_s: int = 0
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Conversation).decode
+
+
+@attrs.frozen
+class Items:
+    """The items of a conversation.
+
+    :ivar size: their bytes.
+    :ivar names_files: they may name stored files.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    size: int
+    names_files: bool
+
+
+class Conversations:
+    """The conversations of one caller."""
+
+    def __init__(self, store: RowStore, caller: str, settings: GatewaySettings) -> None:
+        self._store = store
+        self._group = group_of("conversations", caller)
+        self._kept_s = settings.stored_days * DAY_S
+        self._most = settings.max_conversations
+        self._most_bytes = settings.max_conversation_bytes
+
+    async def create(self, metadata: dict[str, str], items: Sequence[dict[str, Any]]) -> Conversation:
+        """Store a conversation.
+
+        :raises Problem: the caller has too many, or the items are too large.
+        """
+        count = sum((await self._store.count_rows(self._group)).values())
+        if count >= self._most:
+            raise Problem(
+                message=f"this key has {count:,} conversations, the limit; delete some",
+                status=429, kind="rate_limit_error", code="too_many_conversations",
+            )  # fmt: skip
+        now = int(time.time())
+        made = Conversation(id=new_id("conv_"), created_s=now, metadata=metadata, renewed_s=now)
+        self.check_room(made, items)
+        await self._put(made)
+        return await self.add(made, items) if items else made
+
+    async def _put(self, conversation: Conversation) -> None:
+        await self._store.put_rows(self._group, {conversation.id: _encode(conversation)}, self._kept_s)
+
+    async def find(self, name: str, param: str | None = None) -> Conversation:
+        """Return a conversation.
+
+        :raises Problem: the caller has none with the id.
+        """
+        row = await self._store.get_row(self._group, name) if ID.fullmatch(name) else None
+        if row is None:
+            raise unknown("conversation", name, param)
+        return _decode(row.data)
+
+    async def change(self, found: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
+        """Change a conversation; if another process changes it at the same time, the function gets its version as well.
+
+        :returns: the conversation before, whose ``next`` is the number of the first added item.
+        """
+        while True:
+            changed = change(found)
+            if await self._store.replace_row(self._group, found.id, _encode(found), _encode(changed)):
+                return found
+            found = await self.find(found.id)
+
+    async def set_metadata(self, found: Conversation, metadata: dict[str, str]) -> Conversation:
+        """Replace the metadata of a conversation."""
+        before = await self.change(found, lambda each: msgspec.structs.replace(each, metadata=metadata))
+        return msgspec.structs.replace(before, metadata=metadata)
+
+    async def delete(self, name: str) -> None:
+        """Delete a conversation with its items.
+
+        :raises Problem: the caller has none with the id.
+        """
+        await self.find(name)
+        await self._store.delete_rows(self._group, name)
+        await self._store.delete_rows(_items_of(name))
+
+    # -- items -------------------------------------------------------------------------------------------------
+
+    def check_room(self, found: Conversation, items: Sequence[dict[str, Any]]) -> None:
+        """Check the size that a conversation would have.
+
+        :raises Problem: it is too large.
+        """
+        size = found.size + sum(len(_encode_item(each)) for each in items)
+        if size > self._most_bytes:
+            raise Problem(
+                message=f"the conversation would have {size:,} bytes, more than {self._most_bytes:,}, the limit of the gateway;"
+                " delete items, or begin another conversation",
+                status=413, kind="request_too_large", code="conversation_too_large", param="conversation",
+            )  # fmt: skip
+
+    async def add(self, found: Conversation, items: Sequence[dict[str, Any]]) -> Conversation:
+        """Add items that ``added_items`` has returned; return the conversation."""
+        data = [_encode_item(each) for each in items]
+        size, now = sum(map(len, data)), int(time.time())
+        is_old = found.renewed_s + self._kept_s / 2 < now  # what is used is kept
+
+        def added(each: Conversation) -> Conversation:
+            renewed_s = now if is_old else each.renewed_s
+            return msgspec.structs.replace(
+                each, size=each.size + size, next=each.next + len(items), renewed_s=renewed_s
+            )
+
+        before = await self.change(found, added)
+        if is_old:
+            rows = {row.name: row.data for row in await self._rows(found.id)}
+            await self._store.put_rows(_items_of(found.id), rows, self._kept_s)
+            await self._put(added(before))
+        rows = {f"{before.next + number:010}": each for number, each in enumerate(data)}
+        await self._store.put_rows(_items_of(found.id), rows, self._kept_s)
+        return added(before)
+
+    async def append(self, name: str, items: Sequence[dict[str, Any]]) -> None:
+        """Add the items of a response, unless the conversation was deleted meanwhile."""
+        try:
+            await self.add(await self.find(name), items)
+        except Problem:
+            return
+
+    async def _rows(self, name: str) -> list[Any]:
+        found: list[Any] = []
+        while rows := await self._store.list_rows(_items_of(name), after=found[-1].name if found else "", limit=PAGE):
+            found += rows
+        return found
+
+    async def items(self, found: Conversation) -> Items:
+        """Return all items."""
+        data = [row.data for row in await self._rows(found.id)]
+        rows = [_decode_item(each) for each in data]
+        return Items(rows, sum(map(len, data)), any(b'"file_id"' in each for each in data))
+
+    async def item(self, found: Conversation, item_id: str) -> tuple[str, dict[str, Any]]:
+        """Return an item, with the name of its row.
+
+        :raises Problem: the conversation has none with the id.
+        """
+        for row in await self._rows(found.id):
+            if (item := _decode_item(row.data)).get("id") == item_id:
+                return row.name, item
+        raise unknown("item", item_id)
+
+    async def remove(self, found: Conversation, item_id: str) -> Conversation:
+        """Delete an item; return the conversation.
+
+        :raises Problem: the conversation has none with the id.
+        """
+        name, item = await self.item(found, item_id)
+        if not await self._store.delete_rows(_items_of(found.id), name):
+            return found
+        size = len(_encode_item(item))
+        before = await self.change(found, lambda each: msgspec.structs.replace(each, size=each.size - size))
+        return msgspec.structs.replace(before, size=before.size - size)
+
+
+def _items_of(name: str) -> str:
+    return f"items:{name}"
+
+
+def added_items(value: str | list[Any]) -> list[dict[str, Any]]:
+    """Return the input of a request as items of a conversation, each with an id, a type and, for a message, parts.
+
+    :raises Problem: it is not a list of objects.
+    """
+    rows = [{"role": "user", "content": value}] if isinstance(value, str) else objects(value, "input")
+    return [_item(each) for each in rows]
+
+
+def _item(item: Mapping[str, Any]) -> dict[str, Any]:
+    kind = str(item.get("type") or "message")
+    own_id = f"{PREFIXES.get(kind, 'item')}_{os.urandom(12).hex()}"
+    made = {**item, "id": item.get("id") or own_id, "type": kind}
+    if kind == "message":
+        made["status"] = item.get("status") or "completed"
+        if isinstance(content := item.get("content"), str):
+            is_output = item.get("role") == "assistant"
+            text = {"type": "output_text", "annotations": []} if is_output else {"type": "input_text"}
+            made["content"] = [{**text, "text": content}]
+    return made
