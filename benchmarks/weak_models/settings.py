@@ -54,7 +54,9 @@ def proposed(provider: str, model: str, url: str, seconds: float) -> Proposal:
     except (subprocess.TimeoutExpired, ValueError, KeyError, TypeError) as exc:
         return Proposal(PLAIN, f"the row of any small model, since doctor proposed none ({type(exc).__name__})")
     if "enforces_schema" not in row:
-        return Proposal({**PLAIN, **row}, "the row of any small model, and helmdeck doctor --model, whose time ended early")
+        return Proposal(
+            {**PLAIN, **row}, "the row of any small model, and helmdeck doctor --model, whose time ended early"
+        )
     return Proposal(row, "helmdeck doctor --model")
 
 
