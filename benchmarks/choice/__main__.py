@@ -29,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choice", description=__doc__)
     parser.add_argument("--base-url", default="http://127.0.0.1:8080", help="the server, without /v1")
     parser.add_argument("--gguf", type=Path, help="the file of the model, for likelihoods of texts")
+    parser.add_argument("--libraries", type=Path, help="the folder of llama.cpp's shared libraries, for typed_gguf")
     parser.add_argument("--base-model", action="store_true", help="the model has no chat template")
     parser.add_argument("--requests", type=int, default=400)
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
@@ -36,7 +37,8 @@ def main() -> None:
     arguments = parser.parse_args()
     drawn = choices(arguments.requests)
     if arguments.methods != ["none"]:
-        server = Server(arguments.base_url, "{}" if arguments.base_model else CHATML, arguments.gguf)
+        template = "{}" if arguments.base_model else CHATML
+        server = Server(arguments.base_url, template, arguments.gguf, arguments.libraries)
         _run(server, drawn, arguments.methods, arguments.results)
     for name, scores_of in _scores(arguments.results).items():
         pairs = [(each, scores_of[each.id]) for each in drawn if each.id in scores_of]

@@ -63,11 +63,16 @@ class GgufModel:
         if prefix not in self._caches:
             if len(self._caches) >= KEPT:
                 self._caches.pop(next(iter(self._caches)))
-            tokens = self._tokenize(prefix)
+            # Examples before a tool end with an empty line; their keys and values are computed once for all tools.
+            shared, _, rest = prefix.rpartition("\n\n")
             empty: tuple[Array, ...] = (np.zeros((0, self._kv_heads, self._size), np.float32),) * 2
+            before: tuple[Cache, int] = (
+                self._prepared(f"{shared}\n\n")[:2] if rest and shared else ([empty] * self._layers, 0)
+            )
+            tokens = self._tokenize(rest or prefix)
             cache: Cache = []
-            states = self._forward([tokens], [([empty] * self._layers, 0)], keep=cache)[0]
-            self._caches[prefix] = cache, len(tokens), states[-1:]
+            states = self._forward([tokens], [before], keep=cache)[0]
+            self._caches[prefix] = cache, before[1] + len(tokens), states[-1:]
         return self._caches[prefix]
 
     def _forward(

@@ -15,6 +15,7 @@ import httpx
 
 from benchmarks.choice.likelihood import GgufModel
 from benchmarks.choice.requests import Choice
+from benchmarks.weak_models.peer_process import PeerProcess
 
 LABELS = "ABCDEFGH"
 FLOOR = -20.0
@@ -31,15 +32,29 @@ class Server:
 
     :ivar template: wraps a question for the model; ``{}`` for a model without a chat template.
     :ivar gguf: the file of the same model, for methods that need the likelihood of a text.
+    :param libraries: the folder of llama.cpp's shared libraries, for the peer that reads the file itself.
     """
 
-    def __init__(self, base_url: str, template: str = "{}", gguf: Path | None = None) -> None:
+    def __init__(
+        self, base_url: str, template: str = "{}", gguf: Path | None = None, libraries: Path | None = None
+    ) -> None:
         self._client = httpx.Client(base_url=base_url, timeout=600)
         self.gguf = gguf
         self._model: GgufModel | None = None
+        self._libraries = libraries
+        self._peer: PeerProcess | None = None
         self.template = template
         self.calls = 0
         self._priors: dict[tuple[str, str], float] = {}
+
+    @property
+    def peer(self) -> PeerProcess:
+        """typed-gguf, in a process of its own."""
+        if self._peer is None:
+            assert self.gguf is not None
+            assert self._libraries is not None
+            self._peer = PeerProcess("typed_gguf", str(self.gguf), str(self._libraries))
+        return self._peer
 
     def ask(self, question: str, start: str = "") -> str:
         """The prompt of a question, and the start of its answer."""
@@ -151,6 +166,20 @@ def request_likelihood(server: Server, choice: Choice) -> list[float]:
     return server.likelihoods(prompts, [choice.request.strip() + '"'] * len(prompts))
 
 
+REQUESTS = (
+    ("weather: forecast for a city", "Will it rain in Oslo tomorrow?"),
+    ("translate: translates texts", "Turn this article into French."),
+    ("flights: compares prices of flights", "Find me a cheap way to get to Rome by air."),
+)
+
+
+def request_likelihood_with_examples(server: Server, choice: Choice) -> list[float]:
+    """The likelihood of the request after the tool, and before both three tools with a request for each."""
+    shown = "".join(f'Tool {tool}\nA user who needs this tool writes: "{request}"\n\n' for tool, request in REQUESTS)
+    prompts = [f'{shown}Tool {text}\nA user who needs this tool writes: "' for text in choice.texts]
+    return server.likelihoods(prompts, [choice.request.strip() + '"'] * len(prompts))
+
+
 def request_likelihood_in_chat(server: Server, choice: Choice) -> list[float]:
     """The same as a chat: the model is to write a request."""
     prompts = [server.ask(f"Write a request of a user who needs this tool.\nTool {text}") for text in choice.texts]
@@ -175,10 +204,22 @@ def _above_prior(server: Server, choice: Choice, prompt: str, texts: Sequence[st
     return [each - server.prior(prompt.format("N/A"), text) for each, text in zip(found, texts, strict=True)]
 
 
+def typed_gguf(server: Server, choice: Choice) -> list[float]:
+    """The peer typed-gguf: its probabilities of the names, each shown with its description."""
+    listed = {name: text.partition(": ")[2] for name, text in zip(choice.names, choice.texts, strict=True)}
+    question = "Which tool does what the user asks for?"
+    job = {"text": choice.request, "instructions": question, "tools": listed, "threads": 1}
+    answer = server.peer.run(job)
+    if "failure" in answer:
+        raise SystemExit(f"typed-gguf: {answer['failure']}: {answer['message']}")
+    return [math.log(max(answer["probabilities"][name], 1e-9)) for name in choice.names]
+
+
 METHODS: dict[str, Method] = {
     each.__name__: each
     for each in (
-        labels, labels_with_examples, pairwise, yes_or_no, request_likelihood, request_likelihood_in_chat,
-        name_likelihood, description_likelihood,
+        labels, labels_with_examples, pairwise, yes_or_no, request_likelihood, request_likelihood_with_examples,
+        request_likelihood_in_chat,
+        name_likelihood, description_likelihood, typed_gguf,
     )
 }  # fmt: skip

@@ -19,13 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.choice.analysis import paired, wilson
-from benchmarks.choice.requests import SEED, labelled
+from benchmarks.choice.requests import DRAWN, SEED, drawn, labelled
 from benchmarks.selection.data import data_folder
 from benchmarks.weak_models.settings import proposed
 from helmdeck_core import CallFailed, Helmdeck
-
-FITTED = 400
-"""Requests that ``benchmarks.choice`` draws, for weights and their first report; here, only others are used."""
 
 EXAMINATION_S = 60.0
 Z_ONE_SIDED = 1.645
@@ -48,9 +45,8 @@ def main() -> None:
 
 def unseen(count: int, data_set: str = "metatool-dev") -> list[Mapping[str, Any]]:
     """Return requests for one tool that ``benchmarks.choice.requests`` does not draw, the same ones in every run."""
-    single = labelled(data_set)
-    drawn = {each["id"] for each in random.Random(SEED).sample(single, min(FITTED, len(single)))}
-    rest = [each for each in single if each["id"] not in drawn]
+    seen = {each["id"] for each in drawn(DRAWN, data_set)}
+    rest = [each for each in labelled(data_set) if each["id"] not in seen]
     return random.Random(SEED + 1).sample(rest, min(count, len(rest)))
 
 

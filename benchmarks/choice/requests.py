@@ -16,6 +16,8 @@ from helmdeck_selection import LexicalIndex, load_catalog_file
 
 SEED = 11
 CANDIDATES = 8
+DRAWN = 400
+"""Requests of MetaTool that the benchmark draws: the weights of the product are fitted on one half of them."""
 
 
 @attrs.frozen
@@ -47,14 +49,18 @@ def labelled(data_set: str) -> list[Mapping[str, Any]]:
     return [each for each in map(json.loads, lines) if each["n_gold"] == 1]
 
 
-def choices(count: int, data_set: str = "metatool-dev") -> list[Choice]:
+def drawn(count: int, data_set: str = "metatool-dev") -> list[Mapping[str, Any]]:
     """Return ``count`` requests that need one tool, the same ones in every run."""
+    single = labelled(data_set)
+    return random.Random(SEED).sample(single, min(count, len(single)))
+
+
+def choices(count: int, data_set: str = "metatool-dev") -> list[Choice]:
+    """Return ``count`` drawn requests with the ranker's first candidates for them."""
     catalog = catalog_of(data_set)
     index = LexicalIndex(catalog)
-    single = labelled(data_set)
-    chosen = random.Random(SEED).sample(single, min(count, len(single)))
     found = []
-    for each in chosen:
+    for each in drawn(count, data_set):
         leading = index.rank(each["intent"]).leading(CANDIDATES)
         entries = [catalog.entries[place] for place, _ in leading]
         names = tuple(entry.id for entry in entries)

@@ -8,13 +8,13 @@
     python -m benchmarks.weak_models --base-url http://127.0.0.1:11434/v1 --model qwen3:4b --provider ollama-openai
 
 The first run downloads the model and the peers and builds llama-server, which takes about ten minutes; ``--quick`` needs at most
-five minutes after that. ``--resume`` continues an interrupted measurement.
+five minutes after that. ``--resume`` continues an interrupted measurement with the row that it began with; ``--seconds`` ends it in time.
 
 ``--requests`` reads JSON lines ``{"request", "tools": [names of the right tools], "catalog": PATH}``. At most the first requests by digest are
 measured, the catalogs in turn; ``benchmarks.weak_models.cases`` describes how catalogs get their size.
 
 ``--json`` writes one object. ``pick_50``, ``pick_200`` and ``pick_1000`` map each way (``raw``, ``helped``, ``ranker``, ``logprobs``, ``llama_json_schema``,
-``openai_tools``) to its sums: of ``n`` cases (requests times runs), how many answers were ``valid`` (JSON that names a tool; for Helmdeck, a plan
+``openai_tools``, ``typed_gguf``) to its sums: of ``n`` cases (requests times runs), how many answers were ``valid`` (JSON that names a tool; for Helmdeck, a plan
 with a step), ``right`` (a tool that the request needs; if it needs several, any of them) and ``invented`` (the name of no tool); ``calls``,
 ``prompt_tokens``, ``output_tokens`` and ``seconds`` are totals, ``requests`` counts different requests, and ``causes`` the failures. ``typed`` maps each way to the same sums; an answer is ``valid`` if it fits the schema,
 and ``right`` if all its values are. ``logprobs`` are the sums of ``helped`` where the product
@@ -42,10 +42,10 @@ from benchmarks.weak_models import calibration, llama, page
 from benchmarks.weak_models.cases import RequestsError, own_pool, read_requests
 from benchmarks.weak_models.peer_process import PACKAGES, NotInstalled, python_of
 from benchmarks.weak_models.proxy import proxied
-from benchmarks.weak_models.results import Result, ResultFile, compare, sums
+from benchmarks.weak_models.results import Result, ResultFile, by_set, compare, sums
 from benchmarks.weak_models.schedule import Cell, Schedule
 from benchmarks.weak_models.session import Session
-from benchmarks.weak_models.settings import proposed
+from benchmarks.weak_models.settings import kept_proposal, proposed
 from benchmarks.weak_models.tasks import QUICK, TASKS, WHOLE, Sizes, Task, make_tasks
 from helmdeck_selection import CatalogWarning
 
@@ -78,6 +78,8 @@ def report(results: ResultFile, cells: Sequence[tuple[str, str]], facts: dict[st
         for other in ("ranker", "raw"):
             if {"helped", other} <= ways.keys():
                 beside = compare(results.of(task, "helped"), results.of(task, other))
+                if other == "ranker":
+                    beside["sets"] = by_set(results.of(task, "helped"), results.of(task, other))
                 comparisons.setdefault(task, {})[f"helped_vs_{other}"] = beside
     same = {way: same_text(results.of("long", way), results.of("long", "uncut")) for way in found.get("long", {})}
     for ways in found.values():
@@ -121,8 +123,12 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="continue an interrupted measurement")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the started server")
     parser.add_argument("--write", action="store_true", help="keep the sums of this model, and write the page")
-    parser.add_argument("--seconds", type=float, default=QUICK_S, help="time of --quick")
+    parser.add_argument(
+        "--seconds", type=float, help=f"time of the measurement, shared out among the ways; --quick has {QUICK_S:g}"
+    )
     found = parser.parse_args()
+    if found.quick and found.seconds is None:
+        found.seconds = QUICK_S
     if found.base_url and not found.model:
         parser.error("--base-url needs --model, the name that the server knows the model by")
     if found.gguf and not found.gguf.is_file():
@@ -139,12 +145,16 @@ class Served:
 
     :ivar facts: what the page and ``--json`` report about both.
     :ivar process: the server, if it was started here.
+    :ivar gguf: the file of the model, if it is served from here.
+    :ivar libraries: the folder of llama.cpp's shared libraries, if it is known.
     """
 
     url: str
     model: str
     facts: dict[str, Any]
     process: llama.Server | None = None
+    gguf: Path | None = None
+    libraries: Path | None = None
 
 
 @contextlib.contextmanager
@@ -160,12 +170,19 @@ def served(arguments: argparse.Namespace) -> Iterator[Served]:
     name = arguments.model or (arguments.gguf.stem if arguments.gguf else chosen.name)
     facts = {
         "model": file.path.name,
-        "server": f"llama-server, context {llama.CONTEXT:,}, {arguments.threads} threads",
+        "server": f"{program.path.name}, context {llama.CONTEXT:,}, {arguments.threads} threads",
         "build_s": round(program.seconds, 1),
         "download_s": round(file.seconds, 1),
     }
     with llama.Server(program.path, file.path, alias=name, threads=arguments.threads) as process:
-        yield Served(url=process.url, model=name, facts=facts, process=process)
+        yield Served(
+            url=process.url,
+            model=name,
+            facts=facts,
+            process=process,
+            gguf=file.path,
+            libraries=llama.libraries(program.path),
+        )
 
 
 def sizes_of(arguments: argparse.Namespace) -> Sizes:
@@ -199,15 +216,26 @@ def calibration_task(session: Session, url: str, most: int | None, facts: dict[s
 def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served, start: float) -> dict[str, Any]:
     """Measure everything; return the object of ``--json``."""
     sizes = sizes_of(arguments)
-    proposal = proposed(
-        arguments.provider, server.model, server.url, QUICK_EXAMINATION_S if arguments.quick else EXAMINATION_S
-    )
-    facts = {**server.facts, "settings": dict(proposal.row), "settings_from": proposal.source}
     path = None if arguments.quick else llama.CACHE / "results" / f"{server.model}.jsonl"
     results = ResultFile(path, resume=arguments.resume)
+    kept = path.with_suffix(".row.json") if path else None
+    proposal = kept_proposal(kept) if kept and results.results else None
+    if proposal is None:
+        seconds = QUICK_EXAMINATION_S if arguments.quick else EXAMINATION_S
+        proposal = proposed(arguments.provider, server.model, server.url, seconds)
+        if kept:
+            kept.write_text(json.dumps(attrs.asdict(proposal)), encoding="utf-8")
+    facts = {**server.facts, "settings": dict(proposal.row), "settings_from": proposal.source}
     with proxied(server.url) as proxy, tempfile.TemporaryDirectory(prefix="weak-models-") as folder:
         session = Session(
-            proxy=proxy, model=server.model, provider=arguments.provider, row=proposal.row, folder=Path(folder)
+            proxy=proxy,
+            model=server.model,
+            provider=arguments.provider,
+            row=proposal.row,
+            folder=Path(folder),
+            gguf=server.gguf,
+            libraries=server.libraries,
+            threads=arguments.threads,
         )
 
         if server.process is not None:
@@ -216,7 +244,7 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
         def set_limit(seconds: float) -> None:
             session.request_s = seconds
 
-        ends_at = start + arguments.seconds if arguments.quick else None
+        ends_at = start + arguments.seconds if arguments.seconds else None
         schedule = Schedule(results=results, request_s=sizes.request_s, set_limit=set_limit, ends_at=ends_at)
         chosen = arguments.ways.split(",") if arguments.ways else None
         cells = [cell for task in tasks for cell in task.cells(session, chosen) if not is_helped(cell, proposal.row)]
@@ -227,7 +255,8 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
         session.close()
     if server.process is not None:
         facts["server_restarts"] = server.process.restarts
-    facts |= {"unavailable": schedule.unavailable, "seconds": round(time.monotonic() - start, 1)}
+    spent = sum(each.seconds for each in results.results.values()) if arguments.resume else 0.0
+    facts |= {"unavailable": schedule.unavailable, "seconds": round(max(spent, time.monotonic() - start), 1)}
     if proposal.row.get("chooser") == LOGPROBS:
         facts["same_as_helped"] = LOGPROBS
     available = [(cell.task, cell.way) for cell in cells if cell.way not in schedule.unavailable]

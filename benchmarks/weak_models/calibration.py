@@ -85,7 +85,7 @@ def summary(found: Mapping[str, Any]) -> str:
         return f"It ended without a result: {' '.join(map(str, found.get('failure', ())))}."
     claimed = found.get("claimed_bytes")
     what = f"catalogs of {claimed:,} bytes" if claimed else "no size that works"
-    return f"It found {what}, with {found['calls']} calls."
+    return f"It found {what}, with {found['calls']} calls: {found['conclusion']}."
 
 
 def row_of(found: Mapping[str, Any]) -> dict[str, Any]:

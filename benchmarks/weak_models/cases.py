@@ -15,6 +15,7 @@ from pathlib import Path
 
 import attrs
 
+from benchmarks.choice.requests import DRAWN, drawn
 from benchmarks.first_use.data import load_catalogs, mcp_folder
 from benchmarks.selection.data import data_folder
 from benchmarks.selection.further import further_sets
@@ -23,7 +24,7 @@ from helmdeck_core import Catalog, CatalogError
 from helmdeck_selection import read_catalog
 
 SIZES = (50, 200, 1000)
-BLOCK = 5
+BLOCK = 3
 """Requests of one catalog in a row, so that a server's prefix cache serves most of them in every way."""
 
 PUBLIC_SETS = ("metatool-dev", "sealtools-dev")
@@ -56,12 +57,14 @@ class PickCase:
     """One request over one cut catalog.
 
     :ivar id: digest of the request and its catalog, the same in every run and for every size.
+    :ivar source: the name of the whole catalog.
     """
 
     id: str
     text: str
     tools: frozenset[str]
     catalog: Catalog
+    source: str
 
 
 def read_requests(path: Path) -> Pool:
@@ -120,7 +123,10 @@ def own_catalogs() -> dict[str, Catalog]:
 
 
 def own_pool() -> Pool:
-    """The project's own requests in English and Chinese, and those of ``BENCH_DATA`` where they are present."""
+    """The project's own requests in English and Chinese, and those of ``BENCH_DATA`` where they are present.
+
+    The requests of MetaTool on which the weights of the chooser ``logprobs`` were fitted, or first reported, are left out.
+    """
     catalogs = {"everyday": everyday_catalog()}
     requests = [
         Labelled(each.text, frozenset(each.tools), "everyday")
@@ -136,7 +142,8 @@ def own_pool() -> Pool:
         if (folder / "queries.jsonl").is_file():
             catalogs[name] = _catalog(folder / "catalog.json")
             rows = map(json.loads, (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines())
-            requests += [Labelled(row["intent"], frozenset(row["gold"]), name) for row in rows]
+            seen = {each["id"] for each in drawn(DRAWN)} if name == "metatool-dev" else set[str]()
+            requests += [Labelled(row["intent"], frozenset(row["gold"]), name) for row in rows if row["id"] not in seen]
     return Pool(requests, catalogs)
 
 
@@ -174,7 +181,7 @@ def pick_cases(pool: Pool, requests: Sequence[Labelled], size: int, fillers: Ite
         for batch in _batches(mine, size):
             needed = frozenset[str]().union(*(each.tools for each in batch))
             cut |= dict.fromkeys(batch, sized(pool.catalogs[name], needed, size, rest))
-    return [PickCase(_digest(each)[:12], each.text, each.tools, cut[each]) for each in requests]
+    return [PickCase(_digest(each)[:12], each.text, each.tools, cut[each], each.catalog) for each in requests]
 
 
 def _batches(requests: Sequence[Labelled], size: int) -> Iterator[list[Labelled]]:

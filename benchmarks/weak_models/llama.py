@@ -137,6 +137,12 @@ def server_program() -> Prepared:
     return Prepared(path, time.monotonic() - start)
 
 
+def libraries(program: Path) -> Path | None:
+    """Return the folder of llama.cpp's shared libraries, which are beside the server; ``None`` if it has none."""
+    names = ("libllama.so", "libllama.dylib", "llama.dll")
+    return program.parent if any((program.parent / name).is_file() for name in names) else None
+
+
 class Server:
     """A llama-server with one model on a free port; ``with`` starts and stops it.
 

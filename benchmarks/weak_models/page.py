@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.pages import write_between
 from benchmarks.weak_models import plot, report
+from benchmarks.weak_models.report import TASK_TITLES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks" / "weak-models.md"
@@ -18,11 +19,12 @@ MAIN = "smollm2"
 
 
 def save(name: str, found: Mapping[str, Any]) -> None:
-    """Keep the sums of a model, which fill a column of the page; tasks that were not measured keep their earlier ones."""
+    """Keep the sums of a model, which fill a column of the page; tasks and ways that were not measured keep their earlier ones."""
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / f"{name}.json"
     earlier = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    text = json.dumps({**earlier, **found}, indent=1, ensure_ascii=False)
+    ways = {task: {**earlier.get(task, {}), **found[task]} for task in (*TASK_TITLES, "comparisons") if task in found}
+    text = json.dumps({**earlier, **found, **ways}, indent=1, ensure_ascii=False)
     file.write_text(text + "\n", encoding="utf-8")
 
 
@@ -41,6 +43,7 @@ def write(page: Path = PAGE) -> None:
         "summary": report.summary(title, found),
         "setup": report.setup_text(found),
         "picks": report.pick_table(found),
+        "sets": report.set_table(reports),
         "typed": report.typed_table(found),
         "plans": report.plan_table(found),
         "long": report.long_table(found),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ PACKAGES: Mapping[str, Sequence[str]] = {
     "instructor": ("instructor",),
     "pydantic_ai": ("pydantic-ai-slim[openai]",),
     "outlines": ("outlines[openai]",),
+    "typed_gguf": ("typed-gguf==0.3.0",),
 }
 
 
@@ -48,23 +50,35 @@ def python_of(peer: str) -> Path:
 class PeerProcess:
     """A peer that runs jobs one after another.
 
+    :param url: what the peer calls, with the model that it requests; for a peer that calls no server, two other words.
     :ivar versions: versions of its libraries.
     :raises NotInstalled: it cannot be installed or started.
     """
 
     def __init__(self, peer: str, url: str, model: str) -> None:
-        command = [str(python_of(peer)), "-m", "benchmarks.weak_models.peers", peer, url, model]
+        self._command = [str(python_of(peer)), "-m", "benchmarks.weak_models.peers", peer, url, model]
+        self._start()
+
+    def _start(self) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by close)
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True
+            self._command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True
         )
         self.versions: Mapping[str, str] = self._read().get("versions", {})
 
-    def run(self, job: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Do one job and return its result."""
+    def run(self, job: Mapping[str, Any], seconds: float | None = None) -> Mapping[str, Any]:
+        """Do one job and return its result.
+
+        :param seconds: after which the peer is started again, and the result is a failure; for a peer that no proxy stops.
+        """
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
+        if seconds is not None and not select.select([self._process.stdout], [], [], seconds)[0]:
+            self.close()
+            self._start()
+            return {"failure": "timeout", "message": f"no result after {seconds:.0f} s"}
         return self._read()
 
     def _read(self) -> Mapping[str, Any]:

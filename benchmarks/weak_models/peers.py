@@ -2,7 +2,9 @@
 
     peers.py NAME URL MODEL
 
-A job is ``{"kind": "pick", "messages", "tools"}`` or ``{"kind": "typed", "text", "schema"}``; the result is ``{"name"}`` or ``{"value"}``,
+    peers.py typed_gguf GGUF FOLDER
+
+A job is ``{"messages", "tools"}``, ``{"text", "schema"}``, or ``{"text", "tools", "threads"}`` for typed-gguf; the result is ``{"name"}`` or ``{"value"}``,
 or ``{"failure", "message"}``. This module imports nothing of the project, which is not installed there.
 """
 
@@ -89,13 +91,40 @@ def outlines(url: str, model: str) -> Peer:
     return call
 
 
+def typed_gguf(gguf: str, libraries: str) -> Peer:
+    """The library typed-gguf: one choice among all tools with their descriptions, from the file of the model, in this process.
+
+    :param libraries: the folder of llama.cpp's shared libraries.
+    """
+    schema, decide, session = (
+        importlib.import_module(f"typed_gguf.{name}") for name in ("schema", "engine.decide", "engine.session")
+    )
+    handle = session.open_model(gguf, runtime_dir=libraries, fit_disabled=True).__enter__()
+
+    def call(job: Mapping[str, Any]) -> Mapping[str, Any]:
+        question = {"type": "choice", "instructions": job["instructions"], "criteria": job["tools"]}
+        request = schema.parse_request(
+            {"state": job["text"], "questions": {"tool": question}, "options": {"threads": job["threads"]}}
+        )
+        plan = decide.plan_context(request, handle)
+        with session.ModelSession(handle, plan) as live:
+            answer = decide.DecisionEngine(live).decide(request, plan=plan).answers["tool"]
+        name = answer.get("choice")
+        if name is None:
+            return {"failure": str(answer.get("reliability") or "no choice"), "message": json.dumps(answer)[:300]}
+        return {"name": name, "probabilities": answer["probabilities"]}
+
+    return call
+
+
 PEERS: Mapping[str, Callable[[str, str], Peer]] = {
     "openai_tools": openai_tools,
     "instructor": instructor,
     "pydantic_ai": pydantic_ai,
     "outlines": outlines,
+    "typed_gguf": typed_gguf,
 }
-LIBRARIES = ("openai", "instructor", "pydantic-ai-slim", "outlines")
+LIBRARIES = ("openai", "instructor", "pydantic-ai-slim", "outlines", "typed-gguf")
 _SCALARS: Mapping[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
 

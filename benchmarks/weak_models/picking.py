@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from benchmarks.weak_models.cases import PickCase
-from benchmarks.weak_models.peer_process import PeerProcess
+from benchmarks.weak_models.peer_process import NotInstalled, PeerProcess
 from benchmarks.weak_models.session import Found, Session, cause_of
 from helmdeck_core import PIPELINE_RUN, CallLimits, Catalog, Entry
 from helmdeck_selection import input_properties
@@ -110,6 +110,36 @@ class OpenAITools:
         self._process.close()
 
 
+class TypedGguf:
+    """The library typed-gguf: the probabilities of all tools' names, each with its description, without a server."""
+
+    def __init__(self, session: Session) -> None:
+        if session.gguf is None or session.libraries is None:
+            raise NotInstalled(
+                "it needs the model's file and llama.cpp's shared libraries: a server that is started here"
+            )
+        self._session = session
+        self._process = PeerProcess("typed_gguf", str(session.gguf), str(session.libraries))
+
+    def __call__(self, case: PickCase) -> Found:
+        """Return the most probable name."""
+        job = {
+            "text": case.text,
+            "instructions": "Which tool does what the user asks for?",
+            "tools": {entry.id: entry.description for entry in case.catalog.entries},
+            "threads": self._session.threads,
+        }
+        answer = self._process.run(job, self._session.request_s)
+        if failure := answer.get("failure"):
+            return Found(cause=str(failure), answer=str(answer["message"]))
+        name = answer["name"]
+        return Found(value=name, answer=json.dumps({"tool": name, "probability": answer["probabilities"][name]}))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
+
+
 def native_tools(catalog: Catalog) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return a catalog as native tools, and the id of each tool's name, which may hold letters, digits, ``_`` and ``-``."""
     tools, ids = [], dict[str, str]()
@@ -182,6 +212,10 @@ class Ranker:
 
 def judge(case: PickCase, found: Found) -> dict[str, Any]:
     """Compare a pick with the right tools and the catalog."""
+    return {**_judged(case, found), "detail": {**found.detail, "set": case.source}}
+
+
+def _judged(case: PickCase, found: Found) -> dict[str, Any]:
     if found.value is None:
         return {"cause": found.cause or "no answer"}
     if found.value == "":  # a gap
@@ -199,4 +233,5 @@ WAYS: Mapping[str, Callable[[Session], Any]] = {
     "raw": raw,
     "llama_json_schema": llama_json_schema,
     "openai_tools": OpenAITools,
+    "typed_gguf": TypedGguf,
 }

@@ -58,16 +58,23 @@ class Window:
         for line in reversed(payload.splitlines() or [b""]):
             with contextlib.suppress(ValueError, AttributeError, TypeError):
                 found = json.loads(line.removeprefix(b"data: "))
-                usage = found.get("usage") or {}
-                timings = found.get("timings") or {}
-                read = usage.get("prompt_tokens", found.get("prompt_eval_count"))
-                if read is None and timings:
-                    read = timings["prompt_n"] + timings.get("cache_n", 0)
-                if read is not None:
-                    self.prompt_tokens += read
-                    written = usage.get("completion_tokens", found.get("eval_count", timings.get("predicted_n")))
-                    self.output_tokens += written or 0
+                # llama.cpp answers several prompts by a list.
+                counted = [self._count_one(each) for each in (found if isinstance(found, list) else [found])]
+                if any(counted):
                     return
+
+    def _count_one(self, found: Any) -> bool:
+        usage = found.get("usage") or {}
+        timings = found.get("timings") or {}
+        read = usage.get("prompt_tokens", found.get("prompt_eval_count"))
+        if read is None and timings:
+            read = timings["prompt_n"] + timings.get("cache_n", 0)
+        if read is None:
+            return False
+        self.prompt_tokens += read
+        written = usage.get("completion_tokens", found.get("eval_count", timings.get("predicted_n")))
+        self.output_tokens += written or 0
+        return True
 
 
 class Proxy:

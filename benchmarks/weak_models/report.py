@@ -14,6 +14,7 @@ TITLES: Mapping[str, str] = {
     "raw": "raw prompt",
     "llama_json_schema": "raw prompt and JSON Schema",
     "openai_tools": "openai SDK, native tools",
+    "typed_gguf": "typed-gguf, in process",
     "instructor": "instructor",
     "pydantic_ai": "pydantic-ai",
     "outlines": "outlines",
@@ -84,6 +85,33 @@ def pick_table(found: Report) -> str:
         "seconds",
     )
     return _table(head, rows, 2)
+
+
+def set_table(reports: Mapping[str, Report]) -> str:
+    """Helmdeck and its ranker alone among 50 tools, one row for each model and set of requests."""
+    rows = []
+    for model, found in reports.items():
+        beside = found.get("comparisons", {}).get(SIZES[0], {}).get("helped_vs_ranker", {})
+        sums = [found.get(SIZES[0], {}).get(way, {"right": 0}) for way in ("helped", "ranker")]
+        whole = {**beside, "right": [each["right"] for each in sums]}
+        for name, each in {**beside.get("sets", {}), **({"all": whole} if beside else {})}.items():
+            helped, ranker = (percent(right, each["requests"]) for right in each["right"])
+            changed = f"{each['better']}, {each['worse']}"
+            rows.append((model, name, str(each["requests"]), helped, ranker, changed, _points(each)))
+    head = (
+        "model",
+        "requests of",
+        "n",
+        "Helmdeck",
+        "ranker alone",
+        "better, worse",
+        "difference",
+    )
+    return _table(head, rows, 2)
+
+
+def _points(beside: Mapping[str, Any]) -> str:
+    return f"{100 * beside['difference']:+.1f} points, at least {100 * beside['above']:+.1f} (one-sided 95 %)"
 
 
 def typed_table(found: Report) -> str:
@@ -166,8 +194,10 @@ def comparison_lines(found: Report) -> tuple[list[str], list[str]]:
         if beside:
             line = (
                 f"{TASK_TITLES[task]}, beside the ranker alone: right on {beside['better']} requests more and on "
-                f"{beside['worse']} fewer of {beside['requests']} (one-sided p of being worse: {beside['p_below']:.2f})"
+                f"{beside['worse']} fewer of {beside['requests']}"
             )
+            if "difference" in beside:
+                line += f"; the difference is {_points(beside)}"
             (good if beside["better"] > beside["worse"] else poor).append(line)
     return poor, good
 
@@ -192,6 +222,8 @@ def calibration_text(found: Report) -> str:
         return f"`helmdeck calibrate` ended without a result: {calibrated.get('failure')}."
     what = f"catalogs of {claimed:,} bytes work" if claimed else "no catalog size works, not even the smallest"
     text = f"`helmdeck calibrate` made {calls} calls in {calibrated['seconds']:.0f} s and found that {what}."
+    if conclusion := calibrated.get("conclusion"):
+        text += f" Its result: *{conclusion}.*"
     sums = found.get("calibrate", {}).get("helped")
     if sums:
         size = "catalogs of that size" if claimed else "catalogs of the smallest size"

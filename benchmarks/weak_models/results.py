@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 Z95 = 1.959963984540054
+Z95_ONE_SIDED = 1.645
 
 
 @attrs.frozen(kw_only=True)
@@ -136,7 +137,7 @@ def sums(results: Sequence[Result]) -> Sums:
 def compare(first: Sequence[Result], second: Sequence[Result]) -> dict[str, Any]:
     """Compare two ways on the requests that both measured: on how many each is right more often, and a one-sided sign test.
 
-    ``p_below`` is the probability of as many requests on which ``first`` is worse, or more, if both were equally good: below 0.05, it
+    ``difference`` is that of the shares of right answers, and ``above`` its lower bound, one-sided 95 %. ``p_below`` is the probability of as many requests on which ``first`` is worse, or more, if both were equally good: below 0.05, it
     is worse.
     """
     rates = [_rates(first), _rates(second)]
@@ -144,7 +145,22 @@ def compare(first: Sequence[Result], second: Sequence[Result]) -> dict[str, Any]
     better, worse = sum(one > other for one, other in shared), sum(one < other for one, other in shared)
     total = better + worse
     p_below = sum(math.comb(total, each) for each in range(worse, total + 1)) / 2**total
-    return {"requests": len(shared), "better": better, "worse": worse, "p_below": round(p_below, 4)}
+    gains = [one - other for one, other in shared]
+    mean = sum(gains) / len(gains) if gains else 0.0
+    spread = (sum((gain - mean) ** 2 for gain in gains) / max(1, len(gains))) ** 0.5 / max(1, len(gains)) ** 0.5
+    bounds = {"difference": round(mean, 4), "above": round(mean - Z95_ONE_SIDED * spread, 4)}
+    return {"requests": len(shared), "better": better, "worse": worse, "p_below": round(p_below, 4), **bounds}
+
+
+def by_set(first: Sequence[Result], second: Sequence[Result]) -> dict[str, dict[str, Any]]:
+    """Compare two ways on the requests of each set, with the shares of right answers of both."""
+    found = {}
+    for name in sorted({each.detail.get("set", "") for each in first} - {""}):
+        mine, others = ([each for each in side if each.detail.get("set") == name] for side in (first, second))
+        shared = _rates(mine).keys() & _rates(others).keys()
+        right = [sum(_rates(side)[case] for case in shared) for side in (mine, others)]
+        found[name] = {**compare(mine, others), "right": right}
+    return found
 
 
 def _rates(results: Sequence[Result]) -> dict[str, float]:

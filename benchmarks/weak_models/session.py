@@ -50,6 +50,8 @@ class Session:
     :ivar row: the budget row of the model, as the product proposes it.
     :ivar request_s: seconds for one case.
     :ivar folder: a folder for catalog files.
+    :ivar gguf: the file of the model, where it is here; ``libraries`` is the folder of llama.cpp's shared libraries.
+    :ivar threads: threads for a model that is read in process.
     :ivar keep_alive: called before each case; starts a server again that has ended.
     """
 
@@ -59,6 +61,9 @@ class Session:
     row: Mapping[str, Any]
     request_s: float = 120.0
     folder: Path
+    gguf: Path | None = None
+    libraries: Path | None = None
+    threads: int = 1
     keep_alive: Callable[[], None] = _nothing
     _decks: dict[tuple[str, str], Helmdeck] = attrs.field(factory=dict, init=False)
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -52,7 +53,16 @@ def proposed(provider: str, model: str, url: str, seconds: float) -> Proposal:
         (row,) = (each["values"] for each in tables if each["table"] == ["budgets", model_id])
     except (subprocess.TimeoutExpired, ValueError, KeyError, TypeError) as exc:
         return Proposal(PLAIN, f"the row of any small model, since doctor proposed none ({type(exc).__name__})")
+    if "enforces_schema" not in row:
+        return Proposal(
+            {**PLAIN, **row}, "the row of any small model, and helmdeck doctor --model, whose time ended early"
+        )
     return Proposal(row, "helmdeck doctor --model")
+
+
+def kept_proposal(path: Path) -> Proposal | None:
+    """Return the proposal of the measurement that is continued; ``None`` if it kept none."""
+    return Proposal(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
 def environment_of(provider: str, url: str) -> dict[str, str]:

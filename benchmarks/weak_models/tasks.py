@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,8 +24,11 @@ Judge = Callable[[Any, Any], Mapping[str, Any]]
 class Sizes:
     """How much is measured.
 
+    :ivar requests: requests among 50 tools; larger catalogs get a quarter of them.
     :ivar runs: runs of ``pick`` and ``typed``; the others, which take longer, have one.
     :ivar request_s: seconds of one case at most.
+    :ivar most: cases of one way in one task at most, by way, for the ways that take long and have clear results; ``peers`` are all ways
+        without an entry.
     """
 
     requests: int
@@ -33,9 +37,19 @@ class Sizes:
     outputs: int
     runs: int
     request_s: float
+    most: Mapping[str, int] = attrs.field(factory=dict)
+
+    def requests_of(self, catalog: int) -> int:
+        """Return how many requests are measured over catalogs of a size."""
+        return self.requests if catalog == SIZES[0] else math.ceil(self.requests / 4)
 
 
-WHOLE = Sizes(requests=30, texts=100, plans=60, outputs=40, runs=3, request_s=120.0)
+WHOLE = Sizes(
+    requests=320, texts=100, plans=60, outputs=40, runs=1, request_s=120.0,
+    most={"helped": 320, "ranker": 320, "logprobs": 320, "raw": 15, "uncut": 10, "typed_gguf": 60, "peers": 15},
+)  # fmt: skip
+"""Different requests tell more than further runs of the same ones, which hardly differ at a low temperature."""
+
 QUICK = Sizes(requests=40, texts=25, plans=0, outputs=0, runs=1, request_s=30.0)
 
 
@@ -46,6 +60,7 @@ class Task:
     :ivar cases: values with an ``id``.
     :ivar ways: makes each way for a session.
     :ivar judge: what to set in a result for a case and what was found.
+    :ivar most: see ``Sizes``.
     :ivar weight: part of a limited time of each way, compared with those of other tasks.
     :ivar rank: tasks of a lower rank are measured first; the peers of all tasks follow.
     """
@@ -55,6 +70,7 @@ class Task:
     ways: Mapping[str, Callable[[Session], Any]]
     judge: Judge
     runs: int
+    most: Mapping[str, int] = attrs.field(factory=dict)
     temperature: float = TEMPERATURE
     weight: float = 1.0
     rank: int = 0
@@ -74,7 +90,8 @@ class Task:
             except ConfigError as exc:
                 raise Unavailable(f"not in this version: {exc}") from exc
 
-        ids = [case.id for case in self.cases]
+        most = self.most.get(way, self.most.get("peers", len(self.cases)))
+        ids = [case.id for case in self.cases[:most]]
         weight, rank = self.weight * WEIGHTS.get(way, PEER_WEIGHT), self.rank + (0 if way in WEIGHTS else PEERS_AFTER)
         return Cell(task=self.name, way=way, case_ids=ids, runs=self.runs, open=open_way, weight=weight, rank=rank)
 
@@ -97,14 +114,15 @@ def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
     """Return the tasks by name."""
     found: list[Task] = []
     if "pick" in names:
-        requests, fillers = sample(pool.requests, sizes.requests), list(own_catalogs().values())
+        fillers = list(own_catalogs().values())
         found += [
             Task(
                 name=f"pick_{size}",
-                cases=pick_cases(pool, requests, size, fillers),
+                cases=pick_cases(pool, sample(pool.requests, sizes.requests_of(size)), size, fillers),
                 ways=picking.WAYS,
                 judge=picking.judge,
                 runs=sizes.runs,
+                most=sizes.most,
                 rank=2 * place,
             )
             for place, size in enumerate(SIZES)
@@ -116,16 +134,26 @@ def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
             ways=typed.WAYS,
             judge=typed.judge,
             runs=sizes.runs,
+            most=sizes.most,
             weight=0.6,
             rank=1,
         ),
-        Task(name="plan", cases=plans.load()[: sizes.plans], ways=plans.WAYS, judge=plans.judge, runs=1, rank=6),
+        Task(
+            name="plan",
+            cases=plans.load()[: sizes.plans],
+            ways=plans.WAYS,
+            judge=plans.judge,
+            runs=1,
+            most={**sizes.most, "raw": 8} if sizes.most else {},
+            rank=6,
+        ),
         Task(
             name="long",
             cases=long_output.load()[: sizes.outputs],
             ways=long_output.WAYS,
             judge=long_output.judge,
             runs=1,
+            most={**sizes.most, "raw": sizes.outputs} if sizes.most else {},
             temperature=0.0,
             rank=7,
         ),

@@ -122,9 +122,10 @@ def test_pick_outside_the_catalog_is_valid_and_invented():
         "right": False,
         "invented": False,
         "cause": "wrong tool",
+        "detail": {"set": "a"},
     }
     assert picking.judge(case, Found(value="send"))["right"]
-    assert picking.judge(case, Found(cause="no JSON")) == {"cause": "no JSON"}
+    assert picking.judge(case, Found(cause="no JSON"))["cause"] == "no JSON"
 
 
 def test_native_tools_have_allowed_and_distinct_names():
@@ -185,8 +186,14 @@ def test_repeated_runs_do_not_narrow_the_interval():
 def test_ways_are_compared_on_the_requests_that_both_measured():
     helped = [result("a", right=True), result("b", right=True), result("c", right=True)]
     other = [result("a", way="raw"), result("b", way="raw", right=True)]
-    assert compare(helped, other) == {"requests": 2, "better": 1, "worse": 0, "p_below": 1.0}
-    assert compare(other, helped)["p_below"] == 0.5
+    found = compare(helped, other)
+    assert (found["requests"], found["better"], found["worse"], found["p_below"]) == (2, 1, 0, 1.0)
+    assert compare(other, helped)["p_below"] == 0.5 and compare(helped, helped)["above"] == 0.0
+    # Nine requests more and one fewer of 100: 8 points, less 1.645 standard errors of the paired differences.
+    ones = [result(str(each), right=each < 9) for each in range(100)]
+    others = [result(str(each), way="raw", right=each == 99) for each in range(100)]
+    beside = compare(ones, others)
+    assert (beside["difference"], beside["above"]) == (0.08, 0.0297)
 
 
 def test_interrupted_measurement_is_continued(tmp_path):
@@ -324,11 +331,14 @@ def test_page_gets_every_section_and_both_plots(tmp_path, monkeypatch):
     copy.write_text(page.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(page, "RESULTS", tmp_path / "results")
     page.save("smollm2", measured_report(right=3))
+    page.save("smollm2", {"pick_50": {"ranker": measured_report(right=1)["pick_50"]["helped"]}})
     page.save("other", {"model": "other", "server": "s"})
     page.write(copy)
     text = copy.read_text(encoding="utf-8")
-    assert "| 1,000 | Helmdeck | 4 | 100 % | 75 % (30 to 95) |" in text and "| smollm2 | other |" in text
-    assert text.count("<!-- end of ") == 9 and "raw prompt" in (tmp_path / "weak-models-causes.svg").read_text()
+    assert "| 1,000 | Helmdeck | 4 | 100 % | 75 % (30 to 95) |" in text
+    assert "| 50 | Helmdeck | 4 | 100 % | 75 %" in text and "| 50 | Helmdeck's ranker alone | 4 | 100 % | 25 %" in text
+    assert "| smollm2 | other |" in text
+    assert text.count("<!-- end of ") == 10 and "raw prompt" in (tmp_path / "weak-models-causes.svg").read_text()
     assert "wrong tool" in text and "<polyline" in (tmp_path / "weak-models-sizes.svg").read_text()
 
 

@@ -78,6 +78,8 @@ class Model:
             return json.dumps(HELD)
         prompt = body["messages"][-1]["content"]
         if prompt.startswith("Request: "):
+            if self.chooses == "late":
+                return (408, {}, {"error": {"message": "request timeout"}})
             right = tool_choice.requests()[prompt.partition("\n")[0].removeprefix("Request: ")]
             name = right if self.chooses else "mail.send"
             return json.dumps({"tool": name}) if schema and self.schema == "kept" else name
@@ -178,6 +180,12 @@ def test_model_that_chooses_worse_than_the_ranker_is_worth_its_time_for_text_onl
     assert "not for the choice of tools" in done.data["summary"] and budget(done)["chooser"] == "ranker"
     assert verdicts(done)["native tools"] == verdicts(done)["logprobs"] == "no"
     assert text_of(done, "logprobs") == "requested and ignored"
+
+
+def test_busy_server_says_nothing_about_the_choice_and_leaves_it_to_the_ranker(examined):
+    done, _ = examined(Model(chooses="late"))
+    assert text_of(done, "right tools") == "no answer within 5 s"
+    assert budget(done)["chooser"] == "ranker" and "tools right" not in budget(done)["evidence"]
 
 
 @each_case(

@@ -17,11 +17,14 @@ from tests.case_support import each_case
 DAY = datetime.date(2026, 11, 24)
 
 
-def row_of(*, counts, claimed=None, **results):
-    outcome = Outcome(
+def outcome_of(*, counts, claimed=None, **results):
+    return Outcome(
         model="a/m", claimed=claimed, counts=counts, probes=results, calls=9, cost_usd=None, median_latency_s=1.0
     )
-    return report.budget_row(outcome, "a/m", DAY)
+
+
+def row_of(**facts):
+    return report.budget_row(outcome_of(**facts), "a/m", DAY)
 
 
 NO_SUCCESS = (SizeCounts(2_048, 3, 0, {"wrong_tool": 3}),)
@@ -54,6 +57,29 @@ def test_server_with_likelihoods_makes_them_the_choice():
     assert row_of(counts=NO_SUCCESS, choice={**CHOICE, "has_likelihoods": True})["chooser"] == "logprobs"
 
 
+@each_case(
+    ("counts", "claimed", "facts", "texts"),
+    [
+        (
+            NO_SUCCESS,
+            None,
+            {"has_likelihoods": True},
+            ("no size passed: of 3 plans", "2,048 bytes, 0 were", "makes 'logprobs' choose"),
+        ),
+        (
+            (SizeCounts(4_096, 18, 18, {}),),
+            4_096,
+            {"has_likelihoods": False},
+            ("up to 4,096 bytes", "makes 'ranker' choose"),
+        ),
+        (NO_SUCCESS, None, {"tool_requests": 0}, ("use another model for plans",)),
+    ],
+)
+def test_conclusion_says_what_the_sizes_mean_and_what_chooses(counts, claimed, facts, texts):
+    text = report.conclusion(outcome_of(counts=counts, claimed=claimed, choice={**CHOICE, **facts}))
+    assert all(each in text for each in texts)
+
+
 def test_model_keeps_choosing_where_nothing_was_measured():
     assert "chooser" not in row_of(counts=NO_SUCCESS)
     assert "chooser" not in row_of(counts=NO_SUCCESS, choice={"has_likelihoods": True})
@@ -61,9 +87,9 @@ def test_model_keeps_choosing_where_nothing_was_measured():
 
 @each_case(
     ("ranker_only", "model_only", "chooser"),
-    [(0, 0, "model"), (3, 0, "model"), (4, 0, "ranker"), (5, 2, "model"), (0, 12, "model"), (9, 2, "ranker")],
+    [(0, 0, "model"), (1, 0, "model"), (3, 1, "ranker"), (2, 5, "model"), (0, 12, "model"), (9, 2, "ranker")],
 )
-def test_chooser_replaces_a_model_only_if_the_difference_is_no_chance(ranker_only, model_only, chooser):
+def test_model_chooses_only_if_it_is_no_more_than_one_request_behind_the_ranker(ranker_only, model_only, chooser):
     assert proposed_chooser(ranker_only=ranker_only, model_only=model_only, has_likelihoods=False) == chooser
 
 

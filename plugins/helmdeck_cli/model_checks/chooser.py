@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 from helmdeck_core import CHOSEN_BY_MODEL
@@ -10,24 +9,14 @@ from helmdeck_core import CHOSEN_BY_MODEL
 RANKER: Final = "ranker"
 LOGPROBS: Final = "logprobs"
 
-MOST_CHANCE: Final = 0.1
-"""Probability, one-sided, up to which a difference does not count as chance; twenty requests can hardly show less."""
-
-
-def chance(wins: int, losses: int) -> float:
-    """Return the probability of at least so many wins if both sides were equally good (sign test).
-
-    :param wins: requests that only the one side has right; ``losses`` are those of the other side.
-    """
-    trials = wins + losses
-    favourable = sum(math.comb(trials, count) for count in range(wins, trials + 1))
-    return float(favourable / 2**trials)
+SLIPS: Final = 1
+"""Requests by which a model may be behind the ranker and still choose itself."""
 
 
 def proposed_chooser(*, ranker_only: int, model_only: int, has_likelihoods: bool) -> str:
-    """Return the chooser for the budget of a model; ``model`` unless the ranker is certainly better.
+    """Return the chooser for the budget of a model: ``model`` only if it has shown that it chooses as well as the ranker.
 
-    A model that is no worse than the ranker chooses itself: requests on which both are right tell nothing about harder ones.
+    No test of twenty requests shows a small difference, so a model that may be worse does not choose.
 
     :param ranker_only: requests for which the ranker has the right tool and the model a wrong one.
     :param model_only: the reverse.
@@ -39,6 +28,6 @@ def proposed_chooser(*, ranker_only: int, model_only: int, has_likelihoods: bool
     >>> proposed_chooser(ranker_only=1, model_only=12, has_likelihoods=False)
     'model'
     """
-    if chance(ranker_only, model_only) > MOST_CHANCE:
+    if ranker_only - model_only <= SLIPS:
         return CHOSEN_BY_MODEL
     return LOGPROBS if has_likelihoods else RANKER

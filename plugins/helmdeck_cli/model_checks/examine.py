@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from helmdeck_cli.model_checks.probes import PROBES, Probe
+from helmdeck_cli.model_checks.probes import FURTHER, PROBES, Probe
 from helmdeck_cli.model_checks.results import Examination, Result, Verdict
 from helmdeck_cli.model_checks.server_facts import context
 from helmdeck_cli.model_checks.session import LIMIT_S, Session
@@ -17,7 +17,7 @@ from helmdeck_cli.model_checks.tool_choice import CATALOG, NAME, RESERVE_S, righ
 if TYPE_CHECKING:
     from helmdeck_core import BudgetConfig, Config, Helmdeck
 
-ALL_PROBES: Sequence[Probe] = (*PROBES, Probe(NAME, right_tools))
+ALL_PROBES: Sequence[Probe] = (*PROBES, Probe(NAME, right_tools), *FURTHER)
 
 
 def single_attempts(config: Config, model: str, budget: BudgetConfig) -> Config:

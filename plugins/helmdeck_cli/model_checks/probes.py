@@ -17,8 +17,11 @@ from helmdeck_core import CallFailed, FailureClass, ResponseFormat, StopReason, 
 LOADING_S = 30.0
 """Seconds of the first request, since the server may load the model."""
 
-READ_S = 5.0
-"""Seconds that reading the prompt of the second speed probe should take."""
+READ_S = 2.5
+"""Seconds that reading the prompt of the second and third speed probe should take."""
+
+STREAMS, SPEED_S = 3, 12.0
+"""Streams of the speed probe, and the seconds after which no further one begins."""
 
 MOST_WORDS, LEAST_WORDS = 1_500, 80
 
@@ -101,25 +104,24 @@ def _is_final(reply: Reply) -> bool:
 
 
 async def speed(session: Session) -> Result:
-    """Tokens a second, read and written: a short stream, then one with a prompt of about five seconds."""
-    words, reading, writing = LEAST_WORDS, None, None
-    reply = Reply()
-    for _ in range(2):
+    """Tokens a second, read and written: a short stream, then two with a longer prompt. The best counts: other work only slows it."""
+    words, reading, writing = LEAST_WORDS, 0.0, 0.0
+    reply, start = Reply(), session.left_s
+    for _ in range(STREAMS):
         reply = await session.stream(_prompt(session, words), CALL_S)
         if reply.response is None or reply.first_s is None:
             break
         usage = reply.response.usage
         read = usage.input_tokens - usage.cached_input_tokens
         if read > 0 and reply.first_s > 0:
-            reading = read / reply.first_s
+            reading = max(reading, read / reply.first_s)
         written_s = reply.seconds - reply.first_s
         if usage.output_tokens > 1 and written_s > 0:
-            writing = (usage.output_tokens - 1) / written_s
-        more = min(MOST_WORDS, int((reading or 0) * READ_S / 2.5))
-        if more < 2 * words:
+            writing = max(writing, (usage.output_tokens - 1) / written_s)
+        if start - session.left_s > SPEED_S:
             break
-        words = more
-    if reading is None or writing is None:
+        words = max(LEAST_WORDS, min(MOST_WORDS, int(reading * READ_S / 2.5)))
+    if not reading or not writing:
         why = (
             _why(reply) if reply.response is None else "the server reports no token counts, or sends the answer at once"
         )
@@ -256,8 +258,13 @@ PROBES: Sequence[Probe] = (
     Probe("text", text),
     Probe("speed", speed),
     Probe("json schema", json_schema),
+    Probe("logprobs", logprobs),
+)
+"""The probes before that of the choice of a tool."""
+
+FURTHER: Sequence[Probe] = (
     Probe("json mode", json_mode),
     Probe("json in words", json_in_words),
     Probe("native tools", native_tools),
-    Probe("logprobs", logprobs),
 )
+"""Those after it: a slow server may leave no time for them."""

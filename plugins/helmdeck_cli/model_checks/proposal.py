@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from helmdeck_cli.config_file import SettingsTable
+from helmdeck_cli.model_checks.chooser import RANKER
 from helmdeck_cli.model_checks.results import Examination
 from helmdeck_core import BYTES_PER_TOKEN, BudgetLookup, ModelId, ProviderSettings
 
@@ -23,6 +24,9 @@ USUAL_WINDOW = 16_384
 
 RESERVED_TOKENS = 64
 """Tokens of the context window that are left to the chat template."""
+
+STEPS = (1, 1.5, 2, 3, 5, 7)
+"""First digits of the figures that follow from a speed."""
 
 SAFETY = 1.5
 """Timeouts are so many times what the measured speed takes."""
@@ -79,27 +83,28 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
         row |= {} if row["enforces_schema"] else {"wants_strict_json": False}
     if fact("logprobs") is not None:
         row["supports_logprobs"] = fact("logprobs")
-    if fact("chooser"):
-        row["chooser"] = fact("chooser")
+    # A model on a server too slow to be examined has not shown that it can choose.
+    if chooser := fact("chooser") or (RANKER if fact("is_own_server") else None):
+        row["chooser"] = chooser
     if fact("is_own_server"):
         row |= {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 0.0}
     return {**row, "evidence": _evidence(examination, day)}
 
 
 def _whole_call_s(examination: Examination, row: dict[str, Any], found: BudgetLookup) -> int:
-    """Seconds of the largest request that the budget allows, rounded up; 0 if no speed was measured."""
+    """Seconds of the largest request that the budget allows, rounded up to minutes; 0 if no speed was measured."""
     reads, writes = examination.fact("reads_per_s"), examination.fact("writes_per_s")
     if not reads or not writes:
         return 0
     read_s: float = row.get("input_tokens", found.budget.input_tokens) / reads
     written_s: float = row.get("output_tokens", found.budget.max_tokens) / writes
-    return math.ceil(SAFETY * (read_s + written_s) / 30) * 30
+    return math.ceil(SAFETY * (read_s + written_s) / 60) * 60
 
 
 def _rounded(value: float) -> int:
-    """A figure with two digits, since no speed is known better."""
-    scale = 10 ** max(0, math.floor(math.log10(max(value, 1))) - 1)
-    return int(value // scale * scale)
+    """The next lower of few figures: no speed is known better, and the next examination should propose the same rows."""
+    scale = 10 ** math.floor(math.log10(max(value, 1)))
+    return int(max(each for each in STEPS if each <= max(value, 1) / scale) * scale)
 
 
 def _evidence(examination: Examination, day: datetime.date) -> str:

@@ -11,11 +11,19 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_cli.model_checks.chooser import proposed_chooser
+from helmdeck_cli.model_checks.chooser import LOGPROBS, RANKER, proposed_chooser
 from helmdeck_cli.model_checks.results import Result, Verdict
 from helmdeck_cli.model_checks.session import Reply, Session
 from helmdeck_cli.printing.wording import counted
-from helmdeck_core import CallLimits, HelmdeckError, Likelihood, ResponseFormat
+from helmdeck_core import (
+    CHOSEN_BY_MODEL,
+    CallFailed,
+    CallLimits,
+    FailureClass,
+    HelmdeckError,
+    Likelihood,
+    ResponseFormat,
+)
 
 NAME = "right tools"
 
@@ -32,6 +40,9 @@ WRITTEN_TOKENS = 48
 
 RESERVE_S = 2.0
 """Seconds that are left when no further request is sent."""
+
+LEAST_COMPARED = 10
+"""Answers without which the model has not shown that it can choose."""
 
 MOST_FAILURES = 3
 """Failed requests in a row after which the probe ends."""
@@ -57,13 +68,18 @@ def requests() -> Mapping[str, str]:
 async def right_tools(session: Session) -> Result:
     """Right tools of the model and of the ranker, on the same requests."""
     is_held = session.facts.get("schema") == "kept"
-    right, by_ranker, tried, invented, failed = 0, 0, 0, 0, 0
+    right, by_ranker, tried, invented, late, failed = 0, 0, 0, 0, 0, 0
     ranker_only, model_only = 0, 0
+    has_likelihoods = session.left_s > RESERVE_S and await _has_likelihoods(session)
     for request, expected in requests().items():
         if session.left_s < RESERVE_S or failed >= MOST_FAILURES:
             break
         reply = await session.send(_request(session, request, is_held=is_held), CHOICE_S)
         failed = 0 if reply.response is not None else failed + 1
+        if _is_late(reply):
+            # It says how busy the server is, and not what the model would choose.
+            late += 1
+            continue
         tried += 1
         name = chosen(reply, is_held=is_held)
         is_right, is_ranked = name == expected, session.rank(request) == expected
@@ -73,19 +89,34 @@ async def right_tools(session: Session) -> Result:
         by_ranker += is_ranked
     facts: dict[str, Any] = {
         "tool_requests": tried, "right_tools": right, "right_by_ranker": by_ranker, "invented_tools": invented,
-        "ranker_only": ranker_only, "model_only": model_only, "has_likelihoods": tried > 0 and await _has_likelihoods(session),
+        "ranker_only": ranker_only, "model_only": model_only, "has_likelihoods": has_likelihoods,
     }  # fmt: skip
-    if not tried:
+    if not tried and not late:
         return Result(NAME, Verdict.NOT_TRIED, "no time was left")
-    facts["chooser"] = proposed_chooser(
-        ranker_only=ranker_only, model_only=model_only, has_likelihoods=facts["has_likelihoods"]
-    )
+    chooser = proposed_chooser(ranker_only=ranker_only, model_only=model_only, has_likelihoods=has_likelihoods)
+    if tried < LEAST_COMPARED and chooser == CHOSEN_BY_MODEL:
+        chooser = LOGPROBS if has_likelihoods else RANKER
+    facts["chooser"] = chooser
+    if not tried:
+        return Result(NAME, Verdict.NO, f"no answer within {CHOICE_S:g} s", facts)
     share = right / tried
     verdict = Verdict.YES if share >= GOOD_SHARE else Verdict.PARTLY if share >= USABLE_SHARE else Verdict.NO
     text = f"{right} of {tried}, the ranker alone {by_ranker}"
     text += f"; {counted(invented, 'answer')} without the name of a tool" if invented else ""
-    text += f"; {len(requests()) - tried} not sent: the time was over" if tried < len(requests()) else ""
+    text += f"; {late} not answered within {CHOICE_S:g} s" if late else ""
+    unsent = len(requests()) - tried - late
+    text += f"; {unsent} not sent: the time was over" if unsent else ""
     return Result(NAME, verdict, text, facts)
+
+
+def _is_late(reply: Reply) -> bool:
+    """Whether no answer came in time; an empty one is an answer."""
+    failure = reply.failure
+    return (
+        isinstance(failure, CallFailed)
+        and failure.failure_class is FailureClass.LIKELY_TIMEOUT
+        and not failure.is_empty
+    )
 
 
 async def _has_likelihoods(session: Session) -> bool:

@@ -57,6 +57,27 @@ def chooser(outcome: Outcome) -> str:
     )
 
 
+def conclusion(outcome: Outcome) -> str:
+    """Return what the result means for plans, in one or two sentences."""
+    if outcome.claimed:
+        found = f"the model plans over catalogs of up to {outcome.claimed:,} bytes; larger ones are trimmed to that"
+    elif not outcome.counts:
+        return "nothing was measured"
+    else:
+        smallest = outcome.counts[0]
+        found = (
+            f"no size passed: of {smallest.trials} plans over the smallest catalog, {smallest.size:,} bytes, {smallest.successes} were "
+            f"right, so the model cannot be trusted to find a tool in a catalog"
+        )
+    chosen = chooser(outcome)
+    if chosen == CHOSEN_BY_MODEL:
+        return found if outcome.claimed else f"{found}; use another model for plans"
+    return (
+        f"{found}. The row makes {chosen!r} choose the tool, from a catalog of any size; the model only writes the arguments of the "
+        f"chosen tool, and text"
+    )
+
+
 def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
     """Return the source of the row: counts, bound, date and route."""
     at = next((each for each in outcome.counts if each.size == outcome.claimed), None)
@@ -102,6 +123,7 @@ def to_dict(outcome: Outcome, row: Mapping[str, Any]) -> dict[str, Any]:
         "calls": outcome.calls,
         "cost_usd": outcome.cost_usd,
         "median_latency_s": outcome.median_latency_s,
+        "conclusion": conclusion(outcome),
         "sizes": [
             {
                 "bytes": each.size, "trials": each.trials, "successes": each.successes,

@@ -170,6 +170,8 @@ def _show(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> int:
         show(table(report.probe_rows(outcomes), ("probe", *(each.model for each in outcomes))))
         show()
         for each in outcomes:
+            show(labelled("result", report.conclusion(each)))
+            show()
             show(report.as_toml(each.model, rows[each.model]))
     for each in outcomes:
         if each.stopped:
