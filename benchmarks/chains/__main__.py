@@ -6,6 +6,7 @@
     python -m benchmarks.chains --json FILE           # 12,000 calls, 20 seeds
     python -m benchmarks.chains --long --json FILE    # 100,000 calls, without the slow peers; FILE is written after each fleet
     python -m benchmarks.chains --advice --json FILE  # the intervals of the advice alone
+    python -m benchmarks.chains --replay URL --json FILE   # a real weak model, such as http://127.0.0.1:8080/v1, in front of scripted ones
     python -m benchmarks.chains --from FILE --write   # write the parts of docs/benchmarks/chains.md and its plots that FILE has
 """
 
@@ -28,6 +29,7 @@ from benchmarks.chains.contestants import CONTESTANTS, Outcome, clairvoyant, hum
 from benchmarks.chains.fleets import FLEETS, LIST, TUNED, Fleet, World, prices, world
 from benchmarks.chains.intervals import coverage
 from benchmarks.chains.page import write_page
+from benchmarks.chains.replay import replay
 
 WINDOW = 1_000
 """Calls of the windows in which usable shares are compared."""
@@ -200,6 +202,8 @@ def run(
 def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure the parts that are wanted."""
     figures: dict[str, Any] = {}
+    if arguments.replay is not None:
+        return {"replay": replay(arguments.replay, arguments.alias, arguments.requests)}
 
     def save(fleets: Mapping[str, Any]) -> None:
         figures["long" if arguments.long else "fleets"] = fleets
@@ -225,6 +229,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="3 seeds, at most ten minutes")
     parser.add_argument("--long", action="store_true", help="100,000 calls, without the slow peers")
     parser.add_argument("--advice", action="store_true", help="the intervals of the advice alone")
+    parser.add_argument("--replay", metavar="URL", help="the base URL of a real model; it is the weak one of a chain")
+    parser.add_argument("--alias", default="smollm2", help="the name that its server knows the model by")
+    parser.add_argument("--requests", type=int, default=24, help="of each kind of work of the replay")
     parser.add_argument("--calls", type=int, help="of each world; default: 12,000")
     parser.add_argument("--seeds", type=int, help="of each fleet; default: 20")
     parser.add_argument("--first-seed", type=int, default=0, help="constants were chosen on seeds from 1000 on")

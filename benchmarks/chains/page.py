@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.chains.replay import table
 from benchmarks.pages import write_between
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "chains.md"
@@ -19,6 +20,8 @@ PLOTTED = ("adaptive", "cheapest first", "epsilon-greedy", "difficulty threshold
 
 def write_page(figures: Mapping[str, Any]) -> None:
     """Replace those tables and plots of the page whose figures are there."""
+    if "replay" in figures:
+        write_between(PAGE, "replay", table(figures["replay"]))
     if "advice" in figures:
         write_between(PAGE, "advice", advice(figures["advice"]))
     if "long" in figures:
