@@ -6,7 +6,7 @@ from benchmarks.chains.replay import KINDS, SETTINGS, replay, table
 from helmdeck_testing import chat_server, completion
 
 
-def test_replayed_policies_get_the_same_answers_and_pay_for_what_they_asked():
+def test_replayed_policies_get_the_same_answers_and_pay_for_what_they_asked() -> None:
     with chat_server(lambda _: completion("no JSON", prompt_tokens=100, completion_tokens=5)) as weak:
         found = replay(weak.base_url, "weak", 3)
         sent = [json.dumps(each.body, sort_keys=True) for each in weak.requests]
