@@ -5,7 +5,7 @@ seen to what was not, and each is drawn once per sample and shared by all kinds 
 
 - the usable share of a model over all work, around which those of the kinds spread widely (a Beta distribution of ``KIND_STRENGTH``);
 - the ratio of the usable shares after a failure and before one, which follows from how unequally hard the requests are;
-- the price of a model that was not called, relative to the list, after that of the models that were called at this kind of work;
+- the price of a model without calls, relative to the list, after that of the models with calls at this kind of work;
   and its seconds, relative to those of the models that were.
 
 Attempts of different periods that differ by more than chance count for less: their number is divided by the dispersion.
@@ -42,7 +42,7 @@ AFTER_RATIO, AFTER_RATIO_ERROR, AFTER_RATIO_LEAST = 0.85, 0.12, 0.5
 """The usable share after a failure, relative to the one without."""
 
 UNPRICED_ERROR, PRICED_ERROR = 0.25, 0.5
-"""Relative standard errors of the cost of a model that was not called, and of one attempt."""
+"""Relative standard errors of the cost of a model without calls, and of one attempt."""
 
 _Counts = tuple[float, float]
 
@@ -119,7 +119,7 @@ class Posterior:
         return found
 
     def _overall(self, model: str, ratio: float, rng: random.Random) -> float:
-        """One sample of a model's usable share of all work; a kind counts for as few attempts as it tells about other kinds."""
+        """One sample of a model's usable share of all work; a kind counts for as few attempts as it is evidence about other kinds."""
         attempts = usable = 0.0
         for seen in self._seen.values():
             if (each := seen.get(model)) is not None:

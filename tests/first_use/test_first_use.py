@@ -13,7 +13,7 @@ import pytest
 
 from helmdeck_testing import OPENAI_CHAT, failing_server
 
-SCRIPTS = sorted(Path(__file__).with_name("scripts").iterdir())
+SCRIPTS = sorted(path for path in Path(__file__).with_name("scripts").iterdir() if path.is_file())
 TEXT = "Paris is the capital of France."
 JSON = '{"capital": "Paris"}'
 MAX_SCRIPT_S = 60

@@ -120,7 +120,7 @@ def test_policy_that_cannot_record_fails_no_call(deck_with):
     assert deck.plan("draft a post").model == "strong/any"
 
 
-def test_unsure_plan_goes_on_to_the_next_model_and_is_kept_where_that_fails(deck_with):
+def test_unsure_plan_continues_with_the_next_model_and_is_kept_where_that_fails(deck_with):
     policy = Policy(("local/lexical", "strong/any"), (0.6, 0.0))
     strong = scripted_provider([*good(3), Reply("")], "strong")  # of each two, the first one narrows the selection
     config = {"fallback": {"local/": ["strong/any"]}, "chains": {"policy": "ours"}, "recovery": {"max_attempts": 2}}

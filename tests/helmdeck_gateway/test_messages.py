@@ -100,7 +100,6 @@ def test_stream_that_cannot_be_completed_ends_with_an_error_event(gateway, faili
         ("messages", {"messages": [{"role": "user", "content": "x"}], "tool_choice": {"type": "odd"}}, "tool_choice.type"),
         ("responses", {}, "input"),
         ("responses", {"input": [{"type": "function_call", "name": "f"}]}, "input[0].call_id"),
-        ("responses", {"input": "x", "background": True}, "background"),
         ("responses", {"input": "x", "previous_response_id": "resp_none"}, "previous_response_id"),
     ],
 )  # fmt: skip

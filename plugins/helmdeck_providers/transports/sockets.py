@@ -22,7 +22,8 @@ def socket_readiness(plug: socket.socket) -> Callable[[], bool]:
     >>> _ = far.send(b"late")
     >>> before, has_bytes()
     (False, True)
-    >>> near.close(); far.close()
+    >>> near.close()
+    >>> far.close()
     """
     if not hasattr(select, "poll"):
         return lambda: bool(select.select([plug.fileno()], [], [], 0)[0])

@@ -36,7 +36,7 @@ _PREFIX_SHARE: Final = 0.6
 _MIN_PREFIXED: Final = 4
 _MAX_DESCRIPTION: Final = 400
 _MAX_PRODUCERS: Final = 8
-# How well an entry fits as the one that returns an id, if only the first words of its description say so.
+# How well an entry fits as the one that returns an id, if only the first words of its description name it.
 _BY_LEAD: Final = 1.5
 _MAX_LOOKING_UP: Final = 100
 # Names made from HTTP methods: "API-post-search".
