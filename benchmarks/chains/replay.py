@@ -126,7 +126,7 @@ def right_answer(case: Case) -> str:
     tool = min(case.tools)
     entry = case.catalog.get(tool)
     args = dict.fromkeys(input_properties(entry), "as asked") if entry is not None else {}
-    step = {"order": 1, "tool": tool, "args": args, "rationale": "it does what is asked"}
+    step = {"order": 1, "tool": tool, "args": args, "rationale": "it does what is called"}
     return json.dumps({"steps": [step], "complexity": "single-action", "reasoning": "one tool does it"})
 
 
@@ -177,7 +177,7 @@ def decks(models: Models, catalog: Catalog, *, enforces: bool) -> Iterator[Mappi
 
 
 def ask(deck: Helmdeck, case: Case) -> dict[str, Any]:
-    """Make one call: what it cost, who was asked first, whether the answer was usable, and right."""
+    """Make one call: what it cost, who was called first, whether the answer was usable, and right."""
     is_usable = is_right = False
     try:
         if isinstance(case, TypedCase):
