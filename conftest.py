@@ -8,6 +8,7 @@ How long an example takes says something about the machine and is no reason to f
 from __future__ import annotations
 
 import compileall
+import contextlib
 import gc
 import os
 import sys
@@ -38,7 +39,7 @@ ROOT = Path(__file__).parent
 def pytest_collection(session: pytest.Session) -> None:
     """Share the compilation of a fresh checkout among the workers; each of them would compile all modules for itself."""
     worker = getattr(session.config, "workerinput", None)
-    if worker is None or not hasattr(rewrite, "_rewrite_test"):
+    if worker is None or not (hasattr(rewrite, "_rewrite_test") and hasattr(rewrite, "_write_pyc")):
         return
     number, workers = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
     paths = sorted(
@@ -51,8 +52,9 @@ def pytest_collection(session: pytest.Session) -> None:
         compiled = path.parent / "__pycache__" / f"{path.stem}{rewrite.PYC_TAIL}"
         if not compiled.exists() or compiled.stat().st_mtime < path.stat().st_mtime:
             compiled.parent.mkdir(exist_ok=True)
-            status, code = rewrite._rewrite_test(path, session.config)  # noqa: SLF001
-            rewrite._write_pyc(session.config.stash[rewrite.assertstate_key], code, status, compiled)  # noqa: SLF001
+            with contextlib.suppress(SyntaxError):  # the collection reports it
+                status, code = rewrite._rewrite_test(path, session.config)  # noqa: SLF001
+                rewrite._write_pyc(session.config.stash[rewrite.assertstate_key], code, status, compiled)  # noqa: SLF001
 
 
 @pytest.hookimpl(trylast=True)
