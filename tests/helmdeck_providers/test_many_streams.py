@@ -117,7 +117,8 @@ def test_streams_with_random_faults_leave_nothing():
     assert outcomes["answered"] > STREAMS
     assert outcomes.total() == 4 * STREAMS
     assert "ended without a response" not in outcomes
-    assert sizes[3] - sizes[1] < STREAMS, sizes
+    # A few objects belong to the last faults of a round; what streams leave behind would add up over the rounds.
+    assert min(sizes[2:]) - min(sizes[:2]) < STREAMS, sizes
 
 
 def test_closing_under_load_ends_every_stream():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from helmdeck_core import (
     EMPTY,
@@ -221,12 +221,24 @@ def _part(part: Mapping[str, Any], where: str) -> Part:
             raise invalid(f"content of type {kind!r} is not supported; supported: {supported}", f"{where}.type")
 
 
-def unknown_response(response_id: str) -> Problem:
-    """Return the error for a response that is not stored, or not any more."""
+NOT_STORED: Final = "previous_response_not_found"
+"""The code that OpenAI's clients know."""
+
+
+def unknown_previous(response_id: str) -> Problem:
+    """Return the error for a request that continues a response that is not stored, or not any more."""
     return Problem(
         message=f"there is no stored response {response_id[:80]!r}; send the whole conversation as input",
         status=404,
         kind="not_found_error",
-        code="previous_response_not_found",
+        code=NOT_STORED,
         param="previous_response_id",
     )
+
+
+def unknown_response(response_id: str) -> Problem:
+    """Return the error for a response that is not stored, or not any more."""
+    message = (
+        f"there is no stored response {response_id[:80]!r}; it was deleted, has expired, or belongs to another key"
+    )
+    return Problem(message=message, status=404, kind="not_found_error", code=NOT_STORED, param="response_id")

@@ -15,7 +15,7 @@ from helmdeck_gateway.conversations.response_store import ResponseStore, StoredR
 from helmdeck_gateway.dialects import responses as responses_dialect
 from helmdeck_gateway.dialects.parsed import Parsed, field, names_stored_file, required
 from helmdeck_gateway.dialects.reply import Opening, Reply
-from helmdeck_gateway.dialects.responses import unknown_response
+from helmdeck_gateway.dialects.responses import unknown_previous, unknown_response
 from helmdeck_gateway.dialects.responses_writer import conversation_id, response_id, whole
 from helmdeck_gateway.endpoints.background import BackgroundEndpoints
 from helmdeck_gateway.endpoints.bodies import JsonBody
@@ -65,7 +65,7 @@ class ResponsesEndpoint(CallEndpoint):
                 message=f"the response {name!r} is {running.payload()['status']}; continue it when it is completed",
                 status=409, code="response_not_completed", param="previous_response_id",
             )  # fmt: skip
-        raise unknown_response(name)
+        raise unknown_previous(name)
 
     async def _parse_in_conversation(self, body: JsonBody, principal: Principal) -> Parsed:
         """Read a request whose input follows the items of a conversation."""
