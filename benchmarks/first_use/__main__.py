@@ -8,6 +8,7 @@
     python -m benchmarks.first_use --write             # write docs/benchmarks/first-use.md as well
     python -m benchmarks.first_use --classes           # the requests of fourteen classes of difficulty
     python -m benchmarks.first_use --second            # a second set, of the classes that were weak
+    python -m benchmarks.first_use --third             # a third set, over the recorded servers, in other words
 """
 
 from __future__ import annotations
@@ -158,12 +159,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--classes", action="store_true", help="score the requests of the classes of difficulty instead"
     )
     parser.add_argument("--second", action="store_true", help="score the second set of the weak classes instead")
+    parser.add_argument("--third", action="store_true", help="score the third set, over the recorded servers, instead")
     parser.add_argument("--show", action="store_true", help="print every difference")
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; requires all requests")
     arguments = parser.parse_args(argv)
     catalogs = load_catalogs(arguments.mcp_tools)
-    folder = "second" if arguments.second else "classes" if arguments.classes else "requests"
+    folders = ("third", arguments.third), ("second", arguments.second), ("classes", arguments.classes)
+    folder = next((name for name, is_chosen in folders if is_chosen), "requests")
     every = of_half(load_requests(folder), arguments.half)
     needed = {request.catalog: set(request.catalog.split("+")) for request in every}
     requests = [request for request in every if needed[request.catalog] <= catalogs.keys()]

@@ -12,7 +12,7 @@ A file of ``requests`` belongs to the catalog of its name. A request is one line
 
 Above the line, ``@ LANGUAGE TAGS`` names the language; without it, a request is English.
 
-A file of ``classes`` or ``second`` holds the requests of one class of difficulty: its name is their tag, and ``= CATALOG`` alone, or
+A file of ``classes``, ``second`` or ``third`` holds the requests of one class of difficulty: its name is their tag, and ``= CATALOG`` alone, or
 ``= ONE+OTHER``, is the catalog of those that follow.
 """
 
@@ -137,7 +137,7 @@ def _input(text: str) -> dict[str, Any]:
 
 
 def load_requests(folder: str = "requests") -> list[Request]:
-    """Return the requests of all catalogs, or those of ``classes`` or ``second``.
+    """Return the requests of all catalogs, or those of ``classes``, ``second`` or ``third``.
 
     :raises ValueError: a line cannot be read.
     """
