@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, drafted, 
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, probability
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
+from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.look_ups import look_up
 from helmdeck_planner.embedded.request.paraphrases import paraphrases
@@ -25,6 +26,8 @@ _MAX_QUOTE_CHARS: Final = 100
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
+# How much better than the others an entry must fit that only other verbs find.
+_CLEAR: Final = 1.0
 # How often a look-up is right if the step that needs it is.
 _LOOKED_UP: Final = 0.9
 
@@ -107,7 +110,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
                 found = choose(single[0], wording, lexical, profiles, separated.request) or found
             if found and is_guess(found):
                 profile, single = None, [own]
-            if picks and (_asks_again(own, profile, picks[-1]) or _only_shows(own, picks[-1], wording)):
+            if picks and (_asks_again(own, profile, picks[-1], wording) or _only_shows(own, picks[-1], wording)):
                 continue
             every += single
             picks += tuple(Pick(each, profile, found) for each in single)
@@ -160,7 +163,9 @@ def _reworded(
     request: str,
 ) -> tuple[Part, list[Scored]]:
     """Return a part that no entry fits as other verbs say it, if one entry alone takes all that it states."""
-    if found and not is_guess(found):
+    has_fit = bool(found) and not is_guess(found)
+    is_whole = has_fit and found[0].is_complete and not found[0].unused
+    if is_whole or (has_fit and not any(token.is_value for token in part.tokens)):
         return part, found
     fitting: dict[str, tuple[Part, list[Scored]]] = {}
     for other in paraphrases(part, wording):
@@ -172,7 +177,9 @@ def _reworded(
         rows = [row for row in rows if row.is_complete]
         if rows:
             fitting.setdefault(rows[0].profile.entry.id, (other, rows))
-    return next(iter(fitting.values())) if len(fitting) == 1 else (part, found)
+    best, *others = sorted(fitting.values(), key=lambda row: -row[1][0].total) or [(part, found)]
+    is_clear = all(best[1][0].total - row[0].total >= _CLEAR for _, row in others)
+    return best if is_clear else (part, found)
 
 
 def _objects(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> Sequence[Part]:
@@ -214,12 +221,21 @@ def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
     return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
 
 
-def _asks_again(part: Part, profile: Profile | None, before: Pick) -> bool:
+def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
     """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
-    if profile is None:
+    if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
         return False
-    is_same = profile is before.profile and part.is_question and before.part.is_question and not profile.writes
-    return is_same and not any(token.is_value for token in part.tokens)
+    if any(token.is_value for token in part.tokens):
+        return False
+    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
+
+
+def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether a question about "it" has only words that describe what an entry returns."""
+    weighted = weigh(part, wording)
+    stems = [*weighted.objects, *weighted.tail]
+    refers = any(token.word in wording.language.references for token in part.tokens)
+    return refers and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
 
 
 def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:

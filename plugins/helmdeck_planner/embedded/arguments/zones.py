@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import available_timezones
 
-from helmdeck_language import Kind, fold
+from helmdeck_language import Kind, Token, fold
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
 
@@ -79,7 +79,13 @@ def _source(draft: Draft, found: Sequence[tuple[str, list[int]]]) -> tuple[str, 
     times = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.TIME]
     if not others or not times:
         return None
-    return min(others, key=lambda row: abs(row[1][0] - times[0]))
+    # By the text: a joined part has the question before the fact.
+    time = draft.tokens[times[0]]
+    return min(others, key=lambda row: _distance(time, draft.tokens[row[1][0]], draft.tokens[row[1][-1]]))
+
+
+def _distance(time: Token, first: Token, last: Token) -> int:
+    return first.start - time.end if first.start > time.start else time.start - last.end
 
 
 def names_zones(each: Property) -> bool:

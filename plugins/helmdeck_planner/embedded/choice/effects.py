@@ -90,7 +90,7 @@ def _is_related(part: Part, actions: frozenset[Action], profile: Profile, lexico
         return True
     if any(verb in phrase for phrase in profile.phrases):
         return True
-    if part.verb in _LIGHT and not profile.writes:
+    if part.verb in _LIGHT and part.verb != "start" and not profile.writes:
         # "take a screenshot": the object is the action.
         return any(stem(token.word) in profile.name for token in part.content if token.is_word)
     return not own and not profile.writes and actions <= READING and bool(actions)

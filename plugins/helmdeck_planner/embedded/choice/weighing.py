@@ -34,6 +34,8 @@ _KIND_WORDS: Final = {
 }
 _CLAUSE_STARTS: Final = frozenset("that dass que".split())
 _EMPTY_VERBS: Final = frozenset("get go do make have does did come".split())
+_TEXT_WORDS: Final = frozenset("text word words string sentence line phrase".split())
+_LINES: Final = frozenset("line lines character characters byte bytes".split())
 # Words of any request that has a number of something.
 _COUNTED: Final = frozenset("first last top result results item items entry entries hit hits match matches".split())
 
@@ -106,7 +108,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
         if place and part.tokens[place - 1].kind is Kind.NUMBER and (token.word in UNITS or token.word in UNIT_OF):
             counted = True
             continue
-        if _is_quantity_word(part, place):
+        if _is_quantity_word(part, place) or _labels_text(part, place):
             counted = True
             continue
         if wording.is_filler(token.word):
@@ -155,6 +157,13 @@ def _is_quantity_word(part: Part, place: int) -> bool:
     if tokens[place].word not in NUMBER_WORDS and tokens[place].word not in PARTS_OF_UNITS:
         return False
     return any(token.word in UNIT_OF for token in tokens[place + 1 : place + 4])
+
+
+def _labels_text(part: Part, place: int) -> bool:
+    """Whether a word only says that a text follows, or what a number counts: "the text 'Hello'", "the first 5 lines"."""
+    near = part.tokens[place + 1 : place + 2] if part.tokens[place].word in _TEXT_WORDS else ()
+    is_counted = place > 1 and part.tokens[place].word in _LINES and part.tokens[place - 1].kind is Kind.NUMBER
+    return is_counted or any(token.kind is Kind.QUOTE for token in near)
 
 
 def _is_name(place: int, token: Token, stems: frozenset[str], wording: Wording) -> bool:

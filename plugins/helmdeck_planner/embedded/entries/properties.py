@@ -120,7 +120,11 @@ _ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|sha)\b", re.IG
 def properties_of(entry: Entry) -> tuple[Property, ...]:
     """Return the inputs of an entry, required ones first."""
     required = required_inputs(entry)
-    found = [_property(entry, name, schema, name in required) for name, schema in input_properties(entry).items()]
+    found = [
+        # A value that the schema names in its place need not be stated.
+        _property(entry, name, schema, name in required and "default" not in _resolved(schema))
+        for name, schema in input_properties(entry).items()
+    ]
     roles = {each.role for each in found}
     if not {Role.OWNER, Role.REPO} <= roles:
         found = [attrs.evolve(each, role=Role.NAME) if each.role in (Role.OWNER, Role.REPO) else each for each in found]

@@ -307,7 +307,11 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
     if verb := wording.verb(token.word):
         if is_strong or verb not in NOUNS_TOO or wording.language is not ENGLISH:
             return not (token.value[:1].isupper() and wording.language is not ENGLISH and not is_strong)
-        return has_object or bool(following and (wording.preposition(following) or following.value[:1].isupper()))
+        return (
+            has_object
+            or _names_value(tokens, place + 1, wording)
+            or bool(following and (wording.preposition(following) or following.value[:1].isupper()))
+        )
     if wording.is_filler(token.word) or wording.preposition(token) or token.value[:1].isupper():
         return False
     if following is None:
@@ -316,6 +320,13 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
     )
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
+
+
+def _names_value(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a word of the catalog and its value follow a verb: "and close issue 5"."""
+    first, second = (*tokens[place : place + 2], None, None)[:2]
+    is_label = first is not None and first.is_word and wording.is_of_catalog(first.word)
+    return is_label and second is not None and second.is_value
 
 
 def _counts_results(tokens: Sequence[Token], place: int) -> bool:
