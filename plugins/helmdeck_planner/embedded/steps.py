@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
-from helmdeck_language import ACTIONS, READING, Token, detect, knows, scan, separate, stem
+from helmdeck_language import ACTIONS, READING, Kind, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
@@ -172,7 +172,9 @@ def _reworded(
         rows = [
             row
             for row in choose(other, wording, lexical, profiles, request)
-            if row.unused == 0 and stem(other.verb) in row.profile.verbs | row.profile.opening
+            if row.unused == 0
+            and stem(other.verb) in row.profile.verbs | row.profile.opening
+            and (len(other.tokens) < len(part.tokens) or _is_named(other, row.profile, wording))
         ]
         rows = [row for row in rows if row.is_complete]
         if rows:
@@ -180,6 +182,18 @@ def _reworded(
     best, *others = sorted(fitting.values(), key=lambda row: -row[1][0].total) or [(part, found)]
     is_clear = all(best[1][0].total - row[0].total >= _CLEAR for _, row in others)
     return best if is_clear else (part, found)
+
+
+def _is_named(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether a part names what an entry changes, or states its text: "leave acme/shop" creates no repository."""
+    weighted = weigh(part, wording)
+    words = frozenset(profile.name)
+    return (
+        not (profile.writes and words)
+        or len(profile.required) > 1
+        or any(stems & words for stems in (*weighted.objects, *weighted.tail, weighted.hints))
+        or any(token.kind is Kind.QUOTE for token in part.tokens)
+    )
 
 
 def _objects(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> Sequence[Part]:

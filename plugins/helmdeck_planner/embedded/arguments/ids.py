@@ -8,7 +8,7 @@ from typing import Final
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.labels import labelled, named, word_run
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
@@ -123,8 +123,24 @@ def fill_names(draft: Draft) -> None:
             places = []
         if not places and each.role in (Role.NAME, Role.PATH) and (each.is_required or _is_only_name(draft, each)):
             places = named(draft, each)
-        if places:
+        if places and each.is_list and draft.tokens[places[0]].is_word:
+            runs = _joined_names(draft, places)
+            draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
+        elif places:
             draft.set(each, _id_text(draft, places), places)
+
+
+def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
+    """Return a name, and the names that commas and "and" join to it: "Anna, Ben and Zoe"."""
+    runs, joints = [first], draft.wording.language.joints
+    place = first[-1] + 1
+    while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
+        following = place + 1
+        if draft.tokens[following].is_word and not draft.is_filler(following) and following not in draft.used_places:
+            runs.append(word_run(draft, following))
+            place = runs[-1][-1]
+        place += 1
+    return runs
 
 
 def _unknown_object(draft: Draft, each: Property) -> list[int]:

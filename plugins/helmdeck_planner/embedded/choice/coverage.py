@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.choice.input_fit import FOLDER_STEMS, KIND_ROLES
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.units import UNIT_OF
 from helmdeck_planner.embedded.request.parts import Part
 
 _MIN_COVER: Final = 0.45
@@ -50,10 +51,12 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
         weighted.matches(weighted.verbs, profile.verbs | profile.opening) > 0
         or bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset()))
     )
+    if _counts_others(part, weighted, profile):
+        return False
     if part.is_question and _answers_about_value(part, weighted, profile):
         return True
     if not weighted.objects:
-        if part.is_question and _answers_with_file(part, profile):
+        if (part.is_question or not part.verb) and _answers_with_file(part, profile):
             return True
         return _takes_value(part, profile, has_verb=has_verb) or _is_about_tail(weighted, profile)
     if _is_other_change(part, weighted, profile) or _asks_who(part, profile):
@@ -116,6 +119,14 @@ def _is_other_change(part: Part, weighted: Weighted, profile: Profile) -> bool:
 def _asks_who(part: Part, profile: Profile) -> bool:
     """Whether "who" asks for people of whom an entry does not tell."""
     return part.is_question and part.tokens[0].word in ("who", "whose", "whom") and not _PEOPLE & profile.text
+
+
+def _counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
+    """Whether "how many" counts things that are not those of which an entry tells; "how many km are 3 miles" counts none."""
+    words = [token.word for token in part.tokens[:3]]
+    if words[:2] != ["how", "many"] or words[-1] in UNIT_OF or Action.READ not in ACTIONS.get(profile.verb, frozenset()):
+        return False
+    return bool(weighted.objects) and not weighted.objects[0] & (frozenset(profile.name) | profile.lead)
 
 
 def _searches_where(part: Part, profile: Profile) -> bool:
