@@ -12,7 +12,7 @@ from helmdeck_language import ACTIONS, READING, Kind, Token, detect, knows, scan
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
-from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, probability
+from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
@@ -108,7 +108,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
             elif len(single) > 1:
                 # The other values are not left over: they have steps of their own.
                 found = choose(single[0], wording, lexical, profiles, separated.request) or found
-            if found and is_guess(found):
+            if found and (is_guess(found) or lacks_evidence(found[0])):
                 profile, single = None, [own]
             if picks and (_asks_again(own, profile, picks[-1], wording) or _only_shows(own, picks[-1], wording)):
                 continue

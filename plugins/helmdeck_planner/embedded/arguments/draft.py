@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
+
+
+_FOLDERS: Final = frozenset("repo repository directory dir folder root cwd workspace".split())
+_FILES: Final = frozenset(stem(word) for word in "file directory folder path".split())
+_PATHS: Final = frozenset(stem(word) for word in "path url uri".split())
+_EXTENSIONS: Final = frozenset(FILE_TYPES.values())
+_NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
 
 @attrs.define
@@ -42,11 +50,32 @@ class Draft:
                 yield each
 
     def set(self, each: Property, value: Any, places: Sequence[int]) -> None:
-        """Set an argument from the tokens at some places."""
+        """Set an argument from the tokens at some places; not from a value of a form that the input does not take."""
+        if not all(self._can_be(each, self.tokens[place], is_alone=len(places) == 1) for place in places):
+            return
         if each.is_list and not isinstance(value, list):
             value = [value]
         self.args[each.name] = value
         self.used_places.update(places)
+
+    def _can_be(self, each: Property, token: Token, *, is_alone: bool) -> bool:
+        """Whether the form of a value is one that an input takes: a path is no id, and a file no folder.
+
+        :param is_alone: the value is the token; otherwise the token is one of several.
+        """
+        is_path = token.kind is Kind.PATH
+        if each.role is Role.PLACE:
+            # "destination" may be a path.
+            return token.kind not in _NO_PLACES or (is_alone and bool(each.side) and bool(_FILES & self.profile.text))
+        if each.role is Role.ID and is_path and "/" in token.value:
+            return "/" in each.text or bool(_PATHS & each.hints)
+        if each.role in (Role.QUERY, Role.TEXT, Role.NAME) and is_path and not is_alone:
+            return each.role is Role.QUERY and token.value[0] not in "/~"
+        if each.role is Role.NAME:
+            return token.kind is not Kind.SQL and not (token.kind is Kind.CODE and "\n" in token.value)
+        if each.role is Role.PATH and is_path and _FOLDERS & set(each.words) and not each.is_list:
+            return token.value.rpartition(".")[2] not in _EXTENSIONS
+        return True
 
     def free(self, *kinds: Kind) -> list[int]:
         """Return the places of unused tokens of some kinds."""

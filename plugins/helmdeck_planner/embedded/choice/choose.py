@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import EntryKind
-from helmdeck_language import Kind
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.coverage import (
@@ -27,6 +27,7 @@ from helmdeck_planner.embedded.choice.pipelines import does_only
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
@@ -39,6 +40,8 @@ _UNUSED: Final = 0.4
 # What an input is worth that takes something that the part states.
 _TAKEN: Final = 0.15
 _MAX_TAKEN: Final = 3
+_MIN_WORD: Final = 3
+_EMPTY: Final = frozenset("everything anything all whole entire complete full right now currently line lines".split())
 # Values that say which thing is meant.
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
 # Larger catalogs are searched by their words only.
@@ -54,7 +57,11 @@ class Scored:
     :ivar total: how well it fits; candidates of one part are compared.
     :ivar stated: the share of its required inputs that the part states.
     :ivar is_complete: the part states all required inputs.
+    :ivar is_named: the part has a word of its name, its verb, or one of its keyword phrases.
+    :ivar takes_any: one of its inputs takes something of the part.
     :ivar unused: the share of the values of the part that none of its inputs takes.
+    :ivar unexplained: the share of the words and values of the part that are neither taken nor words of the entry; 0 if the
+        part states its whole name.
     :ivar leaves_ids: the part has ids, paths or URLs, and none of its inputs takes one: "forward mail 18c2f" does not send one.
     """
 
@@ -62,8 +69,11 @@ class Scored:
     total: float
     stated: float
     unused: float
+    unexplained: float
     leaves_ids: bool
     is_complete: bool
+    is_named: bool
+    takes_any: bool
 
 
 def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> list[Scored]:
@@ -89,7 +99,7 @@ def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profil
         indices = _by_place(part, leading, profiles) or _by_choice(part, wording, profiles, sources)
         found = [(0.0, -index, profiles[index]) for index in indices]
     found.sort(key=lambda row: row[:2], reverse=True)
-    scored = [_tried(part, profile, total, sources) for total, _, profile in found[:_TRIED]]
+    scored = [_tried(part, weighted, profile, total, sources) for total, _, profile in found[:_TRIED]]
     scored = [each for each in scored if _has_verb(weighted, each.profile) or not each.leaves_ids]
     return sorted(_without_deprecated(scored, profiles), key=lambda each: -each.total)
 
@@ -98,7 +108,34 @@ def _has_verb(weighted: Weighted, profile: Profile) -> bool:
     return bool(weighted.verbs & (profile.verbs | profile.opening | profile.verb_phrases))
 
 
-def _tried(part: Part, profile: Profile, total: float, sources: Sources) -> Scored:
+def _said(wording: Wording) -> frozenset[str]:
+    return wording.language.naming | wording.language.lead_ins
+
+
+def _unexplained(draft: Draft, weighted: Weighted) -> float:
+    """Return the share of the words and values of a part that an entry neither takes nor has in its texts."""
+    part, wording = draft.part, draft.wording
+    known = draft.profile.text
+    if not draft.profile.properties and not draft.profile.takes_nothing:
+        return 0.0  # An entry without a schema may take any value.
+    total = left = 0
+    for place, token in enumerate(part.tokens):
+        if place == part.verb_place or not (token.is_word or token.is_value):
+            continue
+        if place not in draft.used_places:
+            is_empty = len(token.value) < _MIN_WORD or token.word in _EMPTY or token.word in _said(wording)
+            if token.is_word and (draft.is_filler(place) or is_empty):
+                continue
+            if is_catalog_word(token, wording) and stem(token.word.lower()) in known:
+                continue
+            if part.is_question and (token.word in wording.language.questions or token.word in ATTRIBUTES):
+                continue
+            left += token.is_value or not weighted.matches(draft.stems(place), known)
+        total += 1
+    return left / total if total else 0.0
+
+
+def _tried(part: Part, weighted: Weighted, profile: Profile, total: float, sources: Sources) -> Scored:
     """Score an entry by the values that its inputs take from a part, beside its words."""
     draft = drafted(part, profile, sources)
     required = [each for each in profile.required if each.role is not Role.CONTENT]
@@ -116,7 +153,13 @@ def _tried(part: Part, profile: Profile, total: float, sources: Sources) -> Scor
     leaves_ids = bool(ids) and draft.used_places.isdisjoint(ids)
     total += _STATED * (stated - 1) - _UNUSED * unused + _TAKEN * min(len(draft.args), _MAX_TAKEN)
     is_complete = all(each.name in draft.args for each in profile.required)
-    return Scored(profile, total, stated, unused, leaves_ids, is_complete)
+    words = weighted.verbs.union(*weighted.objects, *weighted.tail)
+    is_named = bool(words & {*profile.name, *profile.verbs, *profile.verb_phrases}) or any(
+        set(phrase) <= words for phrase in profile.phrases
+    )
+    is_whole = bool(profile.name and weighted.verbs & profile.verbs) and set(profile.name) <= words
+    unexplained = 0.0 if is_whole else _unexplained(draft, weighted)
+    return Scored(profile, total, stated, unused, unexplained, leaves_ids, is_complete, is_named, bool(draft.used_places))
 
 
 def _cost(draft: Draft, place: int) -> float:

@@ -17,6 +17,8 @@ from helmdeck_planner.embedded.choice.choose import Scored
 UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
 _SILENT: Final = 0.45
+# An entry does not serve a part of which this share of the words is foreign to it.
+_FOREIGN: Final = 0.5
 _MAX_MARGIN: Final = 1.5
 _MAX_TOTAL: Final = 5.0
 
@@ -50,6 +52,13 @@ def is_guess(found: Sequence[Scored]) -> bool:
     """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
     best = found[0]
     return probability(found) < _SILENT and (best.stated < 1 or best.unused > 0)
+
+
+def lacks_evidence(best: Scored) -> bool:
+    """Whether most of a part has nothing to do with an entry that needs nothing more, or that no word of the part names."""
+    if best.is_complete and best.takes_any:
+        return best.unexplained > _FOREIGN
+    return best.unexplained >= _FOREIGN and (best.is_complete or not (best.is_named or best.takes_any))
 
 
 def probability(found: Sequence[Scored], weights: Weights = WEIGHTS) -> float:
