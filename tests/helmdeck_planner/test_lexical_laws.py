@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
 from helmdeck_language.values.scanner import scan
+from helmdeck_planner.embedded.choice.confidence import lacks_evidence
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.request.negation import excluded_from
 from helmdeck_planner.embedded.steps import steps_of, understand
@@ -111,6 +112,32 @@ def test_no_argument_contains_text_that_the_request_does_not(catalog: Catalog, r
                 assert f"{value:g}" in request.replace(",", "") or str(value) in request.replace(",", "")
             else:
                 assert value in (*CHOICES, "fast", "slow") or spaced(value) in spaced(request)
+
+
+@given(CATALOGS, REQUESTS)
+def test_a_planned_step_owns_words_of_the_request_that_its_entry_explains(catalog: Catalog, request: str) -> None:
+    lexical = LexicalIndex(catalog)
+    picks = understand(request, lexical, Profiles(catalog.entries, lexical.lexicon)).picks
+    places = [{token.start for token in pick.part.tokens} for pick in picks]
+    for index, pick in enumerate(picks):
+        others = set[int]().union(*places[:index], *places[index + 1 :])
+        assert pick.profile is None or (places[index] - others and not lacks_evidence(pick.found[0]))
+
+
+@each_case(
+    ("request_text", "name", "schema"),
+    [
+        ("get the order /srv/app", "get_order", {"order_id": {"type": "string"}}),
+        ("find hotels in ada@b.example", "find_hotels", {"city": {"type": "string"}}),
+        ("show the log of notes.txt", "show_log", {"repo_path": {"type": "string"}}),
+        ("search the web for files in /srv/app", "search_web", {"query": {"type": "string"}}),
+    ],
+)
+def test_a_value_of_a_form_that_an_input_does_not_take_is_left_open(
+    request_text: str, name: str, schema: dict[str, Any]
+) -> None:
+    entry = {"name": name, "input_schema": {"type": "object", "properties": schema, "required": sorted(schema)}}
+    assert [step["args"] for step in plan(Catalog.from_data({"packs": [entry]}, "test"), request_text)] == [{}]
 
 
 @given(CATALOGS, REQUESTS)
