@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,9 @@ _TARGET: Final = ("to",)
 _SOURCE: Final = ("from",)
 _FOLDER_WORDS: Final = frozenset("repo repository dir directory folder root cwd workspace base project".split())
 _MAX_CURRENCY: Final = 3
+_TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bHH:MM", re.IGNORECASE)
+_HALF_DAY: Final = re.compile(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\ ?(?P<half>[ap])\.?m\.?", re.IGNORECASE)
+_NOON: Final = 12
 
 
 def fill_typed(draft: Draft) -> None:
@@ -121,7 +125,18 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
 
 def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
     values = [draft.tokens[place].value for place in places]
+    if each.role is Role.TIME and _TWENTY_FOUR_HOURS.search(each.text):
+        values = [_in_twenty_four_hours(value) for value in values]
     draft.set(each, values if each.is_list else values[0], places)
+
+
+def _in_twenty_four_hours(text: str) -> str:
+    """Return "15:00" for "3 pm"; any other time as it is written."""
+    found = _HALF_DAY.fullmatch(text)
+    if found is None or not 1 <= int(found["hour"]) <= _NOON:
+        return text
+    hour = int(found["hour"]) % _NOON + (_NOON if found["half"].lower() == "p" else 0)
+    return f"{hour:02}:{found['minute'] or '00'}"
 
 
 def _fill_owner_and_repo(draft: Draft) -> None:
