@@ -1,17 +1,18 @@
-"""Fits and measures the probability of a step, on the requests that the rules of the planner were not developed with.
+"""Fits the probability of a step on the requests that the rules of the planner were developed with, and measures it on others.
 
 ::
 
-    python -m benchmarks.first_use.confidence          # fit on one half, print the weights and the table of the other half
+    python -m benchmarks.first_use.confidence          # print fitted weights, and their table of the unseen requests
     python -m benchmarks.first_use.confidence --write  # write the table of the present weights to docs/benchmarks/first-use.md
 
-The requests are those of the held-out halves of ``requests`` and ``classes``, and of ``benchmarks/mcp``; a second hash divides them.
+Fitted are the dev halves of all sets. As nearly all their steps are right, each request is planned once more over its catalog without
+the tools that serve it: every step is wrong there. Measured are the held-out halves of ``requests`` and ``classes``, and the second
+set of ``benchmarks/mcp``, of which only the tools are known.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,15 +42,18 @@ EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)
 _ROUNDS = 4000
 _RATE = 0.2
 _PENALTY = 0.002
+# How often a request needs a tool that is missing, relative to the others.
+_MISSING = 0.2
+FOLDERS = ("requests", "classes", "second", "third")
 
 
 @attrs.frozen
 class Row:
-    """A planned step: its candidates, whether it is right, and whether the weights are fitted on it."""
+    """A planned step: its candidates, whether it is right, and how much it counts for the weights."""
 
     found: Sequence[Scored]
     is_right: bool
-    is_fitted: bool
+    weight: float = 1.0
 
 
 def unseen(catalogs: Mapping[str, Catalog]) -> list[Request]:
@@ -83,28 +87,49 @@ def rows(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> list[R
         planned = [step for step in steps if not step.is_gap]
         if understood.pipeline is not None or len(picks) != len(planned):
             continue
-        is_fitted = hashlib.sha256(request.text.encode()).digest()[1] % 2 == 0
         right = right_steps(request, planned, with_arguments="tools" not in request.tags)
-        found += [Row(pick.found, is_right, is_fitted) for pick, is_right in zip(picks, right, strict=True)]
+        found += [Row(pick.found, is_right) for pick, is_right in zip(picks, right, strict=True)]
+    return found
+
+
+def known(catalogs: Mapping[str, Catalog]) -> list[Request]:
+    """Return the requests of the dev halves."""
+    found = of_half([request for folder in FOLDERS for request in load_requests(folder)], "dev")
+    return [each for each in found if all(name in catalogs for name in each.catalog.split("+"))]
+
+
+def missing(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> list[Row]:
+    """Plan requests over their catalogs without the tools that serve them, and return a row for each planned step: a wrong one."""
+    found = []
+    for request in requests:
+        served = {tool for step in request.steps for tool in step.tools}
+        left = [entry for entry in pooled(catalogs, request.catalog).entries if entry.id not in served]
+        if not served or not left:
+            continue
+        lexical = LexicalIndex(Catalog(left))
+        picks = understand(request.text, lexical, Profiles(left, lexical.lexicon)).picks
+        found += [Row(pick.found, False, _MISSING) for pick in picks if pick.profile is not None]
     return found
 
 
 def fit(train: Sequence[Row]) -> Weights:
     """Return the weights of a logistic regression."""
-    data = [((1.0, *features(row.found)), float(row.is_right)) for row in train]
+    data = [((1.0, *features(row.found)), float(row.is_right), row.weight) for row in train]
+    whole = sum(row.weight for row in train)
     weights = [0.0] * len(data[0][0])
     for _ in range(_ROUNDS):
         slopes = [0.0] * len(weights)
-        for values, right in data:
+        for values, right, share in data:
             guess = 1 / (1 + math.exp(-sum(weight * value for weight, value in zip(weights, values, strict=True))))
             for place, value in enumerate(values):
-                slopes[place] += (guess - right) * value
+                slopes[place] += share * (guess - right) * value
         weights = [
-            weight - _RATE * (slope / len(data) + (_PENALTY * weight if place else 0.0))
+            weight - _RATE * (slope / whole + (_PENALTY * weight if place else 0.0))
             for place, (weight, slope) in enumerate(zip(weights, slopes, strict=True))
         ]
-    constant, total, margin, stated, unused = (round(weight, 2) for weight in weights)
-    return Weights(constant=constant, total=total, margin=margin, stated=stated, unused=unused)
+    return Weights(
+        **{field.name: round(weight, 2) for field, weight in zip(attrs.fields(Weights), weights, strict=True)}
+    )
 
 
 def table(test: Sequence[Row], weights: Weights) -> str:
@@ -133,9 +158,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     catalogs = load_catalogs(mcp_folder())
-    every = rows(unseen(catalogs), catalogs)
-    test = [row for row in every if not row.is_fitted]
-    print(fitted := fit([row for row in every if row.is_fitted]), table(test, fitted), sep="\n\n")
+    requests = known(catalogs)
+    fitted = fit([*rows(requests, catalogs), *missing(requests, catalogs)])
+    print(fitted)
+    test = rows(unseen(catalogs), catalogs)
     print("\npresent weights:", table(test, WEIGHTS), sep="\n\n")
     if arguments.write:
         from benchmarks.first_use.__main__ import PAGE

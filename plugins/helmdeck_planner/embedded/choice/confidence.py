@@ -1,7 +1,6 @@
 """The probability that a step is right, from how its entry was chosen.
 
-A logistic model; ``benchmarks/first_use`` fits its weights on one half of requests that the rules were not developed with, and
-reports the other half.
+A logistic model; ``benchmarks/first_use`` fits its weights on the requests that the rules were developed with, and reports others.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from helmdeck_planner.embedded.choice.choose import Scored
 
 UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
-_SILENT: Final = 0.45
+# A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
+_SILENT: Final = 0.2
 # An entry does not serve a part of which this share of the words is foreign to it.
 _FOREIGN: Final = 0.5
 _MAX_MARGIN: Final = 1.5
@@ -30,28 +30,31 @@ class Weights:
     constant: float
     total: float
     margin: float
-    stated: float
+    complete: float
     unused: float
+    unexplained: float
 
 
-WEIGHTS: Final = Weights(constant=-0.94, total=0.48, margin=1.62, stated=-0.23, unused=-2.73)
+WEIGHTS: Final = Weights(constant=-2.04, total=0.4, margin=1.66, complete=1.78, unused=-0.76, unexplained=-1.01)
 
 
 def features(found: Sequence[Scored]) -> tuple[float, ...]:
     """Return the features of a choice, in the order of the weights after the constant.
 
-    They are how well the best entry fits, its distance to the second one, the share of its required inputs that are stated, and
-    the share of values that it does not take.
+    They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share
+    of values that it does not take, and the share of words and values that are foreign to it.
     """
     best = found[0]
     margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN
-    return (min(best.total, _MAX_TOTAL), min(margin, _MAX_MARGIN), best.stated, best.unused)
+    return (min(best.total, _MAX_TOTAL), min(margin, _MAX_MARGIN), float(best.is_complete), best.unused, best.unexplained)
 
 
 def is_guess(found: Sequence[Scored]) -> bool:
     """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
     best = found[0]
-    return probability(found) < _SILENT and (best.stated < 1 or best.unused > 0)
+    if best.is_complete:
+        return best.unused > 0 and probability(found) < UNSURE
+    return probability(found) < _SILENT
 
 
 def lacks_evidence(best: Scored) -> bool:
