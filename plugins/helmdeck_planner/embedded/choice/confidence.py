@@ -35,7 +35,7 @@ class Weights:
     unexplained: float
 
 
-WEIGHTS: Final = Weights(constant=-2.04, total=0.4, margin=1.66, complete=1.78, unused=-0.76, unexplained=-1.01)
+WEIGHTS: Final = Weights(constant=-1.63, total=0.41, margin=1.37, complete=1.71, unused=-0.54, unexplained=-0.79)
 
 
 def features(found: Sequence[Scored]) -> tuple[float, ...]:
