@@ -149,13 +149,16 @@ def kill(rounds: int) -> tuple[int, int, int]:
     return half, corrupt, rows
 
 
-def times() -> str:
-    """Microseconds that a history adds, at ``ROWS`` records of the caller."""
+def times(most: int) -> str:
+    """Microseconds that a history adds, at ``ROWS`` records of the caller, and at ``most`` of them."""
     rng = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HELMDECK_DATA_DIR"] = folder
-        lines = ["| catalog | write | prior | selection | prior / selection |", "|--:|--:|--:|--:|--:|"]
-        for size in (0, 1_000, 10_000):
+        lines = [
+            "| records | catalog | write | prior | selection | prior / selection |",
+            "|--:|--:|--:|--:|--:|--:|",
+        ]
+        for size, rows in ((0, ROWS), (1_000, ROWS), (10_000, ROWS), (0, most)):
             source = Path(folder) / f"{size}.json"
             packs = [{"name": f"{rng.choice(WORDS)}.tool{n}", "description": sentence(rng)} for n in range(size)]
             if size:
@@ -164,17 +167,18 @@ def times() -> str:
                 source.write_text(json.dumps({"packs": packs}), encoding="utf-8")
             deck = Helmdeck(
                 environ={}, catalog_sources=str(source) if size else None,
-                overrides={"history.url": f"sqlite:{folder}/{size}.db"},
+                overrides={"history.url": f"sqlite:{folder}/{size}-{rows}.db"},
             )  # fmt: skip
             with deck:
-                lines.append(_times(deck, rng))
+                lines.append(_times(deck, rng, rows))
+                print(lines[-1], flush=True)
     return "\n".join(lines)
 
 
-def _times(deck: Helmdeck, rng: random.Random) -> str:
+def _times(deck: Helmdeck, rng: random.Random, rows: int) -> str:
     history, ids = deck.history, [entry.id for entry in deck.catalog.entries]
-    texts = [f"{sentence(rng)} number {number}" for number in range(ROWS // 2)]
-    for number in range(ROWS):
+    texts = [f"{sentence(rng)} number {number}" for number in range(rows // 2)]
+    for number in range(rows):
         text = texts[number % len(texts)]
         steps = (RecordedStep(1, rng.choice(ids), "x"), RecordedStep(2, rng.choice(ids), "y"))
         record = PlanRecord(
@@ -191,7 +195,7 @@ def _times(deck: Helmdeck, rng: random.Random) -> str:
     history.flush(60.0)
     prior = median_us(lambda text: history.learned("ada", text), asked)
     chosen = median_us(lambda text: deck._engine.library.select(budget, text), asked)  # noqa: SLF001
-    return f"| {len(ids):,} | {written:.1f} µs | {prior:.0f} µs | {chosen:.0f} µs | {100 * prior / chosen:.0f} % |"
+    return f"| {rows:,} | {len(ids):,} | {written:.1f} µs | {prior:.0f} µs | {chosen:.0f} µs | {100 * prior / chosen:.0f} % |"
 
 
 def median_us(use: Callable[[str], object], texts: Sequence[str]) -> float:
@@ -213,6 +217,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--count", type=int, default=5_000, help="records of each of two SQLite writers; a fifth for the others"
     )
+    parser.add_argument("--records", type=int, default=1_000_000, help="records of the largest history, 1,000,000")
     parser.add_argument("--kills", type=int, default=50, help="killed writers, 50")
     arguments = parser.parse_args(argv)
     rows = ["| store | writers | records | found | records per second | |", "|---|--:|--:|--:|--:|---|"]
@@ -238,7 +243,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"{arguments.kills} writers of one SQLite file were killed with SIGKILL: {half} half batches, {corrupt} corrupt "
         f"files, {count:,} rows."
     )
-    found = times()
+    found = times(arguments.records)
     print("\n".join([*rows, "", found]))
     if arguments.write:
         write_between(arguments.write, "load", "\n".join(rows))

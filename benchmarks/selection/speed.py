@@ -8,7 +8,6 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
-from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +105,8 @@ def _of_size(catalog: dict[str, Any], requests: dict[str, list[str]]) -> list[Ti
     def ratio(what: str, variant: str) -> float | None:
         if peer is None:
             return None
-        return statistics.median(map(truediv, found[variant][what], found[variant]["bm25s"]))
+        pairs = zip(found[variant][what], found[variant]["bm25s"], strict=True)
+        return statistics.median([own / other for own, other in pairs])
 
     size = len(catalog["packs"])
     return [
