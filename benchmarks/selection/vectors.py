@@ -278,7 +278,7 @@ def _ideas(
 |---|--:|---|
 | what a value stands for: `notes.md` is a file, `#ops` a channel, `example.org` a page | +18.2 | kept; nothing changes on the public catalogs |
 | the look-up of a required id, for the best two entries | +1.5 | kept; +3.1 with vectors |
-| the same for the best eight entries | 0.0 | left out: +4.6 with vectors, but without them look-ups displace needed entries |
+| the same for the best four entries | 0.0 | kept: more on [further sets](selection-further.md#experiments) |
 | the step at hand alone: clauses of completed steps removed | next tool among 5: {step[0]:.1f} -> {step[1]:.1f} %, among 12: {whole[0]:.1f} -> {whole[1]:.1f} % | left out: a clause names objects that later steps need |
 | the filter call | {100 * ideal:.1f} at most | as before: {100 * fmean(unsure):.0f} % of these requests are unsure, so a filter call is made where the budget allows it |
 

@@ -129,7 +129,7 @@ print([(s.id, s.score) for s in LexicalIndex(long_names).rank(" ".join(words)).s
 
 def test_what_is_selected_and_in_which_order_does_not_depend_on_the_process(capsys):
     # Hashes of strings differ between processes.
-    env = {**os.environ, "PYTHONHASHSEED": "1"}
+    env = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     other = subprocess.run([sys.executable, "-c", SELECTIONS], env=env, capture_output=True, text=True, check=True)
     exec(SELECTIONS, {})
     assert other.stdout == capsys.readouterr().out
