@@ -236,7 +236,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--count", type=int, default=5_000, help="records of each of two SQLite writers; a fifth for the others"
     )
-    parser.add_argument("--records", type=int, default=1_000_000, help="records of the largest history, 1,000,000")
+    parser.add_argument("--records", type=int, default=260_000, help="records of the largest history, 260,000")
     parser.add_argument("--kills", type=int, default=50, help="killed writers, 50")
     arguments = parser.parse_args(argv)
     rows = ["| store | writers | records | found | records per second | |", "|---|--:|--:|--:|--:|---|"]
