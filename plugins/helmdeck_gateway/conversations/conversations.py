@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Final
 import attrs
 import msgspec
 
+from helmdeck_gateway.batches.byte_use import ByteUse
 from helmdeck_gateway.batches.files import ID, new_id, unknown
 from helmdeck_gateway.dialects.parsed import objects
 from helmdeck_gateway.problems import Problem
@@ -74,6 +76,8 @@ class Conversations:
         self._kept_s = settings.stored_days * DAY_S
         self._most = settings.max_conversations
         self._most_bytes = settings.max_conversation_bytes
+        self._most_stored = settings.max_stored_conversation_bytes
+        self._use = ByteUse(store, "conversations", caller, self._kept_s, self._size)
 
     async def create(self, metadata: dict[str, str], items: Sequence[dict[str, Any]]) -> Conversation:
         """Store a conversation.
@@ -88,9 +92,17 @@ class Conversations:
             )  # fmt: skip
         now = int(time.time())
         made = Conversation(id=new_id("conv_"), created_s=now, metadata=metadata, renewed_s=now)
-        self.check_room(made, items)
+        self.check_size(made, items)
+        await self._use.add(_size(items), self._most_stored, "items")
         await self._put(made)
-        return await self.add(made, items) if items else made
+        return await self._added(made, items) if items else made
+
+    async def _size(self) -> int:
+        """The bytes of all conversations."""
+        size, after = 0, ""
+        while rows := await self._store.list_rows(self._group, after=after, limit=PAGE):
+            size, after = size + sum(_decode(row.data).size for row in rows), rows[-1].name
+        return size
 
     async def _put(self, conversation: Conversation) -> None:
         await self._store.put_rows(self._group, {conversation.id: _encode(conversation)}, self._kept_s)
@@ -126,18 +138,27 @@ class Conversations:
 
         :raises Problem: the caller has none with the id.
         """
-        await self.find(name)
-        await self._store.delete_rows(self._group, name)
-        await self._store.delete_rows(_items_of(name))
+        found = await self.find(name)
+        if await self._store.delete_rows(self._group, name):
+            await self._store.delete_rows(_items_of(name))
+            await self._use.add(-found.size)
 
     # -- items -------------------------------------------------------------------------------------------------
 
-    def check_room(self, found: Conversation, items: Sequence[dict[str, Any]]) -> None:
+    async def check_room(self, found: Conversation, items: Sequence[dict[str, Any]]) -> None:
+        """Check that there is room for items that are added later.
+
+        :raises Problem: the conversation would be too large, or those of the caller together.
+        """
+        self.check_size(found, items)
+        await self._use.check(_size(items), self._most_stored, "conversation")
+
+    def check_size(self, found: Conversation, items: Sequence[dict[str, Any]]) -> None:
         """Check the size that a conversation would have.
 
         :raises Problem: it is too large.
         """
-        size = found.size + sum(len(_encode_item(each)) for each in items)
+        size = found.size + _size(items)
         if size > self._most_bytes:
             raise Problem(
                 message=f"the conversation would have {size:,} bytes, more than {self._most_bytes:,}, the limit of the gateway;"
@@ -146,7 +167,15 @@ class Conversations:
             )  # fmt: skip
 
     async def add(self, found: Conversation, items: Sequence[dict[str, Any]]) -> Conversation:
-        """Add items that ``added_items`` has returned; return the conversation."""
+        """Add items that ``added_items`` has returned; return the conversation.
+
+        :raises Problem: it would be too large, or the conversations of the caller together.
+        """
+        self.check_size(found, items)
+        await self._use.add(_size(items), self._most_stored, "items")
+        return await self._added(found, items)
+
+    async def _added(self, found: Conversation, items: Sequence[dict[str, Any]]) -> Conversation:
         data = [_encode_item(each) for each in items]
         size, now = sum(map(len, data)), int(time.time())
         is_old = found.renewed_s + self._kept_s / 2 < now  # what is used is kept
@@ -168,10 +197,10 @@ class Conversations:
 
     async def append(self, name: str, items: Sequence[dict[str, Any]]) -> None:
         """Add the items of a response, unless the conversation was deleted meanwhile."""
-        try:
-            await self.add(await self.find(name), items)
-        except Problem:
-            return
+        with contextlib.suppress(Problem):
+            found = await self.find(name)
+            await self._use.add(_size(items))  # the answer is paid for, so it is stored in any case
+            await self._added(found, items)
 
     async def _rows(self, name: str) -> list[Any]:
         found: list[Any] = []
@@ -204,8 +233,13 @@ class Conversations:
         if not await self._store.delete_rows(_items_of(found.id), name):
             return found
         size = len(_encode_item(item))
+        await self._use.add(-size)
         before = await self.change(found, lambda each: msgspec.structs.replace(each, size=each.size - size))
         return msgspec.structs.replace(before, size=before.size - size)
+
+
+def _size(items: Sequence[dict[str, Any]]) -> int:
+    return sum(len(_encode_item(each)) for each in items)
 
 
 def _items_of(name: str) -> str:

@@ -12,7 +12,7 @@ from helmdeck_gateway.dialects.parsed import objects, required
 from helmdeck_gateway.dialects.responses import parse
 from helmdeck_gateway.endpoints.batches import read_metadata
 from helmdeck_gateway.endpoints.bodies import read_json
-from helmdeck_gateway.endpoints.files import json_response, page_data, page_of, stored
+from helmdeck_gateway.endpoints.pages import Page, json_response, stored
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-MAX_PAGE: Final = 100
 MAX_ADDED: Final = 20
 """Items that one request may add, as in OpenAI's API."""
 
@@ -59,16 +58,10 @@ class ConversationEndpoints:
         found = await stored(conversations.find(request.path_params["name"]))
         if request.method == "POST":
             items = _read_items(await self._body(request))
-            conversations.check_room(found, items)
             await stored(conversations.add(found, items))
-            return json_response(page_data(items, len(items)))
-        limit, after, newest = page_of(request, default=20, most=MAX_PAGE)
-        rows = list((await stored(conversations.items(found))).rows)
-        if newest:
-            rows.reverse()
-        places = [number for number, row in enumerate(rows) if row.get("id") == after]
-        start = places[0] + 1 if places else 0
-        return json_response(page_data(rows[start : start + limit + 1], limit))
+            return json_response(Page(limit=len(items), after="", newest=False).data(items))
+        page = Page.of(request)
+        return json_response(page.of_all((await stored(conversations.items(found))).rows))
 
     async def item(self, request: Request) -> Response:
         """Return or delete an item of a conversation."""

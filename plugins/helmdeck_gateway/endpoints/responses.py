@@ -20,7 +20,7 @@ from helmdeck_gateway.dialects.responses_writer import conversation_id, response
 from helmdeck_gateway.endpoints.background import BackgroundEndpoints
 from helmdeck_gateway.endpoints.bodies import JsonBody
 from helmdeck_gateway.endpoints.calls import CallEndpoint, Door
-from helmdeck_gateway.endpoints.files import json_response, stored
+from helmdeck_gateway.endpoints.pages import json_response, stored
 from helmdeck_gateway.problems import Problem, invalid
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ResponsesEndpoint(CallEndpoint):
         value = required(body.fields, "input", (str, list))
         conversation = await stored(conversations.find(name, "conversation"))
         added = added_items(value)
-        conversations.check_room(conversation, added)
+        await stored(conversations.check_room(conversation, added))
         items = await stored(conversations.items(conversation))
         merged = attrs.evolve(body, fields={**body.fields, "input": [*items.rows, *added]}, size=body.size + items.size)
         parsed = await self.parse_with(merged, principal)
