@@ -118,6 +118,7 @@ class Gateway:
             Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
+            Route("/v1/responses/{name}/input_items", self._checked(responses.input_items), methods=["GET"]),
             Route("/v1/responses/{name}/cancel", self._checked(responses.cancel), methods=post),
             Route("/v1/embeddings", EmbeddingsEndpoint(self.door, self._direct_calls), methods=post),
             Route("/v1/rerank", rerank, methods=post),

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
 import msgspec
 
 from helmdeck_gateway.batches.byte_use import ByteUse
-from helmdeck_gateway.batches.files import ID, new_id, unknown
-from helmdeck_gateway.dialects.parsed import objects
+from helmdeck_gateway.batches.files import ID, unknown
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores.rows import RowStore, group_of
 from helmdeck_storage import DAY_S
 
 PAGE: Final = 500
-PREFIXES: Final[Mapping[str, str]] = {
-    "message": "msg",
-    "function_call": "fc",
-    "function_call_output": "fco",
-    "custom_tool_call": "ctc",
-    "custom_tool_call_output": "ctco",
-    "reasoning": "rs",
-}
-"""Start of the ids of items by type; of others, ``item``."""
 
 _encode_item = msgspec.json.Encoder().encode
 _decode_item = msgspec.json.Decoder(dict[str, Any]).decode
@@ -79,7 +68,9 @@ class Conversations:
         self._most_stored = settings.max_stored_conversation_bytes
         self._use = ByteUse(store, "conversations", caller, self._kept_s, self._size)
 
-    async def create(self, metadata: dict[str, str], items: Sequence[dict[str, Any]]) -> Conversation:
+    async def create(
+        self, conversation_id: str, metadata: dict[str, str], items: Sequence[dict[str, Any]]
+    ) -> Conversation:
         """Store a conversation.
 
         :raises Problem: the caller has too many, or the items are too large.
@@ -91,7 +82,7 @@ class Conversations:
                 status=429, kind="rate_limit_error", code="too_many_conversations",
             )  # fmt: skip
         now = int(time.time())
-        made = Conversation(id=new_id("conv_"), created_s=now, metadata=metadata, renewed_s=now)
+        made = Conversation(id=conversation_id, created_s=now, metadata=metadata, renewed_s=now)
         self.check_size(made, items)
         await self._use.add(_size(items), self._most_stored, "items")
         await self._put(made)
@@ -112,10 +103,14 @@ class Conversations:
 
         :raises Problem: the caller has none with the id.
         """
-        row = await self._store.get_row(self._group, name) if ID.fullmatch(name) else None
-        if row is None:
+        if (found := await self.find_any(name)) is None:
             raise unknown("conversation", name, param)
-        return _decode(row.data)
+        return found
+
+    async def find_any(self, name: str) -> Conversation | None:
+        """Return a conversation; ``None`` if the caller has none with the id."""
+        row = await self._store.get_row(self._group, name) if ID.fullmatch(name) else None
+        return None if row is None else _decode(row.data)
 
     async def change(self, found: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
         """Change a conversation; if another process changes it at the same time, the function gets its version as well.
@@ -167,7 +162,7 @@ class Conversations:
             )  # fmt: skip
 
     async def add(self, found: Conversation, items: Sequence[dict[str, Any]]) -> Conversation:
-        """Add items that ``added_items`` has returned; return the conversation.
+        """Add items that ``conversation_items`` has returned; return the conversation.
 
         :raises Problem: it would be too large, or the conversations of the caller together.
         """
@@ -244,25 +239,3 @@ def _size(items: Sequence[dict[str, Any]]) -> int:
 
 def _items_of(name: str) -> str:
     return f"items:{name}"
-
-
-def added_items(value: str | list[Any]) -> list[dict[str, Any]]:
-    """Return the input of a request as items of a conversation, each with an id, a type and, for a message, parts.
-
-    :raises Problem: it is not a list of objects.
-    """
-    rows = [{"role": "user", "content": value}] if isinstance(value, str) else objects(value, "input")
-    return [_item(each) for each in rows]
-
-
-def _item(item: Mapping[str, Any]) -> dict[str, Any]:
-    kind = str(item.get("type") or "message")
-    own_id = f"{PREFIXES.get(kind, 'item')}_{os.urandom(12).hex()}"
-    made = {**item, "id": item.get("id") or own_id, "type": kind}
-    if kind == "message":
-        made["status"] = item.get("status") or "completed"
-        if isinstance(content := item.get("content"), str):
-            is_output = item.get("role") == "assistant"
-            text = {"type": "output_text", "annotations": []} if is_output else {"type": "input_text"}
-            made["content"] = [{**text, "text": content}]
-    return made
