@@ -49,7 +49,9 @@ def contents(sent):
 
 def test_input_items_are_those_of_the_whole_conversation_and_are_paged(own):
     first = respond(own, "who are you?")
-    second = respond(own, [{"role": "user", "content": "and?"}, {"role": "user", "content": "?"}], previous_response_id=first["id"])
+    second = respond(
+        own, [{"role": "user", "content": "and?"}, {"role": "user", "content": "?"}], previous_response_id=first["id"]
+    )
     items = listed(own, second["id"]).body["data"]
     assert [item["content"][0]["text"] for item in items] == ["who are you?", "Bond", "and?", "?"]
     assert items[:2] == [*listed(own, first["id"]).body["data"], *first["output"]]
@@ -79,7 +81,11 @@ def test_items_of_responses_and_conversations_are_named_by_their_ids(own, sent):
     named = [reference(asked), reference(told), {"id": greeting["id"]}, {"role": "user", "content": "go"}]
     named = respond(own, named, store=True)
     assert contents(sent) == ["who are you?", "Bond", "hello", "go"]
-    assert [item["id"] for item in listed(own, named["id"]).body["data"]][:3] == [asked["id"], told["id"], greeting["id"]]
+    assert [item["id"] for item in listed(own, named["id"]).body["data"]][:3] == [
+        asked["id"],
+        told["id"],
+        greeting["id"],
+    ]
     respond(own, [reference(asked)], conversation=made["id"])
     assert contents(sent) == ["hello", "who are you?"]
     items = own.send(f"/v1/conversations/{made['id']}/items?order=asc", method="GET").body["data"]
