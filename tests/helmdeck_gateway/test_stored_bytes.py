@@ -60,6 +60,11 @@ def test_file_of_either_api_is_read_by_both_in_their_forms(own):
     first = get("?limit=2").body
     assert ([each["id"] for each in first["data"]], first["has_more"], "object" in first) == (ids[:2], True, False)
     assert get(f"?limit=2&after_id={first['last_id']}").body["data"] == [made]
+    assert get(f"?limit=2&page={first['next_page']}").body == {
+        **get(f"?after_id={first['last_id']}").body,
+        "data": [made],
+    }
+    assert [each["id"] for each in get(f"?ids[]={made['id']}&ids[]=other").body["data"]] == [made["id"]]
     before = get(f"?limit=1&before_id={made['id']}").body  # the page next to it, the newest file first
     assert ([each["id"] for each in before["data"]], before["has_more"]) == ([ids[1]], True)
     assert [each["id"] for each in get(f"?before_id={made['id']}").body["data"]] == ids[:2]
@@ -76,13 +81,14 @@ def test_mistakes_are_answered_in_the_dialect_of_the_headers(own):
         own.send("/v1/files", method="GET", headers=ANTHROPIC, key="wrong"),
         own.send("/v1/files?limit=0", method="GET", headers=ANTHROPIC),
         own.send("/v1/files?before_id=a/b", method="GET", headers=ANTHROPIC),
+        own.send("/v1/files?" + "&ids[]=a" * 101, method="GET", headers=ANTHROPIC),
         own.send("/v1/files", {"file": "x"}, headers=ANTHROPIC),
         own.send("/v1/files", b"--x", headers=other),  # without the boundary
         own.send("/v1/files", b"?" * 99, headers=form(b"")["headers"] | ANTHROPIC),
         upload(own, b"x" * 3_001, **ANTHROPIC),
         own.send("/v1/conversations/none", method="GET", headers=ANTHROPIC),
     ]
-    assert [answer.status for answer in answers] == [404, 404, 401, 400, 400, 400, 400, 400, 413, 404]
+    assert [answer.status for answer in answers] == [404, 404, 401, 400, 400, 400, 400, 400, 400, 413, 404]
     assert {answer.body["type"] for answer in answers} == {"error"}
     refused = own.send("/v1/files", b"?" * 99, headers=form(b"")["headers"])
     assert (refused.status, refused.body["error"]["type"]) == (400, "invalid_request_error")

@@ -88,6 +88,7 @@ class Files:
         file_id: str = "",
         most: int | None = None,
         most_stored: int | None = None,
+        expires_in_s: int | None = None,
     ) -> StoredFile:
         """Store a file.
 
@@ -95,8 +96,10 @@ class Files:
         :param file_id: replaces the file that has it.
         :param most: bytes that it may have.
         :param most_stored: bytes that all files of the caller may have.
+        :param expires_in_s: seconds that it is kept, if they are fewer than for other files.
         :raises Problem: it has more, or they have.
         """
+        kept_s = min(self._kept_s, self._kept_s if expires_in_s is None else expires_in_s)
         file_id = file_id or new_id("file-")
         place, digest, size, number = f"content:{file_id}", hashlib.sha256(), 0, 0
         try:
@@ -109,7 +112,7 @@ class Files:
                 starts = range(0, len(data), PART_BYTES)
                 parts = {f"{number + i:08}": data[start : start + PART_BYTES] for i, start in enumerate(starts)}
                 number += len(parts)
-                await self._store.put_rows(place, parts, self._kept_s)
+                await self._store.put_rows(place, parts, kept_s)
         except BaseException:
             with contextlib.suppress(StorageError):  # otherwise the parts expire
                 await self._store.delete_rows(place)
@@ -117,10 +120,10 @@ class Files:
             raise
         now = int(time.time())
         record = StoredFile(
-            id=file_id, size=size, created_s=now, expires_s=now + int(self._kept_s), name=name, purpose=purpose,
+            id=file_id, size=size, created_s=now, expires_s=now + int(kept_s), name=name, purpose=purpose,
             media_type=media_type, digest=digest.hexdigest(),
         )  # fmt: skip
-        await self._store.put_rows(self._group, {file_id: _encode(record)}, self._kept_s)
+        await self._store.put_rows(self._group, {file_id: _encode(record)}, kept_s)
         return record
 
     async def find(self, file_id: str, param: str | None = None) -> StoredFile:

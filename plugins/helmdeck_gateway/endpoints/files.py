@@ -6,7 +6,8 @@ Both have the same paths and the same files; the headers of Anthropic's API sele
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.settings import GatewaySettings
 
 if TYPE_CHECKING:
-    from starlette.datastructures import UploadFile
+    from starlette.datastructures import FormData, UploadFile
     from starlette.requests import Request
     from starlette.types import Message, Receive
 
@@ -29,6 +30,9 @@ MAX_PAGE: Final = 1_000
 FORM_BYTES: Final = 65_536
 """Bytes of a form beside its file."""
 MAX_NAME: Final = 255
+MAX_IDS: Final = 100
+LIFETIME_S: Final = (3_600, 90 * DAY_S)
+"""The shortest and the longest lifetime of a file that a request may set."""
 
 
 class FileEndpoints:
@@ -85,6 +89,7 @@ class FileEndpoints:
             purpose, file = form.get("purpose"), form.get("file")
             if file is None or isinstance(file, str):
                 raise invalid("this field is required, with a file", "file")
+            lifetime = "expires_in_seconds" if is_anthropic(request.scope) else "expires_after[seconds]"
             if is_anthropic(request.scope):  # its API has no purposes
                 purpose = "user_data"
             purpose = checked_purpose(purpose if isinstance(purpose, str) else "")
@@ -92,13 +97,15 @@ class FileEndpoints:
             media_type = file.content_type or ""
             return await files.save(
                 _read(file), name=name, purpose=purpose, media_type=media_type, most=most,
-                most_stored=self._settings.max_stored_file_bytes,
+                most_stored=self._settings.max_stored_file_bytes, expires_in_s=_seconds(form, lifetime),
             )  # fmt: skip
 
     async def _list(self, request: Request, files: Files) -> Response:
         is_own = is_anthropic(request.scope)
         page = Page.of_anthropic(request) if is_own else Page.of(request, default=100, most=MAX_PAGE)
         purpose = None if is_own else request.query_params.get("purpose")
+        if is_own and (ids := request.query_params.getlist("ids[]")):
+            return json_response(page.anthropic_data(await _named(files, ids)))
         found: list[StoredFile] = []
         after = page.after
         while len(found) <= page.limit and (rows := await files.list(after=after, newest=page.newest)):
@@ -106,6 +113,28 @@ class FileEndpoints:
             after = rows[-1].id
         data = [_form(request)(file) for file in found]
         return json_response(page.anthropic_data(data) if is_own else page.data(data))
+
+
+async def _named(files: Files, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The files among the ids; ids of no file are left out."""
+    if len(ids) > MAX_IDS:
+        raise invalid(f"at most {MAX_IDS} ids are allowed, found {len(ids):,}", "ids")
+    found: list[dict[str, Any]] = []
+    for each in dict.fromkeys(ids):
+        with contextlib.suppress(Problem):
+            found.append(anthropic_file_data(await files.find(each)))
+    return found
+
+
+def _seconds(form: FormData, name: str) -> int | None:
+    """The lifetime of a file; ``None`` without one."""
+    text = form.get(name)
+    if text is None:
+        return None
+    least, most = LIFETIME_S
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
+        raise invalid(f"expected seconds from {least:,} to {most:,}", name)
+    return int(text)
 
 
 def _limited(receive: Receive, most: int, idle_s: float) -> Callable[[], Any]:
@@ -147,6 +176,7 @@ def anthropic_file_data(file: StoredFile) -> dict[str, Any]:
         "mime_type": media_type_of(file) or "application/octet-stream",
         "size_bytes": file.size,
         "created_at": iso_time(file.created_s),
+        "expires_at": iso_time(file.expires_s),
         "downloadable": True,
     }
 

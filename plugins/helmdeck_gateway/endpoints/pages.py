@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import msgspec
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 T = TypeVar("T")
+
+CURSOR: Final = "page_"
+"""Start of a cursor of Anthropic's API, before an id."""
 
 
 @attrs.frozen(kw_only=True)
@@ -48,12 +51,13 @@ class Page:
 
     @classmethod
     def of_anthropic(cls, request: Request, *, most: int = 1_000) -> Page:
-        """Read the fields ``limit``, ``after_id`` and ``before_id`` of Anthropic's API.
+        """Read the fields ``limit``, and ``after_id``, ``before_id`` or ``page`` of Anthropic's API.
 
         :raises Problem: one of them is invalid.
         """
         limit, before = _limit(request, 20, most), _id(request, "before_id")
-        return cls(limit=limit, after=before or _id(request, "after_id"), newest=not before, is_reversed=bool(before))
+        after = before or _id(request, "after_id") or _id(request, "page").removeprefix(CURSOR)
+        return cls(limit=limit, after=after, newest=not before, is_reversed=bool(before))
 
     def data(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return the page in the form of OpenAI's API.
@@ -65,8 +69,11 @@ class Page:
         return {"object": "list", "data": shown, **ends, "has_more": len(rows) > self.limit}
 
     def anthropic_data(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Return the page in the form of Anthropic's API."""
-        return {name: value for name, value in self.data(rows).items() if name != "object"}
+        """Return the page in the form of Anthropic's API, whose clients read either the ids or ``next_page``."""
+        page = self.data(rows)
+        del page["object"]
+        has_next = page["has_more"] and not self.is_reversed
+        return {**page, "next_page": f"{CURSOR}{page['last_id']}" if has_next else None}
 
     def of_all(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return the page of a list that is at hand as a whole, the oldest row first.
