@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import time
 from abc import ABC, abstractmethod
@@ -96,11 +97,14 @@ class QueueRunner(ABC):
                     wake = asyncio.Event()
                     task = self._begin(self.drive(store, row, wake))
                     self._drivers[row.name] = task, wake
-                    task.add_done_callback(lambda _, name=row.name: self._drivers.pop(name))
+                    task.add_done_callback(functools.partial(self._driven, row.name))
                 after = rows[-1].name
             self._lost = ""
         except StorageError as exc:
             self.failed(exc)
+
+    def _driven(self, name: str, _: asyncio.Task[None]) -> None:
+        del self._drivers[name]
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
@@ -59,7 +59,7 @@ class Page:
         after = before or _id(request, "after_id") or _id(request, "page").removeprefix(CURSOR)
         return cls(limit=limit, after=after, newest=not before, is_reversed=bool(before))
 
-    def data(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def data(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the page in the form of OpenAI's API.
 
         :param rows: the rows of the page as they were read, and one more if there are more.
@@ -68,14 +68,14 @@ class Page:
         ends = {"first_id": shown[0]["id"] if shown else None, "last_id": shown[-1]["id"] if shown else None}
         return {"object": "list", "data": shown, **ends, "has_more": len(rows) > self.limit}
 
-    def anthropic_data(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def anthropic_data(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the page in the form of Anthropic's API, whose clients read either the ids or ``next_page``."""
         page = self.data(rows)
         del page["object"]
         has_next = page["has_more"] and not self.is_reversed
         return {**page, "next_page": f"{CURSOR}{page['last_id']}" if has_next else None}
 
-    def of_all(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def of_all(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the page of a list that is at hand as a whole, the oldest row first.
 
         :raises Problem: the list has no row with the id that the page starts after.
