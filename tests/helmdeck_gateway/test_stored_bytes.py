@@ -1,4 +1,4 @@
-"""Files in the forms of two APIs, and the bytes that a caller may store: counted before they are stored, whatever happens after."""
+"""Files in the forms of two APIs, and the bytes that a caller may store, which are counted first."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Works on a queue of the store: finds work, leases rows, and takes over those of lost processes."""
+"""Works on a queue of the store: finds work, leases rows, and continues those of lost processes."""
 
 from __future__ import annotations
 
