@@ -46,4 +46,6 @@ class NodeKind(Generic[Record]):
 
 
 KEYS: Final = NodeKind[KeyRecord]("key", visible_keys, edit_key, revoke_key, key_data)
+"""How keys are listed, edited and revoked."""
 TEAMS: Final = NodeKind[TeamRecord]("team", visible_teams, edit_team, revoke_team, team_data)
+"""How teams are listed, edited and revoked."""
