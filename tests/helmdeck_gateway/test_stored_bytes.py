@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from helmdeck_gateway.batches.byte_use import ByteUse
+from helmdeck_gateway.batches.byte_use import RENEW_S, STALE_S, ByteUse
 from helmdeck_gateway.batches.files import Files, parts_of
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore
@@ -146,11 +146,35 @@ class Failing(MemoryStore):
 
     left = 10**6
 
-    async def put_rows(self, group, rows, ttl_s):
+    async def put_rows(self, group, rows, ttl_s, **options):
         self.left -= 1
         if self.left < 0:
             raise StorageError("gone")
-        await super().put_rows(group, rows, ttl_s)
+        await super().put_rows(group, rows, ttl_s, **options)
+
+
+def test_store_that_does_not_answer_is_reported_in_the_dialect(own, monkeypatch):
+    stored = own.send("/v1/responses", {"model": "up/m", "input": "hi"}).body
+    talk = own.send("/v1/conversations", {}).body["id"]
+
+    async def lost(*_, **__):
+        raise StorageError("gone")
+
+    for name in ("get_row", "put_rows", "list_rows", "count_rows", "get"):
+        monkeypatch.setattr(own.store, name, lost)
+    ask = {"model": "up/m", "input": [{"type": "item_reference", "id": stored["output"][0]["id"]}]}
+    answers = [
+        own.send("/v1/responses", ask),
+        own.send("/v1/responses", {"model": "up/m", "input": "hi", "conversation": talk}),
+        own.send(f"/v1/responses/{stored['id']}/input_items", method="GET"),
+        own.send("/v1/conversations", {}),
+        upload(own),
+        upload(own, **ANTHROPIC),
+        own.send("/v1/files", method="GET", headers=ANTHROPIC),
+    ]
+    assert [(answer.status, answer.headers["retry-after"]) for answer in answers] == [(503, "1")] * len(answers)
+    assert [answer.body.get("type") for answer in answers] == [None] * 5 + ["error"] * 2
+    assert all("gone" in answer.body["error"]["message"] for answer in answers)
 
 
 def test_upload_that_cannot_be_stored_leaves_nothing():
@@ -169,20 +193,43 @@ def test_upload_that_cannot_be_stored_leaves_nothing():
     asyncio.run(check())
 
 
-def test_bytes_in_use_are_counted_again_before_a_request_is_refused():
+def test_first_counts_at_once_are_one():
     async def check():
-        stored = [70]
+        async def count():
+            await asyncio.sleep(0)
+            return 0
+
+        store = MemoryStore()
+        uses = [ByteUse(store, "files", "ann", 60.0, count) for _ in range(3)]
+        done = await asyncio.gather(*(use.add(60, 100) for use in uses), return_exceptions=True)
+        assert [type(each) for each in done] == [type(None), Problem, Problem]
+
+    asyncio.run(check())
+
+
+def test_bytes_in_use_are_counted_again_after_a_while():
+    async def check():
+        now_s, stored = [1_000.0], [70]
 
         async def count():
             return stored[0]
 
-        use = ByteUse(MemoryStore(), "files", "ann", 60.0, count)
+        use = ByteUse(MemoryStore(), "files", "ann", 60.0, count, lambda: now_s[0])
         await use.add(30, 100)
         stored[0] = 20  # the rest has expired
+        with pytest.raises(Problem, match="have 100 bytes; 80 more exceed 100"):
+            await use.add(80, 100)
+        now_s[0] += STALE_S
         await use.add(80, 100)
         stored[0] = 100
+        now_s[0] += STALE_S
         with pytest.raises(Problem, match="have 100 bytes; 1 more exceed 100"):
             await use.check(1, 100)
         await use.add(5)  # what is stored in any case
+        stored[0], now_s[0] = 50, now_s[0] + RENEW_S
+        await use.add(1, 200)  # which counts again, though there is room
+        now_s[0] -= RENEW_S
+        with pytest.raises(Problem, match="have 51 bytes"):
+            await use.add(50, 100)
 
     asyncio.run(check())

@@ -10,10 +10,9 @@ import attrs
 import msgspec
 from starlette.responses import Response
 
-from helmdeck_gateway.accounts.keys import unavailable
 from helmdeck_gateway.batches.files import ID
 from helmdeck_gateway.dialects.parsed import one_of
-from helmdeck_gateway.problems import invalid
+from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_storage import StorageError
 
 if TYPE_CHECKING:
@@ -117,7 +116,10 @@ async def stored(work: Awaitable[T]) -> T:
     try:
         return await work
     except StorageError as exc:
-        raise unavailable(exc) from exc
+        raise Problem(
+            message=f"the store of the gateway does not answer: {exc}",
+            status=503, kind="overloaded_error", code="store_unavailable", retry_after_s=1, is_worth_retrying=True,
+        ) from exc  # fmt: skip
 
 
 def json_response(data: Any) -> Response:
