@@ -2,7 +2,7 @@
 
 import base64
 import sys
-import time
+import threading
 
 from adapter import DESCRIPTION, PARAMETERS, TOOL, call, main, reply
 from openai import NotFoundError, OpenAI
@@ -134,7 +134,7 @@ def stored(url, key, case, model, text="", texts=(), events=0, id="", data=""):
         made = api.responses.create(model=model, input=text, background=True)
         first = made.status
         while made.status in ("queued", "in_progress"):
-            time.sleep(0.05)
+            threading.Event().wait(0.05)
             made = api.responses.retrieve(made.id)
         return {"first": first, "last": made.status, "text": made.output_text}
     if case == "resumed":
