@@ -69,11 +69,16 @@ def _arguments(draft: Draft, profile: Profile, thing: str) -> dict[str, Any] | N
             args[each.name] = draft.args[each.name]
         elif each.role is Role.PLACE and (place := _place(draft)):
             args[each.name] = place
-        elif texts == [each] and not each.is_list:
+        elif texts == [each] and not each.is_list and _is_sought(draft, each):
             args[each.name] = thing
         else:
             return None
     return args
+
+
+def _is_sought(draft: Draft, each: Property) -> bool:
+    """Whether an input takes what is looked up; the name of a workspace is not that of a task."""
+    return each.role is Role.QUERY or each.labels <= frozenset(draft.profile.name)
 
 
 def _thing(draft: Draft, each: Property) -> str:

@@ -14,7 +14,6 @@ from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
-
 _FOLDERS: Final = frozenset("repo repository directory dir folder root cwd workspace".split())
 _FILES: Final = frozenset(stem(word) for word in "file directory folder path".split())
 _PATHS: Final = frozenset(stem(word) for word in "path url uri".split())

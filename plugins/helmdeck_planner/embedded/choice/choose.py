@@ -159,7 +159,9 @@ def _tried(part: Part, weighted: Weighted, profile: Profile, total: float, sourc
     )
     is_whole = bool(profile.name and weighted.verbs & profile.verbs) and set(profile.name) <= words
     unexplained = 0.0 if is_whole else _unexplained(draft, weighted)
-    return Scored(profile, total, stated, unused, unexplained, leaves_ids, is_complete, is_named, bool(draft.used_places))
+    return Scored(
+        profile, total, stated, unused, unexplained, leaves_ids, is_complete, is_named, bool(draft.used_places)
+    )
 
 
 def _cost(draft: Draft, place: int) -> float:

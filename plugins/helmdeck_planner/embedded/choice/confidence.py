@@ -19,6 +19,7 @@ UNSURE: Final = 0.7
 _SILENT: Final = 0.2
 # An entry does not serve a part of which this share of the words is foreign to it.
 _FOREIGN: Final = 0.5
+_TIE: Final = 0.5
 _MAX_MARGIN: Final = 1.5
 _MAX_TOTAL: Final = 5.0
 
@@ -46,7 +47,13 @@ def features(found: Sequence[Scored]) -> tuple[float, ...]:
     """
     best = found[0]
     margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN
-    return (min(best.total, _MAX_TOTAL), min(margin, _MAX_MARGIN), float(best.is_complete), best.unused, best.unexplained)
+    return (
+        min(best.total, _MAX_TOTAL),
+        min(margin, _MAX_MARGIN),
+        float(best.is_complete),
+        best.unused,
+        best.unexplained,
+    )
 
 
 def is_guess(found: Sequence[Scored]) -> bool:
@@ -68,4 +75,6 @@ def probability(found: Sequence[Scored], weights: Weights = WEIGHTS) -> float:
     """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
     constant, *slopes = attrs.astuple(weights)
     score = constant + sum(slope * value for slope, value in zip(slopes, features(found), strict=True))
-    return 1 / (1 + math.exp(-score))
+    # Of two that fit equally well, at most one is right.
+    margin = found[0].total - found[1].total if len(found) > 1 else 1.0
+    return min(1 / (1 + math.exp(-score)), _TIE + margin)

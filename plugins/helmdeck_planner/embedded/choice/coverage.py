@@ -124,7 +124,11 @@ def _asks_who(part: Part, profile: Profile) -> bool:
 def _counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
     """Whether "how many" counts things that are not those of which an entry tells; "how many km are 3 miles" counts none."""
     words = [token.word for token in part.tokens[:3]]
-    if words[:2] != ["how", "many"] or words[-1] in UNIT_OF or Action.READ not in ACTIONS.get(profile.verb, frozenset()):
+    if (
+        words[:2] != ["how", "many"]
+        or words[-1] in UNIT_OF
+        or Action.READ not in ACTIONS.get(profile.verb, frozenset())
+    ):
         return False
     return bool(weighted.objects) and not weighted.objects[0] & (frozenset(profile.name) | profile.lead)
 
