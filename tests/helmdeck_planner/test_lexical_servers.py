@@ -61,7 +61,6 @@ def plan(name: str, request: str) -> list[tuple[str, dict[str, Any]]]:
         ("clock", "it's 3pm in Madrid. what time is that in Sydney?",
          ("convert_time", {"source_timezone": "Europe/Madrid", "time": "15:00", "target_timezone": "Australia/Sydney"})),
         ("files", "how big is a.csv and when was it last modified", ("get_file_info", {"path": "a.csv"})),
-        ("todoist", "scrap task 7025551001", ("delete_task", {"task_id": "7025551001"})),
         ("files", "how many words are in a.csv", (UNKNOWN_TOOL, {})),
         ("clock", "what time is it in Lima?", ("get_current_time", {"timezone": "America/Lima"})),
         ("clock", "what time is it in Nowhereville?", ("get_current_time", {})),

@@ -108,7 +108,7 @@ def _has_verb(weighted: Weighted, profile: Profile) -> bool:
     return bool(weighted.verbs & (profile.verbs | profile.opening | profile.verb_phrases))
 
 
-def _said(wording: Wording) -> frozenset[str]:
+def _markers(wording: Wording) -> frozenset[str]:
     return wording.language.naming | wording.language.lead_ins
 
 
@@ -123,7 +123,7 @@ def _unexplained(draft: Draft, weighted: Weighted) -> float:
         if place == part.verb_place or not (token.is_word or token.is_value):
             continue
         if place not in draft.used_places:
-            is_empty = len(token.value) < _MIN_WORD or token.word in _EMPTY or token.word in _said(wording)
+            is_empty = len(token.value) < _MIN_WORD or token.word in _EMPTY or token.word in _markers(wording)
             if token.is_word and (draft.is_filler(place) or is_empty):
                 continue
             if is_catalog_word(token, wording) and stem(token.word.lower()) in known:

@@ -122,7 +122,7 @@ def _asks_who(part: Part, profile: Profile) -> bool:
 
 
 def _counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
-    """Whether "how many" counts things that are not those of which an entry tells; "how many km are 3 miles" counts none."""
+    """Whether "how many" counts things that are not those that an entry is about; "how many km are 3 miles" counts none."""
     words = [token.word for token in part.tokens[:3]]
     if (
         words[:2] != ["how", "many"]
