@@ -165,7 +165,10 @@ class _PluginManager(pluggy.PluginManager):
         return options
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        options = super().parse_hookimpl_opts(plugin, name)
+        if isinstance(plugin, _ModuleHooks):
+            options: pluggy.HookimplOpts | None = getattr(vars(plugin)[name], _MARK)
+        else:
+            options = super().parse_hookimpl_opts(plugin, name)
         if options is not None:
             self.parsed.add(options.get("specname") or name)
         return options
@@ -288,13 +291,13 @@ def _entry_points() -> Sequence[_Candidate]:
 def _modified(path: str) -> int:
     """When a folder or archive of the import path was last modified; installing and removing distributions modifies folders."""
     try:
-        return os.stat(path or ".").st_mtime_ns
+        return os.stat(path or ".").st_mtime_ns  # noqa: PTH116  # for each deck and folder
     except OSError:
         return 0
 
 
 @lru_cache(maxsize=8)
-def _entry_points_on(path: tuple[tuple[str, int], ...]) -> Sequence[_Candidate]:
+def _entry_points_on(_path: tuple[tuple[str, int], ...]) -> Sequence[_Candidate]:
     """The installed plugins on an import path in its present state: reading the metadata of all distributions takes 10 to 20 ms."""
     from importlib.metadata import entry_points
 
