@@ -176,9 +176,15 @@ class AttemptLog:
     def record_success(self, this: AttemptState) -> tuple[Attempt, ...]:
         """Record the attempt that gave the result; return all attempts."""
         attempt = self._attempt(this, then="answered")
-        self._record_texts(this)
+        self.record_texts(this)
         self._events.attempt_ended(attempt)
         return (*self._policy.attempts, *self.take_side_attempts(attempt.number), attempt)
+
+    def is_running(self, this: AttemptState) -> bool:
+        """Whether the request of an attempt was sent, and it has neither a response nor a failure."""
+        failed = self._policy.attempts
+        is_over = bool(failed) and failed[-1].number == this.call.attempt
+        return this.sent_s is not None and this.response is None and not is_over
 
     def cancelled(self, this: AttemptState, latency_s: float, then: str) -> Attempt:
         """Return an attempt that was cancelled while it ran, with estimated usage."""
@@ -200,10 +206,11 @@ class AttemptLog:
             usage=failure.usage,
             cost_usd=self._cost_usd(this, failure.usage) if is_paid else None,
         )
-        self._record_texts(this)
+        self.record_texts(this)
         return self.pending
 
-    def _record_texts(self, this: AttemptState) -> None:
+    def record_texts(self, this: AttemptState) -> None:
+        """Pass the texts of an attempt to the sinks that record them."""
         if not self._events.records_texts or this.sent_s is None:
             return
         answer, calls = "", tuple[ToolCall, ...]()

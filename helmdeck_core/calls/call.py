@@ -86,6 +86,8 @@ class Call(Generic[T]):
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
             self.services.health.leave(self.model, self, has_verdict=False)
+            if self._current is not None and self._log.is_running(self._current):
+                self._log.record_texts(self._current)
             self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
         self.services.chains.record(self.order, (self.result or self._policy).attempts)
 
@@ -110,8 +112,7 @@ class Call(Generic[T]):
     def lost_attempts(self, then: str) -> tuple[Attempt, ...]:
         """Return the failed attempts of a call that is not needed, and the one that ran when it was cancelled."""
         this, failed = self._current, self._policy.attempts
-        is_over = this is not None and bool(failed) and failed[-1].number == this.call.attempt
-        if this is None or this.sent_s is None or this.response is not None or is_over:
+        if this is None or not self._log.is_running(this):
             return failed
         return (*failed, self._log.cancelled(this, this.elapsed_s(self.services.clock()), then))
 

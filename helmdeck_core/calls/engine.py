@@ -18,6 +18,7 @@ from helmdeck_core.calls.question_operation import QuestionOperation
 from helmdeck_core.context.composer import Composer
 from helmdeck_core.context.library import Library
 from helmdeck_core.context.live_catalog import LiveCatalog
+from helmdeck_core.domain.attempt_texts import AttemptTexts
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.decode import Decoded
@@ -123,6 +124,16 @@ class Engine:
         operation, call = self._chat_call(request, "ask", caller, limits, allows_truncated=False, within_budget=True)
         result = await self.dispatcher.run(operation, attrs.evolve(call, streams=streams))
         return self._answer(result, Decoded(self._response(result).text, "text"))
+
+    def report_texts(self, call_id: str, request: ChatRequest, response: ChatResponse) -> None:
+        """Pass the texts of a call without a request to the sinks that record texts."""
+        if self.runtime.records_texts:
+            mask, calls = self.pool.registry.mask, response.tool_calls
+            self.runtime.emit_texts(
+                AttemptTexts(
+                    call_id=call_id, attempt=1, request=request, answer=response.text, tool_calls=calls, mask=mask
+                )
+            )
 
     def partial_answer(self, request: ChatRequest, failure: CallFailed) -> Answer[str]:
         """Return the truncated text of a failed call as an answer that is marked as incomplete; raise the failure without one.

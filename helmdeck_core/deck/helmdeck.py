@@ -338,6 +338,13 @@ class Helmdeck(Inspection):
                 else:
                     yield from batch
 
+    def report_texts(self, call_id: str, request: ChatRequest, response: ChatResponse) -> None:
+        """Pass the texts of a call that made no request, such as an answer from a cache, to the sinks that record texts.
+
+        :param call_id: that of the events of the call.
+        """
+        self._engine.report_texts(call_id, request, response)
+
     @stops_at_close
     async def amodels(self, provider: str) -> tuple[ModelInfo, ...]:
         """Return the models that a provider lists, without the provider's name; empty where it cannot list them.

@@ -269,7 +269,8 @@ class CachedDeck:
     def _reused(self, found: _Found, request: ChatRequest, caller: str, start_s: float, pack: str = "") -> ChatResponse:
         latency_s = time.monotonic() - start_s
         if self.deck.runtime.sinks:
-            emit_reuse(self._emit, found.answer, found.cache, request.model, pack, caller, latency_s)
+            call_id = emit_reuse(self._emit, found.answer, found.cache, request.model, pack, caller, latency_s)
+            self.deck.report_texts(call_id, request, found.answer.response)
         return replayed(found.answer, latency_s)
 
     async def _keep(self, ticket: _Ticket, use: CacheUse, request: ChatRequest, response: ChatResponse) -> None:

@@ -96,9 +96,10 @@ def emit_reuse(
     pack: str,
     caller: str,
     latency_s: float,
-) -> None:
-    """Emit the events for a call without a request. They report no tokens, since none were used."""
-    place = CallRef(call_id=os.urandom(8).hex(), pack=pack, caller=caller).place
+) -> str:
+    """Emit the events for a call without a request; return its id. They report no tokens, since none were used."""
+    call = CallRef(call_id=os.urandom(8).hex(), pack=pack, caller=caller)
+    place = call.place
     response = answer.response
     emit(CallStarted(**place, model=requested))
     age_s = max(0.0, time.time() - answer.stored_s)
@@ -124,6 +125,7 @@ def emit_reuse(
             total_s=latency_s,
         )
     )
+    return call.call_id
 
 
 def _split(text: str) -> Iterator[str]:

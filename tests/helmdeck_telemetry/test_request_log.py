@@ -1,11 +1,14 @@
+import asyncio
+import contextlib
 import json
 import time
 
 import pytest
 
+from helmdeck_cache import CachedDeck
 from helmdeck_core import CallTrace, CooldownStarted, FailureClass, ProviderSpec
 from helmdeck_telemetry import Filters, RequestLog
-from helmdeck_testing import StubProvider, make_deck, plugin_with
+from helmdeck_testing import Reply, StubProvider, make_deck, plugin_with, scripted_provider
 from tests.databases_support import postgres_schema
 from tests.helmdeck_telemetry.observing_support import eventful_deck, eventful_plan
 
@@ -146,6 +149,35 @@ def test_texts_are_recorded_only_on_request_with_secrets_masked(tmp_path, monkey
     assert recorded.request.endswith("[user]\nsay [redacted]")
     assert recorded.answer.startswith("the key is [redacted], ä") and recorded.answer.endswith("… (cut)")
     assert len(recorded.answer.encode()) < 320
+
+
+def recording(tmp_path, *replies):
+    options = {"url": f"sqlite:{tmp_path / 'requests.db'}", "texts": True}
+    config = {"events": {"sinks": ["requests"], "options": {"requests": options}}}
+    return make_deck(scripted_provider(replies), model="scripted/m", config=config)
+
+
+def test_texts_of_a_closed_stream_are_recorded_as_far_as_it_arrived(tmp_path):
+    with recording(tmp_path, Reply("one two three four five", piece_chars=4)) as deck:
+        with contextlib.closing(deck.stream("count")) as stream:
+            next(stream)
+        deck.sink("requests").flush()
+        (row,) = deck.sink("requests").log.page(Filters()).rows
+        (texts,) = deck.sink("requests").log.texts(row.call_id)
+        assert (row.outcome, texts.request) == ("aborted", "[user]\ncount")
+        assert texts.answer and "one two three four five".startswith(texts.answer)
+
+
+def test_texts_of_an_answer_from_the_cache_are_recorded(tmp_path):
+    async def repeat(cached):
+        for _ in range(2):
+            await cached.acomplete("2 + 2?")
+
+    with recording(tmp_path, "four") as deck:
+        asyncio.run(repeat(CachedDeck(deck)))
+        deck.sink("requests").flush()
+        log = deck.sink("requests").log
+        assert [log.texts(row.call_id)[0].answer for row in log.page(Filters()).rows] == ["four", "four"]
 
 
 def test_a_database_that_cannot_be_used_costs_no_call(tmp_path):
