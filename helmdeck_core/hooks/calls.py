@@ -107,7 +107,9 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
     if impl.hookwrapper or impl.wrapper:
         raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute separate values")
     try:
-        values = run_foreign(impl.function, plugins.limit_s) if plugins.is_optional(owner) else impl.function()
+        values: Sequence[T] = (
+            run_foreign(impl.function, plugins.limit_s) if plugins.is_optional(owner) else impl.function()
+        )
     except KeyboardInterrupt:
         raise
     except BaseException as exc:

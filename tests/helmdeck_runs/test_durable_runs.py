@@ -20,7 +20,9 @@ from helmdeck_runs import RecordsError, runs_of
 from tests.helmdeck_runs.pipelines_support import CHAIN, TEXT, deck_of, pack_of
 
 # Importing the library takes half a second, which only the worker that runs these tests needs to spend.
-pytestmark = pytest.mark.skipif(not (find_spec("dbos") and find_spec("aiosqlite")), reason="the library is not installed")
+pytestmark = pytest.mark.skipif(
+    not (find_spec("dbos") and find_spec("aiosqlite")), reason="the library is not installed"
+)
 
 POSTGRES_URL = os.environ.get("HELMDECK_TEST_POSTGRES_URL", "postgresql://postgres@localhost:5432/postgres")
 

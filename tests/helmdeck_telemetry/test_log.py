@@ -1,6 +1,5 @@
 """Log lines: silent until an application asks, then what an operator acts on."""
 
-
 import pytest
 
 from helmdeck_core import ProviderUnavailable, log
