@@ -9,6 +9,7 @@
     python -m benchmarks.first_use --classes           # the requests of fourteen classes of difficulty
     python -m benchmarks.first_use --second            # a second set, of the classes that were weak
     python -m benchmarks.first_use --third             # a third set, over the recorded servers, in other words
+    python -m benchmarks.first_use --fourth            # a fourth set, by an author who had not seen the rules
 """
 
 from __future__ import annotations
@@ -92,6 +93,14 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
+SETS: Mapping[str, str] = {
+    "classes": "the requests of the classes of difficulty",
+    "second": "the second set of the weak classes",
+    "third": "the third set, over the recorded servers,",
+    "fourth": "the fourth set, by an author who had not seen the rules,",
+}
+"""Folders of further requests, with what they hold."""
+
 GROUPS: Mapping[str, Callable[[Request], str]] = {
     "language": lambda request: request.language,
     "catalog": lambda request: request.catalog,
@@ -155,18 +164,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mcp-tools", type=Path, default=mcp_folder(), help="folder of the recorded catalogs")
     parser.add_argument("--half", choices=("dev", "held-out", "all"), default="all", help="requests to score: all")
-    parser.add_argument(
-        "--classes", action="store_true", help="score the requests of the classes of difficulty instead"
-    )
-    parser.add_argument("--second", action="store_true", help="score the second set of the weak classes instead")
-    parser.add_argument("--third", action="store_true", help="score the third set, over the recorded servers, instead")
+    for name, what in SETS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"score {what} instead")
     parser.add_argument("--show", action="store_true", help="print every difference")
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; requires all requests")
     arguments = parser.parse_args(argv)
     catalogs = load_catalogs(arguments.mcp_tools)
-    folders = ("third", arguments.third), ("second", arguments.second), ("classes", arguments.classes)
-    folder = next((name for name, is_chosen in folders if is_chosen), "requests")
+    folder = next((name for name in SETS if getattr(arguments, name)), "requests")
     every = of_half(load_requests(folder), arguments.half)
     needed = {request.catalog: set(request.catalog.split("+")) for request in every}
     requests = [request for request in every if needed[request.catalog] <= catalogs.keys()]

@@ -12,8 +12,8 @@ A file of ``requests`` belongs to the catalog of its name. A request is one line
 
 Above the line, ``@ LANGUAGE TAGS`` names the language; without it, a request is English.
 
-A file of ``classes``, ``second`` or ``third`` holds the requests of one class of difficulty: its name is their tag, and ``= CATALOG`` alone, or
-``= ONE+OTHER``, is the catalog of those that follow.
+A file of ``classes``, ``second``, ``third`` or ``fourth`` holds the requests of one class of difficulty: its name is their tag, and
+``= CATALOG`` alone, or ``= ONE+OTHER``, is the catalog of those that follow.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _input(text: str) -> dict[str, Any]:
 
 
 def load_requests(folder: str = "requests") -> list[Request]:
-    """Return the requests of all catalogs, or those of ``classes``, ``second`` or ``third``.
+    """Return the requests of all catalogs, or those of another folder of this package.
 
     :raises ValueError: a line cannot be read.
     """
