@@ -11,7 +11,7 @@ from helmdeck_cli.model_checks.chooser import RANKER
 from helmdeck_cli.model_checks.results import Examination
 from helmdeck_core import BYTES_PER_TOKEN, BudgetLookup, ModelId, ProviderSettings
 
-ANSWER_S = 30.0
+ANSWER_S = 60.0
 """Seconds that a whole answer may take to be written."""
 
 CATALOG_S = 30.0
