@@ -1,11 +1,14 @@
 """Runs the same checks with every SDK over the gateway and a scripted model, and writes the table.
 
-GATEWAY_TEST_CLIENTS=FOLDER python -m benchmarks.gateway_sdks [--write] [--only NAME ...] [--checks NAME ...]
+GATEWAY_TEST_CLIENTS=FOLDER python -m benchmarks.gateway_sdks [--write] [--stored] [--only NAME ...] [--checks NAME ...]
+
+The checks of what the gateway stores, ``--stored``, have a table of their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -13,6 +16,7 @@ from typing import Final
 from benchmarks.gateway_sdks.checks import CHECKS
 from benchmarks.gateway_sdks.clients import SDKS
 from benchmarks.gateway_sdks.runner import PASSED, Result, run_checks
+from benchmarks.gateway_sdks.stored_checks import STORED_CHECKS
 from benchmarks.pages import write_between
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "gateway-sdks.md"
@@ -44,19 +48,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="replace the tables of the page")
     parser.add_argument("--only", nargs="+", default=list(SDKS), help=f"of {', '.join(SDKS)}")
-    parser.add_argument("--checks", nargs="+", default=list(CHECKS), help="names of checks")
+    parser.add_argument("--stored", action="store_true", help="run the checks of what the gateway stores")
+    parser.add_argument("--checks", nargs="+", help="names of checks")
     arguments = parser.parse_args()
+    names = arguments.checks or list(STORED_CHECKS if arguments.stored else CHECKS)
     missing = {name: reason for name in arguments.only if (reason := SDKS[name].reason())}
     for name, reason in missing.items():
         print(f"{name}: {reason}")
     chosen = [SDKS[name] for name in arguments.only if name not in missing]
-    results = {sdk.name: run_checks(sdk, arguments.checks) for sdk in chosen}
+    results = {sdk.name: run_checks(sdk, names) for sdk in chosen}
     print(table(results), reasons(results), sep="\n\n")
     if arguments.write:
+        versions = ", ".join(dict.fromkeys(sdk.version() for sdk in chosen))
+        if arguments.stored:
+            today = datetime.datetime.now(datetime.UTC).date()
+            write_between(PAGE, "stored", f"{table(results)}\n\nMeasured on {today} with {versions}.")
+            return
         write_between(PAGE, "checks", table(results))
         write_between(PAGE, "reasons", reasons(results))
-        versions = dict.fromkeys(sdk.version() for sdk in chosen)
-        write_between(PAGE, "versions", f"Measured with {', '.join(versions)}.")
+        write_between(PAGE, "versions", f"Measured with {versions}.")
 
 
 if __name__ == "__main__":

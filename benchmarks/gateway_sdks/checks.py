@@ -89,18 +89,22 @@ def _answered(client: Client, model: str, *messages: Mapping[str, Any], **fields
     return reply
 
 
-def _equal(found: Any, expected: Any) -> None:
+def check_equal(found: Any, expected: Any) -> None:
+    """Compare a result.
+
+    :raises CheckFailed: it differs.
+    """
     if found != expected:
         raise CheckFailed(f"{found!r:.200} instead of {expected!r:.80}")
 
 
 def _plain(client: Client) -> None:
-    _equal(_answered(client, "plain")["text"], TEXT)
+    check_equal(_answered(client, "plain")["text"], TEXT)
 
 
 def _stream(client: Client) -> None:
     reply = _answered(client, "plain", stream=True)
-    _equal((reply["text"], reply["deltas"] > 1), (TEXT, True))
+    check_equal((reply["text"], reply["deltas"] > 1), (TEXT, True))
 
 
 def _words(reply: Reply) -> Sequence[tuple[str, Any]]:
@@ -108,7 +112,7 @@ def _words(reply: Reply) -> Sequence[tuple[str, Any]]:
 
 
 def _tools(client: Client) -> None:
-    _equal(_words(_answered(client, "tools", tools=True)), [(TOOL, "tide")])
+    check_equal(_words(_answered(client, "tools", tools=True)), [(TOOL, "tide")])
 
 
 def _tool_result(client: Client) -> None:
@@ -118,50 +122,52 @@ def _tool_result(client: Client) -> None:
         {"role": "assistant", "text": "", "calls": [call]},
         {"role": "tool", "text": "high", "call_id": "call_tide", "name": TOOL},
     ]
-    _equal(_answered(client, "tool-result", *messages, tools=True)["text"], "The tool returned high.")
+    check_equal(_answered(client, "tool-result", *messages, tools=True)["text"], "The tool returned high.")
 
 
 def _parallel_tools(client: Client) -> None:
     reply = _answered(client, "parallel-tools", tools=True, stream=True)
-    _equal(_words(reply), [(TOOL, "tide"), (TOOL, "moon")])
-    _equal(len({call["id"] for call in reply["calls"]}), 2)
+    check_equal(_words(reply), [(TOOL, "tide"), (TOOL, "moon")])
+    check_equal(len({call["id"] for call in reply["calls"]}), 2)
 
 
 def _tool_choice(client: Client) -> None:
-    _equal(_words(_answered(client, "tool-choice", tools=True, choice=TOOL)), [(TOOL, "tide")])
+    check_equal(_words(_answered(client, "tool-choice", tools=True, choice=TOOL)), [(TOOL, "tide")])
 
 
 def _schema(client: Client) -> None:
-    _equal(json.loads(_answered(client, "schema", schema=SCHEMA, strict=False)["text"]), {"word": "tide"})
+    check_equal(json.loads(_answered(client, "schema", schema=SCHEMA, strict=False)["text"]), {"word": "tide"})
 
 
 def _strict_schema(client: Client) -> None:
     client.upstream.requests.clear()
-    _equal(json.loads(_answered(client, "strict-schema", schema=SCHEMA, strict=True)["text"]), {"word": "tide"})
+    check_equal(json.loads(_answered(client, "strict-schema", schema=SCHEMA, strict=True)["text"]), {"word": "tide"})
 
 
 def _image(client: Client) -> None:
     message = _user(image=base64.b64encode(PNG).decode())
-    _equal(_answered(client, "image", message)["text"], f"image/png, {len(PNG)} bytes")
+    check_equal(_answered(client, "image", message)["text"], f"image/png, {len(PNG)} bytes")
 
 
 def _pdf(client: Client) -> None:
     message = _user(pdf=base64.b64encode(PDF).decode())
-    _equal(_answered(client, "pdf", message)["text"], f"application/pdf, {len(PDF)} bytes")
+    check_equal(_answered(client, "pdf", message)["text"], f"application/pdf, {len(PDF)} bytes")
 
 
 def _system(client: Client) -> None:
-    _equal(_answered(client, "system", {"role": "system", "text": "Be brief."}, _user())["text"], "system: Be brief.")
+    check_equal(
+        _answered(client, "system", {"role": "system", "text": "Be brief."}, _user())["text"], "system: Be brief."
+    )
 
 
 def _multi_turn(client: Client) -> None:
     reply = _answered(client, "multi-turn", _user(), {"role": "assistant", "text": "At noon."}, _user("And the moon?"))
-    _equal(reply["text"], "user assistant user")
+    check_equal(reply["text"], "user assistant user")
 
 
 def _long(client: Client) -> None:
     prompt = "word " * 8_000
-    _equal(_answered(client, "long", _user(prompt), stream=True)["text"], f"{len(prompt)} {LONG}")
+    check_equal(_answered(client, "long", _user(prompt), stream=True)["text"], f"{len(prompt)} {LONG}")
 
 
 def _cancel(client: Client) -> None:
@@ -179,28 +185,28 @@ def _failure(reply: Reply) -> Mapping[str, Any]:
 
 
 def _bad_key(client: Client) -> None:
-    _equal(_failure(_ask(client, "plain", key="wrong"))["status"], 401)
+    check_equal(_failure(_ask(client, "plain", key="wrong"))["status"], 401)
 
 
 def _unknown_model(client: Client) -> None:
     error = _failure(client.send("chat", model="nowhere/m", messages=[_user()]))
-    _equal((error["status"], "nowhere" in error["message"]), (404, True))
+    check_equal((error["status"], "nowhere" in error["message"]), (404, True))
 
 
 def _rate_limit(client: Client) -> None:
     error = _failure(_ask(client, "rate-limit"))
     if "retry_after" not in error:
-        _equal(error["status"], 429)
+        check_equal(error["status"], 429)
         raise UnsupportedByClient("HTTP 429, without headers in the error")
-    _equal((error["status"], error["retry_after"]), (429, str(RETRY_AFTER_S)))
+    check_equal((error["status"], error["retry_after"]), (429, str(RETRY_AFTER_S)))
 
 
 def _usage(client: Client) -> None:
-    _equal(tuple(_answered(client, "plain")["usage"]), USAGE)
+    check_equal(tuple(_answered(client, "plain")["usage"]), USAGE)
 
 
 def _stream_usage(client: Client) -> None:
-    _equal(tuple(_answered(client, "plain", stream=True)["usage"]), USAGE)
+    check_equal(tuple(_answered(client, "plain", stream=True)["usage"]), USAGE)
 
 
 _REFUSALS: Final = ("content_filter", "content-filter", "refusal", "safety")
@@ -227,14 +233,14 @@ def _length(client: Client) -> None:
 
 
 def _stop_sequence(client: Client) -> None:
-    _equal(_answered(client, "stop", stop=["noon"])["text"].strip(), "The tide is high at")
+    check_equal(_answered(client, "stop", stop=["noon"])["text"].strip(), "The tide is high at")
 
 
 def _embeddings(client: Client) -> None:
     reply = client.send("embed", model="up/vectors", texts=["tide", "moon"])
     if error := reply.get("error"):
         raise CheckFailed(f"{error['class']}: {error['message']}")
-    _equal(reply["vectors"], [list(VECTOR)] * 2)
+    check_equal(reply["vectors"], [list(VECTOR)] * 2)
 
 
 def _models(client: Client) -> None:
@@ -248,7 +254,7 @@ def _models(client: Client) -> None:
 
 def _empty(client: Client) -> None:
     client.upstream.requests.clear()
-    _equal(_answered(client, "empty")["text"], TEXT)
+    check_equal(_answered(client, "empty")["text"], TEXT)
 
 
 CHECKS: Final[Mapping[str, Callable[[Client], None]]] = {

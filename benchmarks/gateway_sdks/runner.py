@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from benchmarks.gateway_clients.gateway import serving
 from benchmarks.gateway_sdks.checks import ALIAS, CHECKS, CheckFailed, Client, UnsupportedByClient
 from benchmarks.gateway_sdks.clients import Sdk
+from benchmarks.gateway_sdks.stored_checks import STORED_CHECKS
 from benchmarks.gateway_sdks.upstream import ScriptedUpstream
 
 KEY_VARIABLE: Final = "GATEWAY_CHECKS_KEY"
@@ -67,7 +68,7 @@ def run_checks(sdk: Sdk, names: Sequence[str]) -> Mapping[str, Result]:
 
 def _outcome(name: str, client: Client) -> Result:
     try:
-        CHECKS[name](client)
+        {**CHECKS, **STORED_CHECKS}[name](client)
     except UnsupportedByClient as exc:
         return Result(UNSUPPORTED, str(exc))
     except CheckFailed as exc:

@@ -27,6 +27,9 @@ from helmdeck_gateway.accounts.node_fields import KEY_NAME as KEY_NAME
 from helmdeck_gateway.accounts.node_fields import FieldMistakes as FieldMistakes
 from helmdeck_gateway.accounts.node_fields import state_of as state_of
 from helmdeck_gateway.accounts.node_fields import with_fields as with_fields
+from helmdeck_gateway.accounts.node_kinds import KEYS as KEYS
+from helmdeck_gateway.accounts.node_kinds import TEAMS as TEAMS
+from helmdeck_gateway.accounts.node_kinds import NodeKind as NodeKind
 from helmdeck_gateway.accounts.principals import Authoriser as Authoriser
 from helmdeck_gateway.accounts.principals import Principal as Principal
 from helmdeck_gateway.app import Gateway as Gateway

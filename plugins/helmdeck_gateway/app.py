@@ -31,7 +31,7 @@ from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.reply import Dialect
 from helmdeck_gateway.endpoints.admin import AdminEndpoints
 from helmdeck_gateway.endpoints.batches import BatchEndpoints
-from helmdeck_gateway.endpoints.bodies import headers_of
+from helmdeck_gateway.endpoints.bodies import headers_of, is_anthropic
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
 from helmdeck_gateway.endpoints.conversations import ConversationEndpoints
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
@@ -118,6 +118,7 @@ class Gateway:
             Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
+            Route("/v1/responses/{name}/input_items", self._checked(responses.input_items), methods=["GET"]),
             Route("/v1/responses/{name}/cancel", self._checked(responses.cancel), methods=post),
             Route("/v1/embeddings", EmbeddingsEndpoint(self.door, self._direct_calls), methods=post),
             Route("/v1/rerank", rerank, methods=post),
@@ -221,8 +222,7 @@ class Gateway:
         names = await self._names(request)
         if is_google(request.url.path, headers_of(request.scope)):
             return _json(gemini_dialect.models(names))
-        is_anthropic = "anthropic-version" in request.headers
-        return _json(messages_dialect.models(names) if is_anthropic else chat_dialect.models(names))
+        return _json((messages_dialect if is_anthropic(request.scope) else chat_dialect).models(names))
 
     async def _model(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -301,7 +301,7 @@ def _json(data: Any, status: int = 200) -> Response:
 
 
 def _dialect_of(request: Request) -> Dialect:
-    if request.url.path.startswith("/v1/messages/"):
+    if request.url.path.startswith("/v1/messages/") or is_anthropic(request.scope):
         return messages_dialect
     return gemini_dialect if is_google(request.url.path, headers_of(request.scope)) else chat_dialect
 

@@ -72,6 +72,8 @@ class GatewaySettings:
     :ivar max_stored_file_bytes: size of all files of a caller; files are kept for ``stored_days``.
     :ivar max_conversations: conversations of a caller.
     :ivar max_conversation_bytes: size of the items of a conversation.
+    :ivar max_stored_conversation_bytes: size of the items of all conversations of a caller; requests beyond it are answered with
+        413. The items of an answer are stored in any case.
     :ivar max_background: responses of a caller that are queued or in progress in the background.
     :ivar batch_concurrency: requests of batches that one process has under way for one caller; and as many responses in the background.
     :ivar batch_lease_s: seconds after which the requests of a batch that a lost process had under way are taken over; likewise
@@ -112,6 +114,7 @@ class GatewaySettings:
     max_stored_file_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
     max_conversations: int = attrs.field(default=10_000, validator=above_zero)
     max_conversation_bytes: int = attrs.field(default=4_000_000, validator=above_zero)
+    max_stored_conversation_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
     max_background: int = attrs.field(default=1_000, validator=above_zero)
     batch_concurrency: int = attrs.field(default=8, validator=above_zero)
     batch_lease_s: float = attrs.field(default=30.0, validator=above_zero)

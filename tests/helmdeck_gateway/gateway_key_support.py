@@ -55,11 +55,11 @@ class Keyed:
 
 
 @contextlib.contextmanager
-def keyed(configured, **fields):
+def keyed(configured, *plugins, **fields):
     """Run a gateway over a store in memory with one key."""
     store = MemoryStore()
     made = asyncio.run(create_key(store, record(**fields)))
-    with running_gateway(config=configured, store=store) as running:
+    with running_gateway(*plugins, config=configured, store=store) as running:
         yield Keyed(running, store, made)
 
 

@@ -9,7 +9,7 @@ import pytest
 from helmdeck_core import AttemptEnded, CallFinished, ConfigError, RequestSent
 from helmdeck_gateway import GatewaySettings, to_nusd
 from helmdeck_testing import EventRecorder, chat_server
-from tests.helmdeck_gateway.gateway_key_support import PRICED, config, keyed
+from tests.helmdeck_gateway.gateway_key_support import PRICED, keyed
 from tests.helmdeck_gateway.gateway_support import running_gateway, upstream
 
 UNAVAILABLE = (503, {"content-type": "application/json"}, b'{"error": {"message": "busy"}}')
@@ -234,11 +234,28 @@ def test_invalid_request_for_a_ranking_names_its_field(server, fields, param):
         assert (answer.status, answer.body["error"]["param"]) == (400, param)
 
 
-def test_local_ranking_counts_as_a_request_of_the_key(server):
-    with keyed(config(server), models=frozenset({"local/lexical"}), rate=1) as gateway:
-        body = {"model": "local/lexical", "query": "moon", "documents": TEXTS}
-        assert gateway.send("/v1/rerank", {**body, "model": "up/r"}).status == 403
-        assert [gateway.send("/v1/rerank", body).status for _ in range(2)] == [200, 429]
+@pytest.mark.parametrize("chain", [["local/lexical"], ["down/r", "local/lexical"]])
+def test_local_ranking_is_one_call_of_the_key_that_costs_nothing(chain):
+    recorder = EventRecorder()
+    with chat_server(lambda _: UNAVAILABLE) as server:
+        setup = {"providers": {"down": upstream(server)}, "budgets": {"down/": PRICED}, "recovery": QUICK}
+        setup["gateway"] = {"models": {"r": chain}}
+        with keyed(setup, recorder, models=frozenset({"r"}), rate=1, day_nusd=10**9) as gateway:
+            body = {"model": "r", "query": "moon", "documents": TEXTS}
+            assert gateway.send("/v1/rerank", {**body, "model": "local/lexical"}).status == 403
+            assert [gateway.send("/v1/rerank", body).status for _ in range(2)] == [200, 429]
+            assert (gateway.usage.day.spent_nusd, gateway.usage.under_way) == (0, 0)
+    (finished,) = recorder.of(CallFinished)
+    assert (finished.model, finished.pack, finished.cost_usd) == ("local/lexical", "rerank", 0.0)
+
+
+def test_ranking_provider_in_cooldown_is_not_called_while_the_documents_can_be_ranked_locally():
+    with chat_server(lambda _: UNAVAILABLE) as server:
+        setup = {"providers": {"down": upstream(server)}, "recovery": {**QUICK, "cool_down_after": 2}}
+        setup["gateway"] = {"models": {"r": ["down/r", "local/lexical"]}}
+        with running_gateway(config=setup) as gateway:
+            assert [rank(gateway).status for _ in range(4)] == [200] * 4
+            assert len(server.requests) == 2
 
 
 def test_configuration_of_vectors_is_checked():

@@ -133,6 +133,25 @@ def test_openai_background_conversations_and_stored_files(openai, server):
     assert openai.conversations.delete(talk.id).deleted
 
 
+def test_openai_lists_input_items_and_names_stored_ones(openai, server):
+    module = pytest.importorskip("openai")
+    first = openai.responses.create(model="up/m", input="when is high tide?")
+    second = openai.responses.create(model="up/m", input="and low tide?", previous_response_id=first.id)
+    items = list(openai.responses.input_items.list(second.id, order="asc", limit=1))
+    assert [each.type for each in items] == ["message", "reasoning", "message", "message"]
+    assert items[-1].content[0].text == "and low tide?"
+    named = [{"type": "item_reference", "id": items[0].id}, {"type": "item_reference", "id": items[2].id}]
+    openai.responses.create(model="up/m", input=[*named, {"role": "user", "content": "sure?"}])
+    told = [each["content"] for each in server.requests[-1].body["messages"]]
+    assert told == ["when is high tide?", "The tide is high.", "sure?"]
+    openai.responses.delete(first.id)
+    with pytest.raises(module.NotFoundError) as raised:
+        openai.responses.create(model="up/m", input=[{"type": "item_reference", "id": items[0].id}])
+    assert (raised.value.code, raised.value.param) == ("item_not_found", "input[0].id")
+    with pytest.raises(module.NotFoundError):
+        openai.responses.input_items.list(first.id)
+
+
 def test_openai_errors_keep_their_class_and_field(openai):
     module = pytest.importorskip("openai")
     with pytest.raises(module.BadRequestError) as raised:
@@ -158,6 +177,26 @@ def test_anthropic_messages_streams_tools_and_documents(anthropic, server):
     assert (made.stop_reason, made.content[-1].input) == ("tool_use", {"word": "tide"})
 
 
+def test_anthropic_files_are_stored_named_and_deleted(anthropic, server):
+    module = pytest.importorskip("anthropic")
+    files = anthropic.beta.files
+    made = [files.upload(file=(f"{number}.pdf", b"%PDF-1.7", "application/pdf")) for number in range(3)]
+    assert (made[0].mime_type, made[0].size_bytes, made[0].downloadable) == ("application/pdf", 8, True)
+    assert files.retrieve_metadata(made[0].id) == made[0]
+    assert files.download(made[0].id).read() == b"%PDF-1.7"
+    assert list(files.list(limit=1))[:3] == made[::-1]
+    by_ids = [made[1].id, made[0].id]  # the paging of earlier versions of the API
+    assert [each.id for each in files.list(extra_query={"limit": 2, "after_id": made[2].id}).data] == by_ids
+    document = {"type": "document", "source": {"type": "file", "file_id": made[0].id}}
+    ask = {"model": "up/m", "max_tokens": 50, "messages": [{"role": "user", "content": [document]}]}
+    assert anthropic.beta.messages.create(**ask, betas=["files-api-2025-04-14"]).content[-1].text == "The tide is high."
+    assert server.requests[-1].body["messages"][0]["content"][0]["type"] == "file"
+    for each in made:
+        assert files.delete(each.id).type == "file_deleted"
+    with pytest.raises(module.NotFoundError, match="there is no file"):
+        files.retrieve_metadata(made[0].id)
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -175,7 +214,7 @@ def test_anthropic_structured_output_under_both_of_its_names(anthropic, server, 
 
 def test_anthropic_errors_keep_their_class(anthropic):
     module = pytest.importorskip("anthropic")
-    content = [{"type": "document", "source": {"type": "file", "file_id": "f"}}]
+    content = [{"type": "document", "source": {"type": "disk", "path": "f"}}]
     with pytest.raises(module.BadRequestError, match="supported: base64, url, text"):
         anthropic.messages.create(model="up/m", max_tokens=50, messages=[{"role": "user", "content": content}])
 

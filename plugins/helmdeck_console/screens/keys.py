@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 from starlette.responses import Response
@@ -15,6 +16,8 @@ from helmdeck_console.web.access import Refused
 from helmdeck_console.web.page_request import PageRequest
 from helmdeck_core.log import logger
 from helmdeck_gateway import (
+    KEYS,
+    TEAMS,
     Actor,
     ChangeRefused,
     FieldMistakes,
@@ -22,24 +25,21 @@ from helmdeck_gateway import (
     KeyNameTaken,
     KeyRecord,
     KeyUnknown,
+    NodeKind,
     TeamNameTaken,
     TeamRecord,
     TeamUnknown,
     audit_entries,
     create_key,
     create_team,
-    edit_key,
-    edit_team,
     endpoint_names,
-    revoke_key,
-    revoke_team,
     rotate_key,
     state_of,
     to_usd,
-    visible_keys,
-    visible_teams,
     with_fields,
 )
+
+Record = TypeVar("Record", KeyRecord, TeamRecord)
 
 MAX_LISTED: Final = 500
 """Keys of a page."""
@@ -82,8 +82,8 @@ async def show(page: PageRequest, *, made: Any = None, error: str = "", status: 
     :param made: a new key, whose secret is shown this once.
     """
     store = page.sources.find_store()
-    keys = await _rows(store, await visible_keys(store, page.team)) if store is not None else []
-    teams = await _rows(store, await visible_teams(store, page.team)) if store is not None else []
+    keys = await _rows(store, await KEYS.visible(store, page.team)) if store is not None else []
+    teams = await _rows(store, await TEAMS.visible(store, page.team)) if store is not None else []
     edited = _edited(page, [*keys, *teams])
     spend: dict[str, float] = {}
     for row in keys:
@@ -182,22 +182,9 @@ async def create(page: PageRequest) -> Response:
     return await show(page, made=made)
 
 
-async def edit(page: PageRequest) -> Response:
-    """Change the limits of a key."""
-    store, record = await _key(page)
-    try:
-        fields = limit_forms.fields_of(page.form, record)
-        endpoints = _endpoints(page)
-        await edit_key(store, record.name, lambda stored: with_fields(stored, fields, endpoints), _actor(page))
-    except _MISTAKES as exc:
-        return await show(page, error=_sentence(exc), status=422)
-    _log(page, "key edited", record.name)
-    return page.redirect(f"/keys?done=edited&subject={record.name}")
-
-
 async def rotate(page: PageRequest) -> Response:
     """Give a key a new secret, and show it once."""
-    store, record = await _key(page)
+    store, record = await _node(KEYS, page)
     hours = page.form.get("hours", "0")
     if hours not in map(str, GRACE_HOURS):
         raise Refused("The earlier key is accepted for one of the times in the list.", 422)
@@ -207,17 +194,6 @@ async def rotate(page: PageRequest) -> Response:
         raise Refused(_sentence(exc), 409) from None
     _log(page, "key rotated", record.name)
     return await show(page, made=made)
-
-
-async def revoke(page: PageRequest) -> Response:
-    """Revoke a key."""
-    store, record = await _key(page)
-    try:
-        await revoke_key(store, record.name, actor=_actor(page))
-    except _MISTAKES as exc:
-        raise Refused(_sentence(exc), 409) from None
-    _log(page, "key revoked", record.name)
-    return page.redirect(f"/keys?done=revoked&subject={record.name}")
 
 
 # -- teams -------------------------------------------------------------------------------------------------------
@@ -239,28 +215,37 @@ async def create_a_team(page: PageRequest) -> Response:
     return page.redirect(f"/keys?done=created&subject={record.name}")
 
 
-async def edit_a_team(page: PageRequest) -> Response:
-    """Change the limits of a team."""
-    store, record = await _team(page)
+# -- keys and teams ----------------------------------------------------------------------------------------------
+
+
+async def _edit(kind: NodeKind[Record], page: PageRequest) -> Response:
+    """Change the limits of a key or team."""
+    store, record = await _node(kind, page)
     try:
-        fields = limit_forms.fields_of(page.form, record, is_team=True)
+        fields = limit_forms.fields_of(page.form, record, is_team=isinstance(record, TeamRecord))
         endpoints = _endpoints(page)
-        await edit_team(store, record.name, lambda stored: with_fields(stored, fields, endpoints), _actor(page))
+        await kind.edit(store, record.name, lambda stored: with_fields(stored, fields, endpoints), _actor(page))
     except _MISTAKES as exc:
         return await show(page, error=_sentence(exc), status=422)
-    _log(page, "team edited", record.name)
+    _log(page, f"{kind.word} edited", record.name)
     return page.redirect(f"/keys?done=edited&subject={record.name}")
 
 
-async def revoke_a_team(page: PageRequest) -> Response:
-    """Revoke a team, and with it the keys in it and below it."""
-    store, record = await _team(page)
+async def _revoke(kind: NodeKind[Record], page: PageRequest) -> Response:
+    """Revoke a key; or a team, and with it the keys in it and below it."""
+    store, record = await _node(kind, page)
     try:
-        await revoke_team(store, record.name, actor=_actor(page))
+        await kind.revoke(store, record.name, None, _actor(page))
     except _MISTAKES as exc:
         raise Refused(_sentence(exc), 409) from None
-    _log(page, "team revoked", record.name)
+    _log(page, f"{kind.word} revoked", record.name)
     return page.redirect(f"/keys?done=revoked&subject={record.name}")
+
+
+edit = functools.partial(_edit, KEYS)
+revoke = functools.partial(_revoke, KEYS)
+edit_a_team = functools.partial(_edit, TEAMS)
+revoke_a_team = functools.partial(_revoke, TEAMS)
 
 
 # -- what the forms need -----------------------------------------------------------------------------------------
@@ -283,20 +268,12 @@ def _actor(page: PageRequest) -> Actor:
     return Actor(name=page.visitor.name, source="console", team=page.team)
 
 
-async def _key(page: PageRequest) -> tuple[GatewayStore, KeyRecord]:
-    store, name = _store(page), page.form.get("name", "")
-    for record in await visible_keys(store, page.team):
-        if record.name == name:
-            return store, record
-    raise Refused("There is no such key.", 404)
-
-
-async def _team(page: PageRequest) -> tuple[GatewayStore, TeamRecord]:
-    store, name = _store(page), page.form.get("name", "")
-    for record in await visible_teams(store, page.team):
-        if record.name == name:
-            return store, record
-    raise Refused("There is no such team.", 404)
+async def _node(kind: NodeKind[Record], page: PageRequest) -> tuple[GatewayStore, Record]:
+    store = _store(page)
+    record = await kind.find(store, page.team, page.form.get("name", ""))
+    if record is None:
+        raise Refused(f"There is no such {kind.word}.", 404)
+    return store, record
 
 
 _MISTAKES: Final = (FieldMistakes, KeyNameTaken, KeyUnknown, TeamNameTaken, TeamUnknown, ChangeRefused)

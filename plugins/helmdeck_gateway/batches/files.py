@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import mimetypes
 import os
 import re
 import time
@@ -11,8 +13,10 @@ from typing import Final
 
 import msgspec
 
+from helmdeck_gateway.batches.byte_use import ByteUse
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.stores.rows import RowStore, group_of
+from helmdeck_storage import StorageError
 
 PURPOSES: Final = ("batch", "vision", "user_data", "assistants", "fine-tune", "evals")
 """Purposes of uploaded files that OpenAI's API names; the gateway uses the first three."""
@@ -39,8 +43,22 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
+UNKNOWN_TYPES: Final = ("", "application/octet-stream", "multipart/form-data")
+"""Media types that say nothing about a file."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(StoredFile).decode
+
+
+def declared_type(file: StoredFile) -> str:
+    """Return the media type that a file was stored with; empty if it says nothing."""
+    kind = file.media_type.partition(";")[0].strip().lower()
+    return "" if kind in UNKNOWN_TYPES else kind
+
+
+def media_type_of(file: StoredFile) -> str:
+    """Return the media type of a file by its declaration or its name; empty if it is unknown."""
+    return declared_type(file) or mimetypes.guess_type(file.name)[0] or ""
 
 
 def new_id(prefix: str) -> str:
@@ -58,6 +76,7 @@ class Files:
         self._store = store
         self._group = group_of("files", caller)
         self._kept_s = kept_s
+        self._use = ByteUse(store, "files", caller, kept_s, self._size)
 
     async def save(
         self,
@@ -68,32 +87,43 @@ class Files:
         media_type: str = "",
         file_id: str = "",
         most: int | None = None,
+        most_stored: int | None = None,
+        expires_in_s: int | None = None,
     ) -> StoredFile:
         """Store a file.
 
         :param content: in parts of any size.
         :param file_id: replaces the file that has it.
         :param most: bytes that it may have.
-        :raises Problem: it has more.
+        :param most_stored: bytes that all files of the caller may have.
+        :param expires_in_s: seconds that it is kept, if they are fewer than for other files.
+        :raises Problem: it has more, or they have.
         """
+        kept_s = min(self._kept_s, self._kept_s if expires_in_s is None else expires_in_s)
         file_id = file_id or new_id("file-")
         place, digest, size, number = f"content:{file_id}", hashlib.sha256(), 0, 0
-        async for data in _joined(content, PUT_BYTES):
-            size += len(data)
-            if most is not None and size > most:
+        try:
+            async for data in _joined(content, PUT_BYTES):
+                if most is not None and size + len(data) > most:
+                    raise too_large(most)
+                await self._use.add(len(data), most_stored, "file")
+                size += len(data)
+                digest.update(data)
+                starts = range(0, len(data), PART_BYTES)
+                parts = {f"{number + i:08}": data[start : start + PART_BYTES] for i, start in enumerate(starts)}
+                number += len(parts)
+                await self._store.put_rows(place, parts, kept_s)
+        except BaseException:
+            with contextlib.suppress(StorageError):  # otherwise the parts expire
                 await self._store.delete_rows(place)
-                raise too_large(most)
-            digest.update(data)
-            starts = range(0, len(data), PART_BYTES)
-            parts = {f"{number + i:08}": data[start : start + PART_BYTES] for i, start in enumerate(starts)}
-            number += len(parts)
-            await self._store.put_rows(place, parts, self._kept_s)
+                await self._use.add(-size)
+            raise
         now = int(time.time())
         record = StoredFile(
-            id=file_id, size=size, created_s=now, expires_s=now + int(self._kept_s), name=name, purpose=purpose,
+            id=file_id, size=size, created_s=now, expires_s=now + int(kept_s), name=name, purpose=purpose,
             media_type=media_type, digest=digest.hexdigest(),
         )  # fmt: skip
-        await self._store.put_rows(self._group, {file_id: _encode(record)}, self._kept_s)
+        await self._store.put_rows(self._group, {file_id: _encode(record)}, kept_s)
         return record
 
     async def find(self, file_id: str, param: str | None = None) -> StoredFile:
@@ -119,8 +149,8 @@ class Files:
         rows = await self._store.list_rows(self._group, after=after, limit=limit, newest=newest)
         return [_decode(row.data) for row in rows]
 
-    async def size(self) -> int:
-        """Return the bytes of all files."""
+    async def _size(self) -> int:
+        """The bytes of all files."""
         total, after = 0, ""
         while files := await self.list(after=after):
             total, after = total + sum(file.size for file in files), files[-1].id
@@ -131,9 +161,10 @@ class Files:
 
         :raises Problem: the caller has none with the id.
         """
-        await self.find(file_id)
-        await self._store.delete_rows(self._group, file_id)
-        await self._store.delete_rows(f"content:{file_id}")
+        file = await self.find(file_id)
+        if await self._store.delete_rows(self._group, file_id):
+            await self._store.delete_rows(f"content:{file_id}")
+            await self._use.add(-file.size)
 
 
 async def _joined(content: AsyncIterable[bytes], size: int) -> AsyncIterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import msgspec
@@ -20,9 +20,6 @@ from helmdeck_gateway.stores.store import GatewayStore
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Scope
-
-STORE_WAITS_S: Final = (0.1, 1.0, 5.0, 15.0)
-"""Seconds between the attempts to store a result."""
 
 _encode = msgspec.json.Encoder().encode
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from helmdeck_core import FilePart, ImagePart, Message, Part
-from helmdeck_gateway.batches.files import Files, StoredFile
+from helmdeck_gateway.batches.files import Files, StoredFile, declared_type, media_type_of
 from helmdeck_gateway.dialects.parsed import STORED, names_stored_file
 from helmdeck_gateway.problems import Problem, invalid
 
 PARAM: Final = "file_id"
-UNKNOWN_TYPES: Final = ("", "application/octet-stream", "multipart/form-data")
-"""Types that say nothing about a file."""
 SIGNATURES: Final[Mapping[bytes, str]] = {
     b"%PDF-": "application/pdf",
     b"\x89PNG\r\n": "image/png",
@@ -66,10 +63,8 @@ def _id_of(part: Part) -> str:
 
 
 def _part(file: StoredFile, data: bytes) -> Part:
-    kind = file.media_type.partition(";")[0].strip().lower()
-    if kind in UNKNOWN_TYPES:
-        found = (kind for start, kind in SIGNATURES.items() if data.startswith(start))
-        kind = next(found, mimetypes.guess_type(file.name)[0] or "")
+    found = (kind for start, kind in SIGNATURES.items() if data.startswith(start))
+    kind = declared_type(file) or next(found, "") or media_type_of(file)
     if not kind:
         raise invalid(
             f"the type of {file.name!r} is unknown; store it under a name with an extension, such as .pdf", PARAM

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
 import msgspec
 
-from helmdeck_gateway.batches.files import ID, new_id, unknown
-from helmdeck_gateway.dialects.parsed import objects
+from helmdeck_gateway.batches.byte_use import ByteUse
+from helmdeck_gateway.batches.files import ID, unknown
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores.rows import RowStore, group_of
 from helmdeck_storage import DAY_S
 
 PAGE: Final = 500
-PREFIXES: Final[Mapping[str, str]] = {
-    "message": "msg",
-    "function_call": "fc",
-    "function_call_output": "fco",
-    "custom_tool_call": "ctc",
-    "custom_tool_call_output": "ctco",
-    "reasoning": "rs",
-}
-"""Start of the ids of items by type; of others, ``item``."""
 
 _encode_item = msgspec.json.Encoder().encode
 _decode_item = msgspec.json.Decoder(dict[str, Any]).decode
@@ -74,8 +65,12 @@ class Conversations:
         self._kept_s = settings.stored_days * DAY_S
         self._most = settings.max_conversations
         self._most_bytes = settings.max_conversation_bytes
+        self._most_stored = settings.max_stored_conversation_bytes
+        self._use = ByteUse(store, "conversations", caller, self._kept_s, self._size)
 
-    async def create(self, metadata: dict[str, str], items: Sequence[dict[str, Any]]) -> Conversation:
+    async def create(
+        self, conversation_id: str, metadata: dict[str, str], items: Sequence[dict[str, Any]]
+    ) -> Conversation:
         """Store a conversation.
 
         :raises Problem: the caller has too many, or the items are too large.
@@ -87,10 +82,18 @@ class Conversations:
                 status=429, kind="rate_limit_error", code="too_many_conversations",
             )  # fmt: skip
         now = int(time.time())
-        made = Conversation(id=new_id("conv_"), created_s=now, metadata=metadata, renewed_s=now)
-        self.check_room(made, items)
+        made = Conversation(id=conversation_id, created_s=now, metadata=metadata, renewed_s=now)
+        self.check_size(made, items)
+        await self._use.add(_size(items), self._most_stored, "items")
         await self._put(made)
-        return await self.add(made, items) if items else made
+        return await self._added(made, items) if items else made
+
+    async def _size(self) -> int:
+        """The bytes of all conversations."""
+        size, after = 0, ""
+        while rows := await self._store.list_rows(self._group, after=after, limit=PAGE):
+            size, after = size + sum(_decode(row.data).size for row in rows), rows[-1].name
+        return size
 
     async def _put(self, conversation: Conversation) -> None:
         await self._store.put_rows(self._group, {conversation.id: _encode(conversation)}, self._kept_s)
@@ -100,10 +103,14 @@ class Conversations:
 
         :raises Problem: the caller has none with the id.
         """
-        row = await self._store.get_row(self._group, name) if ID.fullmatch(name) else None
-        if row is None:
+        if (found := await self.find_any(name)) is None:
             raise unknown("conversation", name, param)
-        return _decode(row.data)
+        return found
+
+    async def find_any(self, name: str) -> Conversation | None:
+        """Return a conversation; ``None`` if the caller has none with the id."""
+        row = await self._store.get_row(self._group, name) if ID.fullmatch(name) else None
+        return None if row is None else _decode(row.data)
 
     async def change(self, found: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
         """Change a conversation; if another process changes it at the same time, the function gets its version as well.
@@ -126,18 +133,27 @@ class Conversations:
 
         :raises Problem: the caller has none with the id.
         """
-        await self.find(name)
-        await self._store.delete_rows(self._group, name)
-        await self._store.delete_rows(_items_of(name))
+        found = await self.find(name)
+        if await self._store.delete_rows(self._group, name):
+            await self._store.delete_rows(_items_of(name))
+            await self._use.add(-found.size)
 
     # -- items -------------------------------------------------------------------------------------------------
 
-    def check_room(self, found: Conversation, items: Sequence[dict[str, Any]]) -> None:
+    async def check_room(self, found: Conversation, items: Sequence[dict[str, Any]]) -> None:
+        """Check that there is room for items that are added later.
+
+        :raises Problem: the conversation would be too large, or those of the caller together.
+        """
+        self.check_size(found, items)
+        await self._use.check(_size(items), self._most_stored, "conversation")
+
+    def check_size(self, found: Conversation, items: Sequence[dict[str, Any]]) -> None:
         """Check the size that a conversation would have.
 
         :raises Problem: it is too large.
         """
-        size = found.size + sum(len(_encode_item(each)) for each in items)
+        size = found.size + _size(items)
         if size > self._most_bytes:
             raise Problem(
                 message=f"the conversation would have {size:,} bytes, more than {self._most_bytes:,}, the limit of the gateway;"
@@ -146,7 +162,15 @@ class Conversations:
             )  # fmt: skip
 
     async def add(self, found: Conversation, items: Sequence[dict[str, Any]]) -> Conversation:
-        """Add items that ``added_items`` has returned; return the conversation."""
+        """Add items that ``conversation_items`` has returned; return the conversation.
+
+        :raises Problem: it would be too large, or the conversations of the caller together.
+        """
+        self.check_size(found, items)
+        await self._use.add(_size(items), self._most_stored, "items")
+        return await self._added(found, items)
+
+    async def _added(self, found: Conversation, items: Sequence[dict[str, Any]]) -> Conversation:
         data = [_encode_item(each) for each in items]
         size, now = sum(map(len, data)), int(time.time())
         is_old = found.renewed_s + self._kept_s / 2 < now  # what is used is kept
@@ -168,10 +192,10 @@ class Conversations:
 
     async def append(self, name: str, items: Sequence[dict[str, Any]]) -> None:
         """Add the items of a response, unless the conversation was deleted meanwhile."""
-        try:
-            await self.add(await self.find(name), items)
-        except Problem:
-            return
+        with contextlib.suppress(Problem):
+            found = await self.find(name)
+            await self._use.add(_size(items))  # the answer is paid for, so it is stored in any case
+            await self._added(found, items)
 
     async def _rows(self, name: str) -> list[Any]:
         found: list[Any] = []
@@ -204,31 +228,14 @@ class Conversations:
         if not await self._store.delete_rows(_items_of(found.id), name):
             return found
         size = len(_encode_item(item))
+        await self._use.add(-size)
         before = await self.change(found, lambda each: msgspec.structs.replace(each, size=each.size - size))
         return msgspec.structs.replace(before, size=before.size - size)
 
 
+def _size(items: Sequence[dict[str, Any]]) -> int:
+    return sum(len(_encode_item(each)) for each in items)
+
+
 def _items_of(name: str) -> str:
     return f"items:{name}"
-
-
-def added_items(value: str | list[Any]) -> list[dict[str, Any]]:
-    """Return the input of a request as items of a conversation, each with an id, a type and, for a message, parts.
-
-    :raises Problem: it is not a list of objects.
-    """
-    rows = [{"role": "user", "content": value}] if isinstance(value, str) else objects(value, "input")
-    return [_item(each) for each in rows]
-
-
-def _item(item: Mapping[str, Any]) -> dict[str, Any]:
-    kind = str(item.get("type") or "message")
-    own_id = f"{PREFIXES.get(kind, 'item')}_{os.urandom(12).hex()}"
-    made = {**item, "id": item.get("id") or own_id, "type": kind}
-    if kind == "message":
-        made["status"] = item.get("status") or "completed"
-        if isinstance(content := item.get("content"), str):
-            is_output = item.get("role") == "assistant"
-            text = {"type": "output_text", "annotations": []} if is_output else {"type": "input_text"}
-            made["content"] = [{**text, "text": content}]
-    return made

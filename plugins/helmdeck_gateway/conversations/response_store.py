@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -21,10 +21,17 @@ class StoredResponse:
 
     :ivar messages: the conversation with the response, without instructions.
     :ivar payload: the response as it was sent.
+    :ivar items: what the response was made of, as items of OpenAI's API.
     """
 
     messages: tuple[Message, ...]
     payload: Mapping[str, Any]
+    items: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def all_items(self) -> Sequence[Mapping[str, Any]]:
+        """The items of the conversation with the response."""
+        return (*self.items, *self.payload["output"])
 
 
 class ResponseStore:
@@ -35,7 +42,8 @@ class ResponseStore:
 
     async def keep(self, response_id: str, caller: str, stored: StoredResponse) -> None:
         """Store a response of a caller."""
-        value = {"messages": [_data(message) for message in stored.messages], "payload": stored.payload}
+        messages = [_data(message) for message in stored.messages]
+        value = {"messages": messages, "payload": stored.payload, "items": stored.items}
         await self._store.keep(KIND, response_id, caller, value)
 
     async def find(self, response_id: str, caller: str) -> StoredResponse | None:
@@ -49,7 +57,8 @@ class ResponseStore:
             raise _unavailable(exc) from exc
         if value is None:
             return None
-        return StoredResponse(tuple(_message(each) for each in value["messages"]), value["payload"])
+        messages = tuple(_message(each) for each in value["messages"])
+        return StoredResponse(messages, value["payload"], value.get("items", ()))  # earlier releases stored no items
 
     async def forget(self, response_id: str, caller: str) -> bool:
         """Delete a response of a caller; return whether it was stored.

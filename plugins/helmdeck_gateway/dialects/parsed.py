@@ -32,6 +32,7 @@ class Parsed:
     :ivar native: fields that only providers of the same dialect take, as the client sent them.
     :ivar shared: fields that several dialects have under different names, by a common name.
     :ivar dropped: fields that no call can take.
+    :ivar earlier_items: items of OpenAI's Responses API before the input of the request.
     :ivar names_files: an earlier turn names stored files.
     :ivar body: the payload as it was sent, for responses that repeat some of it.
     """
@@ -42,6 +43,7 @@ class Parsed:
     native: Mapping[str, Any] = EMPTY
     shared: Mapping[str, Any] = EMPTY
     dropped: tuple[str, ...] = ()
+    earlier_items: Sequence[Mapping[str, Any]] = ()
     names_files: bool = False
     body: Mapping[str, Any] = EMPTY
 

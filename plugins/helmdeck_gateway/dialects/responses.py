@@ -170,6 +170,8 @@ class _Items:
                     self._own.append(content)
                 elif content:  # from a conversation that began elsewhere
                     self._foreign.append(item)
+            case "item_reference":
+                raise invalid("stored items can be named in requests to /v1/responses only", f"{where}type")
             case kind:
                 self._dropped.append(f"input.{kind}")
 

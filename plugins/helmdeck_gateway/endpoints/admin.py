@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -23,6 +24,7 @@ from helmdeck_gateway.accounts.node_fields import (
     usage_data,
     with_fields,
 )
+from helmdeck_gateway.accounts.node_kinds import KEYS, TEAMS, NodeKind, Record
 from helmdeck_gateway.endpoints.bodies import decode_object, read_body
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.stores import GatewayStore
@@ -59,18 +61,12 @@ class AdminEndpoints:
         """
         rows: Sequence[tuple[str, str, Serve]] = (
             ("/v1/me", "GET", self.me),
-            ("/v1/admin/keys", "GET", self.list_keys),
             ("/v1/admin/keys", "POST", self.create_key),
-            ("/v1/admin/keys/{name}", "GET", self.show_key),
-            ("/v1/admin/keys/{name}", "PATCH", self.edit_key),
-            ("/v1/admin/keys/{name}", "DELETE", self.revoke_key),
             ("/v1/admin/keys/{name}/rotate", "POST", self.rotate_key),
-            ("/v1/admin/teams", "GET", self.list_teams),
             ("/v1/admin/teams", "POST", self.create_team),
-            ("/v1/admin/teams/{name}", "GET", self.show_team),
-            ("/v1/admin/teams/{name}", "PATCH", self.edit_team),
-            ("/v1/admin/teams/{name}", "DELETE", self.revoke_team),
             ("/v1/admin/audit", "GET", self.audit),
+            *self._rows(KEYS),
+            *self._rows(TEAMS),
         )
         found: dict[str, dict[str, Serve]] = {}
         for path, method, serve in rows:
@@ -78,6 +74,12 @@ class AdminEndpoints:
         return [
             Route(path, checked(_by_method(by_method)), methods=list(by_method)) for path, by_method in found.items()
         ]
+
+    def _rows(self, kind: NodeKind[Record]) -> Iterator[tuple[str, str, Serve]]:
+        path = f"/v1/admin/{kind.word}s"
+        yield path, "GET", functools.partial(self._list, kind)
+        for method, serve in (("GET", self._show), ("PATCH", self._edit), ("DELETE", self._revoke)):
+            yield f"{path}/{{name}}", method, functools.partial(serve, kind)
 
     # -- one's own account -------------------------------------------------------------------------------------
 
@@ -97,18 +99,33 @@ class AdminEndpoints:
             rows.append({"kind": kind, **data, **usage_data(usage), "left": left_data(node.limits, usage)})
         return _json({"key": key.name, "team": key.team or None, "role": key.role or None, "nodes": rows})
 
-    # -- keys --------------------------------------------------------------------------------------------------
+    # -- keys and teams ----------------------------------------------------------------------------------------
 
-    async def list_keys(self, request: Request) -> Response:
-        """Return the keys that the sender may change."""
+    async def _list(self, kind: NodeKind[Record], request: Request) -> Response:
+        """Return the keys or teams that the sender may see."""
         actor, store = self._admitted(request)
-        return _json({"keys": [key_data(each) for each in await answered(changes.visible_keys(store, actor.team))]})
+        return _json({f"{kind.word}s": [kind.data(each) for each in await answered(kind.visible(store, actor.team))]})
 
-    async def show_key(self, request: Request) -> Response:
-        """Return a key with its use."""
-        record, store = await self._key(request)
+    async def _show(self, kind: NodeKind[Record], request: Request) -> Response:
+        """Return a key or team with its use."""
+        record, _, store = await self._node(kind, request)
         usage = await answered(store.usage(record.id))
-        return _json({**key_data(record), **usage_data(usage), "left": left_data(record.limits, usage)})
+        return _json({**kind.data(record), **usage_data(usage), "left": left_data(record.limits, usage)})
+
+    async def _edit(self, kind: NodeKind[Record], request: Request) -> Response:
+        """Change fields of a key or team."""
+        record, actor, store = await self._node(kind, request)
+        fields = await _fields(request)
+        edited = await kind.edit(store, record.name, lambda stored: with_fields(stored, fields, self._endpoints), actor)
+        _log(actor, f"{kind.word} edited", record.name)
+        return _json(kind.data(edited))
+
+    async def _revoke(self, kind: NodeKind[Record], request: Request) -> Response:
+        """Revoke a key; or a team, and with it the keys in it and below it."""
+        record, actor, store = await self._node(kind, request)
+        revoked = await kind.revoke(store, record.name, None, actor)
+        _log(actor, f"{kind.word} revoked", record.name)
+        return _json(kind.data(revoked))
 
     async def create_key(self, request: Request) -> Response:
         """Create a key; the response has it once."""
@@ -121,52 +138,6 @@ class AdminEndpoints:
         _log(actor, "key created", record.name)
         return _json({**key_data(made.record), "key": made.secret}, 201)
 
-    async def edit_key(self, request: Request) -> Response:
-        """Change fields of a key."""
-        record, store = await self._key(request)
-        fields = await _fields(request)
-        actor = _actor(request)
-        endpoints = self._endpoints
-        edited = await changes.edit_key(
-            store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor
-        )
-        _log(actor, "key edited", record.name)
-        return _json(key_data(edited))
-
-    async def rotate_key(self, request: Request) -> Response:
-        """Give a key a new secret; the response has it once."""
-        record, store = await self._key(request)
-        fields = await _fields(request)
-        grace_s = fields.pop("grace_s", 0)
-        is_number = isinstance(grace_s, int | float) and not isinstance(grace_s, bool)
-        if fields or not is_number or not 0 <= grace_s <= MAX_GRACE_S:
-            raise invalid(f"expected a number of seconds up to {MAX_GRACE_S:,}, and no other field", "grace_s")
-        actor = _actor(request)
-        made = await changes.rotate_key(store, record.name, actor, grace_s=grace_s)
-        _log(actor, "key rotated", record.name)
-        return _json({**key_data(made.record), "key": made.secret})
-
-    async def revoke_key(self, request: Request) -> Response:
-        """Revoke a key."""
-        record, store = await self._key(request)
-        actor = _actor(request)
-        revoked = await changes.revoke_key(store, record.name, actor=actor)
-        _log(actor, "key revoked", record.name)
-        return _json(key_data(revoked))
-
-    # -- teams -------------------------------------------------------------------------------------------------
-
-    async def list_teams(self, request: Request) -> Response:
-        """Return the sender's team and the teams below it."""
-        actor, store = self._admitted(request)
-        return _json({"teams": [team_data(each) for each in await answered(changes.visible_teams(store, actor.team))]})
-
-    async def show_team(self, request: Request) -> Response:
-        """Return a team with its use."""
-        record, store = await self._team(request)
-        usage = await answered(store.usage(record.id))
-        return _json({**team_data(record), **usage_data(usage), "left": left_data(record.limits, usage)})
-
     async def create_team(self, request: Request) -> Response:
         """Create a team."""
         actor, store = self._admitted(request)
@@ -177,25 +148,17 @@ class AdminEndpoints:
         _log(actor, "team created", record.name)
         return _json(team_data(made), 201)
 
-    async def edit_team(self, request: Request) -> Response:
-        """Change fields of a team."""
-        record, store = await self._team(request)
+    async def rotate_key(self, request: Request) -> Response:
+        """Give a key a new secret; the response has it once."""
+        record, actor, store = await self._node(KEYS, request)
         fields = await _fields(request)
-        actor = _actor(request)
-        endpoints = self._endpoints
-        edited = await changes.edit_team(
-            store, record.name, lambda stored: with_fields(stored, fields, endpoints), actor
-        )
-        _log(actor, "team edited", record.name)
-        return _json(team_data(edited))
-
-    async def revoke_team(self, request: Request) -> Response:
-        """Revoke a team, and with it the keys in it and below it."""
-        record, store = await self._team(request)
-        actor = _actor(request)
-        revoked = await changes.revoke_team(store, record.name, actor=actor)
-        _log(actor, "team revoked", record.name)
-        return _json(team_data(revoked))
+        grace_s = fields.pop("grace_s", 0)
+        is_number = isinstance(grace_s, int | float) and not isinstance(grace_s, bool)
+        if fields or not is_number or not 0 <= grace_s <= MAX_GRACE_S:
+            raise invalid(f"expected a number of seconds up to {MAX_GRACE_S:,}, and no other field", "grace_s")
+        made = await changes.rotate_key(store, record.name, actor, grace_s=grace_s)
+        _log(actor, "key rotated", record.name)
+        return _json({**key_data(made.record), "key": made.secret})
 
     # -- the audit log -----------------------------------------------------------------------------------------
 
@@ -227,22 +190,17 @@ class AdminEndpoints:
             )  # fmt: skip
         return _actor(request), self._store()
 
-    async def _key(self, request: Request) -> tuple[KeyRecord, GatewayStore]:
-        """The key of the path, and the store; a key of another team does not exist for the sender."""
+    async def _node(self, kind: NodeKind[Record], request: Request) -> tuple[Record, changes.Actor, GatewayStore]:
+        """The key or team of the path; one of another team does not exist for the sender."""
         actor, store = self._admitted(request)
         name = request.path_params["name"]
-        for record in await answered(changes.visible_keys(store, actor.team)):
-            if record.name == name:
-                return record, store
-        raise _not_found("key", name)
-
-    async def _team(self, request: Request) -> tuple[TeamRecord, GatewayStore]:
-        actor, store = self._admitted(request)
-        name = request.path_params["name"]
-        for record in await answered(changes.visible_teams(store, actor.team)):
-            if record.name == name:
-                return record, store
-        raise _not_found("team", name)
+        record = await answered(kind.find(store, actor.team, name))
+        if record is None:
+            raise Problem(
+                message=f"there is no {kind.word} {name[:80]!r}",
+                status=404, kind="not_found_error", code=f"{kind.word}_not_found",
+            )  # fmt: skip
+        return record, actor, store
 
 
 def _by_method(serves: Mapping[str, Serve]) -> Serve:
@@ -295,12 +253,6 @@ async def _gathered(lookups: Sequence[Awaitable[Any]]) -> Sequence[Any]:
 
 def _log(actor: changes.Actor, action: str, subject: str) -> None:
     logger().bind(actor=actor.name, subject=subject).info("api: {}", action)
-
-
-def _not_found(what: str, name: str) -> Problem:
-    return Problem(
-        message=f"there is no {what} {name[:80]!r}", status=404, kind="not_found_error", code=f"{what}_not_found"
-    )
 
 
 def _conflict(message: str) -> Problem:

@@ -18,7 +18,7 @@ from helmdeck_gateway.conversations.gateway_state import DAY_S, GatewayState
 from helmdeck_gateway.dialects.reply import Opening
 from helmdeck_gateway.dialects.responses_writer import Writer, first_events, last_event, queued
 from helmdeck_gateway.endpoints.bodies import JsonBody, headers_of
-from helmdeck_gateway.endpoints.files import json_response
+from helmdeck_gateway.endpoints.pages import json_response
 from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings

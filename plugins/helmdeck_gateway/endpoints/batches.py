@@ -13,7 +13,8 @@ from helmdeck_gateway.batches.lines import ENDPOINTS, read_lines
 from helmdeck_gateway.conversations.gateway_state import DAY_S, GatewayState
 from helmdeck_gateway.dialects.parsed import field, one_of, required
 from helmdeck_gateway.endpoints.bodies import read_json
-from helmdeck_gateway.endpoints.files import FileEndpoints, json_response, page_data, page_of, stored
+from helmdeck_gateway.endpoints.files import FileEndpoints
+from helmdeck_gateway.endpoints.pages import Page, json_response, stored
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-MAX_PAGE: Final = 100
 MAX_WINDOW_S: Final = 7 * DAY_S
 _WINDOW: Final = re.compile(r"([1-9][0-9]{0,2})([hd])")
 
@@ -80,10 +80,10 @@ class BatchEndpoints:
         return json_response(batch_data(batch, {}))
 
     async def _list(self, request: Request) -> Response:
-        limit, after, newest = page_of(request, default=20, most=MAX_PAGE)
+        page = Page.of(request)
         batches = self.batches_of(request.state.principal.caller)
-        found = await batches.list("openai", after=after, limit=limit + 1, newest=newest)
-        return json_response(page_data([batch_data(batch, await batches.counts(batch)) for batch in found], limit))
+        found = await batches.list("openai", after=page.after, limit=page.limit + 1, newest=page.newest)
+        return json_response(page.data([batch_data(batch, await batches.counts(batch)) for batch in found]))
 
 
 def _seconds(window: str) -> int:

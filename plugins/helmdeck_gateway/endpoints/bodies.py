@@ -53,6 +53,12 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
     return found
 
 
+def is_anthropic(scope: Scope) -> bool:
+    """Return whether a request has the headers of Anthropic's API, for paths that both APIs have."""
+    headers = headers_of(scope)
+    return b"anthropic-version" in headers or b"anthropic-beta" in headers
+
+
 async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> JsonBody:
     """Read the body of a request as a JSON object, when it is the turn of the request.
 

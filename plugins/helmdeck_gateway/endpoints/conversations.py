@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from helmdeck_core import EMPTY
-from helmdeck_gateway.conversations.conversations import Conversation, Conversations, added_items
+from helmdeck_gateway.batches.files import new_id
+from helmdeck_gateway.conversations.conversations import Conversation, Conversations
 from helmdeck_gateway.conversations.gateway_state import GatewayState
+from helmdeck_gateway.conversations.items import conversation_items
 from helmdeck_gateway.dialects.parsed import objects, required
 from helmdeck_gateway.dialects.responses import parse
 from helmdeck_gateway.endpoints.batches import read_metadata
 from helmdeck_gateway.endpoints.bodies import read_json
-from helmdeck_gateway.endpoints.files import json_response, page_data, page_of, stored
+from helmdeck_gateway.endpoints.pages import Page, json_response, stored
 from helmdeck_gateway.problems import invalid
 from helmdeck_gateway.settings import GatewaySettings
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-MAX_PAGE: Final = 100
 MAX_ADDED: Final = 20
 """Items that one request may add, as in OpenAI's API."""
 
@@ -35,9 +36,9 @@ class ConversationEndpoints:
     async def create(self, request: Request) -> Response:
         """Create a conversation."""
         body = await self._body(request)
-        items = _read_items(body) if body.get("items") else []
-        conversations = self._conversations(request)
-        return json_response(data_of(await stored(conversations.create(read_metadata(body) or {}, items))))
+        conversations, name = self._conversations(request), new_id("conv_")
+        items = _read_items(body, name) if body.get("items") else []
+        return json_response(data_of(await stored(conversations.create(name, read_metadata(body) or {}, items))))
 
     async def one(self, request: Request) -> Response:
         """Return, change or delete a conversation."""
@@ -58,17 +59,11 @@ class ConversationEndpoints:
         conversations = self._conversations(request)
         found = await stored(conversations.find(request.path_params["name"]))
         if request.method == "POST":
-            items = _read_items(await self._body(request))
-            conversations.check_room(found, items)
+            items = _read_items(await self._body(request), found.id)
             await stored(conversations.add(found, items))
-            return json_response(page_data(items, len(items)))
-        limit, after, newest = page_of(request, default=20, most=MAX_PAGE)
-        rows = list((await stored(conversations.items(found))).rows)
-        if newest:
-            rows.reverse()
-        places = [number for number, row in enumerate(rows) if row.get("id") == after]
-        start = places[0] + 1 if places else 0
-        return json_response(page_data(rows[start : start + limit + 1], limit))
+            return json_response(Page(limit=len(items), after="", newest=False).data(items))
+        page = Page.of(request)
+        return json_response(page.of_all((await stored(conversations.items(found))).rows))
 
     async def item(self, request: Request) -> Response:
         """Return or delete an item of a conversation."""
@@ -85,7 +80,7 @@ class ConversationEndpoints:
         return (await read_json(request.scope, request.receive, self._settings)).fields
 
 
-def _read_items(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read_items(body: Mapping[str, Any], conversation: str) -> list[dict[str, Any]]:
     """The items of a request.
 
     :raises Problem: they are no items that a request to ``/v1/responses`` may have.
@@ -95,7 +90,7 @@ def _read_items(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise invalid(f"1 to {MAX_ADDED} items are expected, found {len(items)}", "items")
     # The message that is put first lets items that no message is made of pass.
     parse({"input": [{"role": "user", "content": "x"}, *items]}, lambda _: EMPTY)
-    return added_items(items)
+    return conversation_items(items, conversation)
 
 
 def data_of(conversation: Conversation) -> dict[str, Any]:

@@ -64,6 +64,7 @@ class DirectEndpoint(CallEndpoint):
         if (key := work.principal.key) is None:
             return await self._direct_calls.send(request, work.record, work.principal.caller)
         first, *others = request.models
+        others = [each for each in others if each not in request.local]
         booking = await self.door.ledger.admit(
             key, first, request.tokens, 0, fallbacks=tuple(others), teams=work.principal.teams
         )

@@ -1,33 +1,38 @@
-"""OpenAI's files API: files for batches, and images and PDF files that requests name."""
+"""The files APIs of OpenAI and Anthropic: files for batches, and images and PDF files that requests name.
+
+Both have the same paths and the same files; the headers of Anthropic's API select its form.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
+from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from helmdeck_gateway.accounts.keys import unavailable
-from helmdeck_gateway.batches.files import ID, PART_BYTES, Files, StoredFile, checked_purpose, too_large
+from helmdeck_gateway.batches.files import PART_BYTES, Files, StoredFile, checked_purpose, media_type_of, too_large
 from helmdeck_gateway.conversations.gateway_state import DAY_S, GatewayState
+from helmdeck_gateway.endpoints.bodies import is_anthropic
+from helmdeck_gateway.endpoints.pages import Page, iso_time, json_response, stored
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.settings import GatewaySettings
-from helmdeck_storage import StorageError
 
 if TYPE_CHECKING:
-    from starlette.datastructures import UploadFile
+    from starlette.datastructures import FormData, UploadFile
     from starlette.requests import Request
     from starlette.types import Message, Receive
-
-T = TypeVar("T")
 
 MAX_PAGE: Final = 1_000
 FORM_BYTES: Final = 65_536
 """Bytes of a form beside its file."""
 MAX_NAME: Final = 255
+MAX_IDS: Final = 100
+LIFETIME_S: Final = (3_600, 90 * DAY_S)
+"""The shortest and the longest lifetime of a file that a request may set."""
 
 
 class FileEndpoints:
@@ -51,8 +56,9 @@ class FileEndpoints:
         files, name = self.files_of(request.state.principal.caller), request.path_params["name"]
         if request.method == "DELETE":
             await stored(files.delete(name))
-            return json_response({"id": name, "object": "file", "deleted": True})
-        return json_response(file_data(await stored(files.find(name))))
+            ends = {"type": "file_deleted"} if is_anthropic(request.scope) else {"object": "file", "deleted": True}
+            return json_response({"id": name, **ends})
+        return json_response(_form(request)(await stored(files.find(name))))
 
     async def content(self, request: Request) -> Response:
         """Return the content of a file."""
@@ -69,33 +75,66 @@ class FileEndpoints:
                 status=501, code="not_supported",
             )  # fmt: skip
         if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-            raise invalid("a file is sent as multipart/form-data with the fields purpose and file")
+            fields = "field file" if is_anthropic(request.scope) else "fields purpose and file"
+            raise invalid(f"a file is sent as multipart/form-data with the {fields}")
         most = self._settings.max_file_bytes
         request._receive = _limited(request.receive, most + FORM_BYTES, self._settings.body_s)  # noqa: SLF001
+        try:
+            return json_response(_form(request)(await self._save(request, files, most)))
+        except HTTPException as exc:  # of the form
+            raise invalid(f"the form cannot be read: {exc.detail}") from None
+
+    async def _save(self, request: Request, files: Files, most: int) -> StoredFile:
         async with request.form(max_files=1, max_fields=16) as form:
             purpose, file = form.get("purpose"), form.get("file")
             if file is None or isinstance(file, str):
                 raise invalid("this field is required, with a file", "file")
+            lifetime = "expires_in_seconds" if is_anthropic(request.scope) else "expires_after[seconds]"
+            if is_anthropic(request.scope):  # its API has no purposes
+                purpose = "user_data"
             purpose = checked_purpose(purpose if isinstance(purpose, str) else "")
-            if (left := self._settings.max_stored_file_bytes - await files.size()) < (file.size or 0):
-                raise Problem(
-                    message=f"the files of this key may have {self._settings.max_stored_file_bytes:,} bytes together;"
-                    f" {max(0, left):,} are left; delete files",
-                    status=413, kind="request_too_large", code="file_quota_exceeded", param="file",
-                )  # fmt: skip
             name = "".join(each for each in file.filename or "" if each.isprintable())[-MAX_NAME:] or "file"
             media_type = file.content_type or ""
-            saved = await files.save(_read(file), name=name, purpose=purpose, media_type=media_type, most=most)
-        return json_response(file_data(saved))
+            return await files.save(
+                _read(file), name=name, purpose=purpose, media_type=media_type, most=most,
+                most_stored=self._settings.max_stored_file_bytes, expires_in_s=_seconds(form, lifetime),
+            )  # fmt: skip
 
     async def _list(self, request: Request, files: Files) -> Response:
-        limit, after, newest = page_of(request, default=100, most=MAX_PAGE)
-        purpose = request.query_params.get("purpose")
+        is_own = is_anthropic(request.scope)
+        page = Page.of_anthropic(request) if is_own else Page.of(request, default=100, most=MAX_PAGE)
+        purpose = None if is_own else request.query_params.get("purpose")
+        if is_own and (ids := request.query_params.getlist("ids[]")):
+            return json_response(page.anthropic_data(await _named(files, ids)))
         found: list[StoredFile] = []
-        while len(found) <= limit and (page := await files.list(after=after, newest=newest)):
-            found += [file for file in page if purpose in (None, file.purpose)]
-            after = page[-1].id
-        return json_response(page_data([file_data(file) for file in found], limit))
+        after = page.after
+        while len(found) <= page.limit and (rows := await files.list(after=after, newest=page.newest)):
+            found += [file for file in rows if purpose in (None, file.purpose)]
+            after = rows[-1].id
+        data = [_form(request)(file) for file in found]
+        return json_response(page.anthropic_data(data) if is_own else page.data(data))
+
+
+async def _named(files: Files, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The files among the ids; ids of no file are left out."""
+    if len(ids) > MAX_IDS:
+        raise invalid(f"at most {MAX_IDS} ids are allowed, found {len(ids):,}", "ids")
+    found: list[dict[str, Any]] = []
+    for each in dict.fromkeys(ids):
+        with contextlib.suppress(Problem):
+            found.append(anthropic_file_data(await files.find(each)))
+    return found
+
+
+def _seconds(form: FormData, name: str) -> int | None:
+    """The lifetime of a file; ``None`` without one."""
+    text = form.get(name)
+    if text is None:
+        return None
+    least, most = LIFETIME_S
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
+        raise invalid(f"expected seconds from {least:,} to {most:,}", name)
+    return int(text)
 
 
 def _limited(receive: Receive, most: int, idle_s: float) -> Callable[[], Any]:
@@ -123,6 +162,25 @@ async def _read(file: UploadFile) -> AsyncIterator[bytes]:
         yield data
 
 
+def _form(request: Request) -> Callable[[StoredFile], dict[str, Any]]:
+    """The form of files in the API that a request uses."""
+    return anthropic_file_data if is_anthropic(request.scope) else file_data
+
+
+def anthropic_file_data(file: StoredFile) -> dict[str, Any]:
+    """Return a file in the form of Anthropic's API."""
+    return {
+        "id": file.id,
+        "type": "file",
+        "filename": file.name,
+        "mime_type": media_type_of(file) or "application/octet-stream",
+        "size_bytes": file.size,
+        "created_at": iso_time(file.created_s),
+        "expires_at": iso_time(file.expires_s),
+        "downloadable": True,
+    }
+
+
 def file_data(file: StoredFile) -> dict[str, Any]:
     """Return a file in the form of OpenAI's API."""
     return {
@@ -135,42 +193,3 @@ def file_data(file: StoredFile) -> dict[str, Any]:
         "purpose": file.purpose,
         "status": "processed",
     }
-
-
-def page_of(request: Request, *, default: int, most: int) -> tuple[int, str, bool]:
-    """Return the limit of a page, the id that it starts after, and whether the newest come first.
-
-    :raises Problem: one of them is invalid.
-    """
-    query = request.query_params
-    text, after, order = query.get("limit", str(default)), query.get("after", ""), query.get("order", "desc")
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most:
-        raise invalid(f"expected a number from 1 to {most:,}, found {text[:20]!r}", "limit")
-    if after and not ID.fullmatch(after):
-        raise invalid(f"{after[:80]!r} is not an id", "after")
-    if order not in ("asc", "desc"):
-        raise invalid(f"expected 'asc' or 'desc', found {order[:20]!r}", "order")
-    return int(text[:9]), after, order == "desc"
-
-
-def page_data(rows: Sequence[dict[str, Any]], limit: int) -> dict[str, Any]:
-    """Return a page in the form of both APIs."""
-    shown = rows[:limit]
-    ends = {"first_id": shown[0]["id"] if shown else None, "last_id": shown[-1]["id"] if shown else None}
-    return {"object": "list", "data": shown, **ends, "has_more": len(rows) > limit}
-
-
-async def stored(work: Awaitable[T]) -> T:
-    """Return the result of work in the store.
-
-    :raises Problem: the store does not answer.
-    """
-    try:
-        return await work
-    except StorageError as exc:
-        raise unavailable(exc) from exc
-
-
-def json_response(data: Any) -> Response:
-    """Return data as a response."""
-    return Response(msgspec.json.encode(data), media_type="application/json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -21,13 +20,13 @@ from helmdeck_gateway.batches.batch import (
     Line,
     sender_of,
 )
-from helmdeck_gateway.batches.files import ID, new_id
+from helmdeck_gateway.batches.files import new_id
 from helmdeck_gateway.batches.lines import PUT_LINES, anthropic_line, check_body
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects.parsed import objects, required
 from helmdeck_gateway.endpoints.batches import BatchEndpoints
 from helmdeck_gateway.endpoints.bodies import read_json
-from helmdeck_gateway.endpoints.files import json_response, page_data, stored
+from helmdeck_gateway.endpoints.pages import Page, iso_time, json_response, stored
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.stores.rows import OPEN
@@ -40,7 +39,6 @@ KIND: Final = "anthropic"
 ENDPOINT: Final = "/v1/messages"
 WINDOW_S: Final = 86_400
 MAX_REQUESTS: Final = 100_000
-MAX_PAGE: Final = 1_000
 _CUSTOM_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -106,17 +104,9 @@ class MessageBatchEndpoints:
         return json_response(_data(request, batch, {OPEN: len(lines)}))
 
     async def _list(self, request: Request) -> Response:
-        query = request.query_params
-        text, newest = query.get("limit", "20"), "before_id" not in query
-        after = query.get("after_id" if newest else "before_id", "")
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MAX_PAGE:
-            raise invalid(f"expected a number from 1 to {MAX_PAGE:,}, found {text[:20]!r}", "limit")
-        if after and not ID.fullmatch(after):
-            raise invalid(f"{after[:80]!r} is not an id", "after_id" if newest else "before_id")
-        batches, limit = self._batches.batches_of(request.state.principal.caller), int(text[:9])
-        found = await batches.list(KIND, after=after, limit=limit + 1, newest=newest)
-        page = page_data([_data(request, batch, await batches.counts(batch)) for batch in found], limit)
-        return json_response({name: value for name, value in page.items() if name != "object"})
+        page, batches = Page.of_anthropic(request), self._batches.batches_of(request.state.principal.caller)
+        found = await batches.list(KIND, after=page.after, limit=page.limit + 1, newest=page.newest)
+        return json_response(page.anthropic_data([_data(request, each, await batches.counts(each)) for each in found]))
 
 
 def _lines(requests: list[Any]) -> list[Line]:
@@ -156,14 +146,10 @@ def _data(request: Request, batch: Batch, counts: Mapping[int, int]) -> dict[str
             "canceled": counts.get(CANCELLED, 0),
             "expired": counts.get(EXPIRED, 0),
         },
-        "created_at": _time(batch.created_s),
-        "expires_at": _time(batch.expires_s),
-        "ended_at": _time(batch.ended_s),
-        "cancel_initiated_at": _time(batch.cancelling_s),
+        "created_at": iso_time(batch.created_s),
+        "expires_at": iso_time(batch.expires_s),
+        "ended_at": iso_time(batch.ended_s),
+        "cancel_initiated_at": iso_time(batch.cancelling_s),
         "archived_at": None,
         "results_url": url,
     }
-
-
-def _time(time_s: int) -> str | None:
-    return datetime.datetime.fromtimestamp(time_s, datetime.UTC).isoformat() if time_s else None

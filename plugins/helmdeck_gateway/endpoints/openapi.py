@@ -17,6 +17,7 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
     ("post", "/v1/responses"): "OpenAI's Responses, whole or streamed",
     ("get", "/v1/responses/{response_id}"): "A stored response; with stream=true, the events of one in the background",
     ("delete", "/v1/responses/{response_id}"): "Delete a stored response",
+    ("get", "/v1/responses/{response_id}/input_items"): "The items that a stored response was made of",
     ("post", "/v1/responses/{response_id}/cancel"): "Cancel a response in the background",
     ("post", "/v1/conversations"): "Create a conversation, to which responses are added",
     ("get", "/v1/conversations/{conversation_id}"): "One conversation",

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from helmdeck_core import CallFailed, Catalog, Entry, EntryKind, InvalidRequest, Ranker, Usage
+from helmdeck_core import Catalog, Entry, EntryKind, InvalidRequest, Ranker, Usage
 from helmdeck_gateway.accounts.request_costs import text_tokens
 from helmdeck_gateway.calls.aside import aside
-from helmdeck_gateway.calls.direct_calls import NEXT_MODEL, DirectCalls, DirectRequest, wrong_answer
+from helmdeck_gateway.calls.direct_calls import DirectAnswer, DirectCalls, DirectRequest, wrong_answer
 from helmdeck_gateway.dialects.parsed import field, required
 from helmdeck_gateway.endpoints.calls import Door
 from helmdeck_gateway.endpoints.direct import Direct, DirectEndpoint
@@ -53,16 +53,9 @@ class RerankEndpoint(DirectEndpoint):
         if self.door.service.guards:
             texts = [query, *documents]
             query, *documents = await self.door.service.check_texts(texts, work.principal, name, chain[0], self.name)
-        scores, tokens = None, 0
-        if models := self._models(chain):
-            try:
-                scores, tokens = await self._by_provider(work, models, query, documents, most)
-            except CallFailed as exc:
-                if LOCAL not in chain or exc.failure_class not in NEXT_MODEL:
-                    raise
-        if scores is None:
-            scores = await self._locally(work, query, documents)
-            work.record.model = LOCAL
+        answer = await self._ranked(work, self._models(chain), query, documents, most)
+        scores, tokens = answer.result
+        if answer.model == LOCAL:
             work.headers["x-helmdeck-ranker"] = RANKER
         scores = sorted(scores, key=lambda score: (-score[1], score[0]))[:most]
         results: list[dict[str, Any]] = [{"index": index, "relevance_score": score} for index, score in scores]
@@ -82,19 +75,20 @@ class RerankEndpoint(DirectEndpoint):
         )
 
     def _models(self, chain: Sequence[str]) -> list[str]:
-        """The models of a chain whose providers rank documents, up to a local one."""
+        """The models of a chain whose providers rank documents, up to a local one; the local one if there is none."""
         models: list[str] = []
         for model in chain:
             if model == LOCAL:
-                break
+                return [*models, LOCAL]
             if self.door.service.targets.rerank_path(model):
                 models.append(model)
-        return models
+        return models or [LOCAL]
 
-    async def _by_provider(
+    async def _ranked(
         self, work: Direct, models: list[str], query: str, documents: list[str], most: int
-    ) -> tuple[list[Score], int]:
-        tokens = text_tokens(query) + sum(map(text_tokens, documents))
+    ) -> DirectAnswer:
+        """Rank by the first model of a chain that does; the result is the scores and the tokens."""
+        tokens = text_tokens(query) + sum(map(text_tokens, documents)) if models[0] != LOCAL else 0
 
         def payload(model: str) -> bytes:
             name = model.partition("/")[2]
@@ -104,7 +98,14 @@ class RerankEndpoint(DirectEndpoint):
             usage = data.get("usage") if isinstance(data, Mapping) else None
             total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
             count = total if isinstance(total, int) and total > 0 else tokens
-            return _scores(model, data, len(documents)), Usage(input_tokens=count).plausible()
+            return (_scores(model, data, len(documents)), tokens), Usage(input_tokens=count).plausible()
+
+        async def locally() -> tuple[list[Score], int]:
+            rankers = self.door.service.deck.runtime.contributed(Ranker)
+            if RANKER not in rankers:
+                detail = f"the ranker {RANKER!r} is not installed"
+                raise InvalidRequest("no provider of the model ranks documents", sub_cause="model", detail=detail)
+            return await aside(work.body.size, _by_words, rankers[RANKER].value, query, documents), 0
 
         request = DirectRequest(
             kind="rerank",
@@ -114,26 +115,12 @@ class RerankEndpoint(DirectEndpoint):
             read=read,
             tokens=tokens,
             deadline_s=work.deadline_s or 0.0,
+            local={LOCAL: locally},
         )
-        answer = await self.call(work, request)
-        return answer.result, tokens
-
-    async def _locally(self, work: Direct, query: str, documents: list[str]) -> list[Score]:
-        """Rank by the words of the query; it costs nothing, and counts as a request of the key."""
-        if (key := work.principal.key) is not None:
-            booking = await self.door.ledger.admit(key, LOCAL, 0, 0, fallbacks=(), teams=work.principal.teams)
-            await booking.settle(cost_usd=0.0, tokens=0)
-        rankers = self.door.service.deck.runtime.contributed(Ranker)
-        if RANKER not in rankers:
-            raise InvalidRequest(
-                "no provider of the model ranks documents",
-                sub_cause="model",
-                detail=f"the ranker {RANKER!r} is not installed",
-            )
-        return await aside(work.body.size, _ranked, rankers[RANKER].value, query, documents)
+        return await self.call(work, request)
 
 
-def _ranked(ranker: Ranker, query: str, documents: list[str]) -> list[Score]:
+def _by_words(ranker: Ranker, query: str, documents: list[str]) -> list[Score]:
     entries = (
         Entry(EntryKind.PACK, str(number), {"name": str(number), "description": text}, "request")
         for number, text in enumerate(documents)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -10,7 +10,8 @@ import attrs
 from helmdeck_core import Role
 from helmdeck_gateway.accounts.principals import Principal
 from helmdeck_gateway.background.runner import RUN
-from helmdeck_gateway.conversations.conversations import Conversations, added_items
+from helmdeck_gateway.conversations.conversations import Conversations
+from helmdeck_gateway.conversations.items import StoredItems, conversation_items, input_items
 from helmdeck_gateway.conversations.response_store import ResponseStore, StoredResponse, answer_message
 from helmdeck_gateway.dialects import responses as responses_dialect
 from helmdeck_gateway.dialects.parsed import Parsed, field, names_stored_file, required
@@ -20,7 +21,7 @@ from helmdeck_gateway.dialects.responses_writer import conversation_id, response
 from helmdeck_gateway.endpoints.background import BackgroundEndpoints
 from helmdeck_gateway.endpoints.bodies import JsonBody
 from helmdeck_gateway.endpoints.calls import CallEndpoint, Door
-from helmdeck_gateway.endpoints.files import json_response, stored
+from helmdeck_gateway.endpoints.pages import Page, json_response, stored
 from helmdeck_gateway.problems import Problem, invalid
 
 if TYPE_CHECKING:
@@ -43,43 +44,58 @@ class ResponsesEndpoint(CallEndpoint):
 
     async def parse(self, body: JsonBody, principal: Principal) -> Parsed:
         """Read a request; the messages of its stored conversation come first."""
-        previous = field(body.fields, "previous_response_id", str)
-        if body.fields.get("conversation") is not None:
-            if previous is not None:
-                raise invalid("not possible beside conversation; send one of them", "previous_response_id")
-            return await self._parse_in_conversation(body, principal)
-        if previous is None:
-            return await super().parse(body, principal)
-        messages = await self._earlier(previous, principal.caller)
-        parsed = await self.parse_with(body, principal, messages)
-        return attrs.evolve(parsed, names_files=parsed.names_files or any(map(names_stored_file, messages)))
+        fields, caller = body.fields, principal.caller
+        previous = field(fields, "previous_response_id", str)
+        named = field(fields, "conversation", (str, dict))
+        if named is not None and previous is not None:
+            raise invalid("not possible beside conversation; send one of them", "previous_response_id")
+        value = required(fields, "input", (str, list))
+        if named is not None:
+            name = named if isinstance(named, str) else required(named, "id", str, "conversation.")
+            return await self._parse_in_conversation(body, principal, name)
+        earlier = await self._earlier(previous, caller) if previous is not None else StoredResponse((), {"output": ()})
+        own = await stored(self._items(caller).resolve(value, earlier.all_items))
+        merged = attrs.evolve(body, fields={**fields, "input": own.value}, size=body.size + own.size)
+        parsed = await self.parse_with(merged, principal, earlier.messages)
+        names_files = own.names_files or any(map(names_stored_file, earlier.messages))
+        return attrs.evolve(parsed, earlier_items=earlier.all_items, names_files=parsed.names_files or names_files)
 
-    async def _earlier(self, name: str, caller: str) -> tuple[Any, ...]:
-        """The messages of a stored response."""
+    async def _earlier(
+        self, name: str, caller: str, unknown: Callable[[str], Problem] = unknown_previous
+    ) -> StoredResponse:
+        """A stored response.
+
+        :raises Problem: it is not stored, or not completed.
+        """
         found = await self._store.find(name, caller)
         if found is not None:
-            return found.messages
+            return found
         running = await stored(self._background.find(name, caller))
         if running is not None and running.is_open:
             raise Problem(
                 message=f"the response {name!r} is {running.payload()['status']}; continue it when it is completed",
-                status=409, code="response_not_completed", param="previous_response_id",
+                status=409, code="response_not_completed", param=unknown(name).param,
             )  # fmt: skip
-        raise unknown_previous(name)
+        raise unknown(name)
 
-    async def _parse_in_conversation(self, body: JsonBody, principal: Principal) -> Parsed:
+    async def _parse_in_conversation(self, body: JsonBody, principal: Principal, name: str) -> Parsed:
         """Read a request whose input follows the items of a conversation."""
-        named = field(body.fields, "conversation", (str, dict))
-        name = named if isinstance(named, str) else required(named, "id", str, "conversation.")
         conversations = self._conversations(principal.caller)
-        value = required(body.fields, "input", (str, list))
         conversation = await stored(conversations.find(name, "conversation"))
-        added = added_items(value)
-        conversations.check_room(conversation, added)
         items = await stored(conversations.items(conversation))
-        merged = attrs.evolve(body, fields={**body.fields, "input": [*items.rows, *added]}, size=body.size + items.size)
-        parsed = await self.parse_with(merged, principal)
-        return attrs.evolve(parsed, body=body.fields, names_files=parsed.names_files or items.names_files)
+        own = await stored(self._items(principal.caller).resolve(body.fields["input"], items.rows))
+        added = conversation_items(own.value, conversation.id)
+        await stored(conversations.check_room(conversation, added))
+        fields, size = {**body.fields, "input": [*items.rows, *added]}, body.size + items.size + own.size
+        parsed = await self.parse_with(attrs.evolve(body, fields=fields, size=size), principal)
+        return attrs.evolve(
+            parsed, body={**fields, "input": added}, earlier_items=items.rows,
+            names_files=parsed.names_files or items.names_files or own.names_files,
+        )  # fmt: skip
+
+    def _items(self, caller: str) -> StoredItems:
+        most = self.door.service.settings.max_request_bytes
+        return StoredItems(self._store, lambda: self._conversations(caller), caller, most)
 
     def _conversations(self, caller: str) -> Conversations:
         service = self.door.service
@@ -91,14 +107,16 @@ class ResponsesEndpoint(CallEndpoint):
         body = reply.parsed.body
         payload = whole(reply)
         if name := conversation_id(body):
-            items = [*added_items(body["input"]), *payload["output"]]
+            items = [*body["input"], *payload["output"]]
             await stored(self._conversations(principal.caller).append(name, items))
         if body.get("store") is False:
             return
         messages = reply.parsed.request.messages
         has_instructions = bool(body.get("instructions")) and messages[0].role is Role.SYSTEM
         conversation = (*messages[has_instructions:], answer_message(reply.response))
-        await self._store.keep(response_id(reply.opening), principal.caller, StoredResponse(conversation, payload))
+        name = response_id(reply.opening)
+        items = input_items(body["input"], name, reply.parsed.earlier_items)
+        await self._store.keep(name, principal.caller, StoredResponse(conversation, payload, items))
 
     # -- in the background -------------------------------------------------------------------------------------
 
@@ -133,6 +151,15 @@ class ResponsesEndpoint(CallEndpoint):
             return self._background.stream(request, running)
         payload: Mapping[str, Any] = running.payload() if running is not None else found.payload if found else {}
         return json_response(payload)
+
+    async def input_items(self, request: Request) -> Response:
+        """List what a stored response was made of.
+
+        :raises Problem: it is not stored, or not completed.
+        """
+        page, caller = Page.of(request), request.state.principal.caller
+        found = await self._earlier(request.path_params["name"], caller, unknown_response)
+        return json_response(page.of_all(found.items))
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a response in the background.

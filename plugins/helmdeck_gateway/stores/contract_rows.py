@@ -62,6 +62,15 @@ class RowsContract:
 
         assert use(outcome) == ([True, False], ["b"], Row("a", b"\0\xff", 2), {OPEN: 1, 2: 1})
 
+    def test_earlier_row_can_be_kept(self, use: Callable[..., Any]) -> None:
+        async def steps(store: Any) -> Any:
+            await store.put_rows(GROUP, {"a": b"1", "c": b"gone"}, DAY_S)
+            await store.put_rows(GROUP, {"c": b"gone"}, -1)
+            await store.put_rows(GROUP, {"a": b"2", "b": b"2", "c": b"2"}, DAY_S, keeps_earlier=True)
+            return [row.data for row in await store.list_rows(GROUP)]
+
+        assert use(steps) == [b"1", b"2", b"2"]
+
     def test_row_is_replaced_only_over_the_data_that_its_author_read(self, use: Callable[..., Any]) -> None:
         async def outcome(store: Any) -> tuple[Any, ...]:
             await store.put_rows(GROUP, {"a": b"1"}, DAY_S)

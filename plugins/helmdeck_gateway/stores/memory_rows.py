@@ -33,12 +33,15 @@ class MemoryRows:
             del rows[name]
         return rows
 
-    async def put_rows(self, group: str, rows: Mapping[str, bytes], ttl_s: float) -> None:
+    async def put_rows(
+        self, group: str, rows: Mapping[str, bytes], ttl_s: float, *, keeps_earlier: bool = False
+    ) -> None:
         """Implement ``RowStore.put_rows``."""
         for each in [each for each in self._groups if not self._rows(each)]:
             del self._groups[each]
         until_s = time.monotonic() + ttl_s
-        self._groups.setdefault(group, {}).update({name: _Row(data, until_s) for name, data in rows.items()})
+        made = {name: _Row(data, until_s) for name, data in rows.items()}
+        self._groups[group] = {**made, **self._rows(group)} if keeps_earlier else {**self._rows(group), **made}
 
     async def replace_row(self, group: str, name: str, old: bytes, new: bytes) -> bool:
         """Implement ``RowStore.replace_row``."""

@@ -6,6 +6,36 @@ from typing import Final
 
 from helmdeck_storage import Session
 
+
+def _save_function(kind: str, *columns: str) -> str:
+    """The function that stores a key or team with its entry in the audit log, if it is the next version.
+
+    :param columns: those beside the name and the version, in the order of the parameters.
+    """
+    names = ("name", "version", *columns)
+    parameters = ", ".join(f"p_{each} {'INTEGER' if each == 'version' else 'TEXT'}" for each in names)
+    return f"""CREATE FUNCTION gateway_save_{kind}({parameters}, p_number BIGINT, p_entry TEXT)
+        RETURNS BOOLEAN AS $$
+    BEGIN
+        IF p_version > 1 THEN
+            UPDATE gateway_{kind}s SET {", ".join(f"{each} = p_{each}" for each in names[1:])}
+            WHERE name = p_name AND version = p_version - 1;
+        ELSE
+            INSERT INTO gateway_{kind}s ({", ".join(names)})
+            VALUES ({", ".join(f"p_{each}" for each in names)}) ON CONFLICT DO NOTHING;
+        END IF;
+        IF NOT FOUND THEN
+            RETURN FALSE;
+        END IF;
+        IF NOT gateway_add_audit(p_number, p_entry) THEN
+            RAISE EXCEPTION 'not saved' USING ERRCODE = 'raise_exception';
+        END IF;
+        RETURN TRUE;
+    EXCEPTION WHEN raise_exception THEN
+        RETURN FALSE;
+    END $$ LANGUAGE plpgsql"""  # noqa: S608  # of names in this file
+
+
 _TEAMS: Final = (
     """CREATE TABLE gateway_teams (
         name TEXT PRIMARY KEY, parent TEXT NOT NULL, version INTEGER NOT NULL, record TEXT NOT NULL)""",
@@ -27,48 +57,8 @@ _TEAMS: Final = (
         WHERE p_number = 1 + (SELECT coalesce(max(number), 0) FROM gateway_audit) ON CONFLICT DO NOTHING;
         RETURN FOUND;
     END $$ LANGUAGE plpgsql""",
-    """CREATE FUNCTION gateway_save_key(
-        p_name TEXT, p_version INTEGER, p_digest TEXT, p_old_digest TEXT, p_record TEXT, p_number BIGINT, p_entry TEXT)
-        RETURNS BOOLEAN AS $$
-    BEGIN
-        IF p_version > 1 THEN
-            UPDATE gateway_keys SET digest = p_digest, version = p_version, record = p_record, old_digest = p_old_digest
-            WHERE name = p_name AND version = p_version - 1;
-        ELSE
-            INSERT INTO gateway_keys (name, digest, version, record, old_digest)
-            VALUES (p_name, p_digest, p_version, p_record, p_old_digest) ON CONFLICT DO NOTHING;
-        END IF;
-        IF NOT FOUND THEN
-            RETURN FALSE;
-        END IF;
-        IF NOT gateway_add_audit(p_number, p_entry) THEN
-            RAISE EXCEPTION 'not saved' USING ERRCODE = 'raise_exception';
-        END IF;
-        RETURN TRUE;
-    EXCEPTION WHEN raise_exception THEN
-        RETURN FALSE;
-    END $$ LANGUAGE plpgsql""",
-    """CREATE FUNCTION gateway_save_team(
-        p_name TEXT, p_version INTEGER, p_parent TEXT, p_record TEXT, p_number BIGINT, p_entry TEXT)
-        RETURNS BOOLEAN AS $$
-    BEGIN
-        IF p_version > 1 THEN
-            UPDATE gateway_teams SET parent = p_parent, version = p_version, record = p_record
-            WHERE name = p_name AND version = p_version - 1;
-        ELSE
-            INSERT INTO gateway_teams (name, parent, version, record)
-            VALUES (p_name, p_parent, p_version, p_record) ON CONFLICT DO NOTHING;
-        END IF;
-        IF NOT FOUND THEN
-            RETURN FALSE;
-        END IF;
-        IF NOT gateway_add_audit(p_number, p_entry) THEN
-            RAISE EXCEPTION 'not saved' USING ERRCODE = 'raise_exception';
-        END IF;
-        RETURN TRUE;
-    EXCEPTION WHEN raise_exception THEN
-        RETURN FALSE;
-    END $$ LANGUAGE plpgsql""",
+    _save_function("key", "digest", "old_digest", "record"),
+    _save_function("team", "parent", "record"),
 )
 
 TABLES: Final = (

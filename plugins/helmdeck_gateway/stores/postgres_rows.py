@@ -21,7 +21,8 @@ _PURGE: Final = "DELETE FROM gateway_rows WHERE expires <= extract(epoch FROM cl
 _PUT: Final = """
 INSERT INTO gateway_rows (grp, name, expires, data)
 SELECT ?, name, extract(epoch FROM clock_timestamp()) + ?, data FROM unnest(?::text[], ?::bytea[]) AS row (name, data)
-ON CONFLICT (grp, name) DO UPDATE SET state = 0, leased = 0, holder = '', expires = excluded.expires, data = excluded.data"""
+ON CONFLICT (grp, name) """
+_OVER: Final = "DO UPDATE SET state = 0, leased = 0, holder = '', expires = excluded.expires, data = excluded.data"
 _REPLACE: Final = """
 UPDATE gateway_rows SET data = ? WHERE grp = ? AND name = ? AND data = ? AND expires > extract(epoch FROM clock_timestamp()) RETURNING 1"""
 _GET: Final = """
@@ -60,10 +61,13 @@ class PostgresRows:
 
     _database: AsyncPostgresDatabase
 
-    async def put_rows(self, group: str, rows: Mapping[str, bytes], ttl_s: float) -> None:
+    async def put_rows(
+        self, group: str, rows: Mapping[str, bytes], ttl_s: float, *, keeps_earlier: bool = False
+    ) -> None:
         """Implement ``RowStore.put_rows``."""
         await self._database.rows(_PURGE)
-        await self._database.rows(_PUT, (group, ttl_s, list(rows), list(rows.values())))
+        statement = _PUT + ("DO NOTHING" if keeps_earlier else _OVER)
+        await self._database.rows(statement, (group, ttl_s, list(rows), list(rows.values())))
 
     async def replace_row(self, group: str, name: str, old: bytes, new: bytes) -> bool:
         """Implement ``RowStore.replace_row``."""

@@ -23,12 +23,14 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now)) do drop
 """
 _PUT: Final = """
 local ttl = tonumber(ARGV[1])
-for index = 2, #ARGV, 2 do
-  drop(ARGV[index])
-  redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
-  redis.call('ZADD', KEYS[4], now + ttl, ARGV[index])
-  redis.call('ZADD', KEYS[5], 0, ARGV[index])
-  redis.call('ZADD', KEYS[6], 0, ARGV[index])
+for index = 3, #ARGV, 2 do
+  if ARGV[2] == '0' or redis.call('HEXISTS', KEYS[1], ARGV[index]) == 0 then
+    drop(ARGV[index])
+    redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
+    redis.call('ZADD', KEYS[4], now + ttl, ARGV[index])
+    redis.call('ZADD', KEYS[5], 0, ARGV[index])
+    redis.call('ZADD', KEYS[6], 0, ARGV[index])
+  end
 end
 for index = 1, #KEYS do
   if redis.call('PTTL', KEYS[index]) < ttl * 1000 then redis.call('PEXPIRE', KEYS[index], math.ceil(ttl * 1000)) end
@@ -95,9 +97,11 @@ class RedisRows:
     _server: AsyncRedisServer
     _prefix: str
 
-    async def put_rows(self, group: str, rows: Mapping[str, bytes], ttl_s: float) -> None:
+    async def put_rows(
+        self, group: str, rows: Mapping[str, bytes], ttl_s: float, *, keeps_earlier: bool = False
+    ) -> None:
         """Implement ``RowStore.put_rows``."""
-        await self._rows(_PUT, group, ttl_s, *(each for pair in rows.items() for each in pair))
+        await self._rows(_PUT, group, ttl_s, int(keeps_earlier), *(each for pair in rows.items() for each in pair))
 
     async def replace_row(self, group: str, name: str, old: bytes, new: bytes) -> bool:
         """Implement ``RowStore.replace_row``."""

@@ -31,10 +31,13 @@ class RowStore(Protocol):
     All of them raise ``StorageError`` if the store does not answer.
     """
 
-    async def put_rows(self, group: str, rows: Mapping[str, bytes], ttl_s: float) -> None:
+    async def put_rows(
+        self, group: str, rows: Mapping[str, bytes], ttl_s: float, *, keeps_earlier: bool = False
+    ) -> None:
         """Store open rows in place of earlier ones with their names.
 
         :param ttl_s: seconds after which they are gone.
+        :param keeps_earlier: earlier rows stay as they are, and only those with other names are stored.
         """
         ...
 

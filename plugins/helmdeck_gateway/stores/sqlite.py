@@ -141,9 +141,11 @@ class SqliteStore:
         """Implement ``AccountStore.usage``."""
         return await self._run(sqlite_accounts.usage, account, now_s)
 
-    async def put_rows(self, group: str, rows: Mapping[str, bytes], ttl_s: float) -> None:
+    async def put_rows(
+        self, group: str, rows: Mapping[str, bytes], ttl_s: float, *, keeps_earlier: bool = False
+    ) -> None:
         """Implement ``RowStore.put_rows``."""
-        await self._run(row_steps.put_rows, group, rows, ttl_s)
+        await self._run(row_steps.put_rows, group, rows, ttl_s, keeps_earlier)
 
     async def replace_row(self, group: str, name: str, old: bytes, new: bytes) -> bool:
         """Implement ``RowStore.replace_row``."""

@@ -24,11 +24,13 @@ def upgrade(session: Session) -> None:
         session.change(statement)
 
 
-def put_rows(session: Session, group: str, rows: Mapping[str, bytes], ttl_s: float) -> None:
+def put_rows(session: Session, group: str, rows: Mapping[str, bytes], ttl_s: float, keeps_earlier: bool) -> None:
     """Implement ``RowStore.put_rows``."""
     now = time.time()
     session.change("DELETE FROM gateway_rows WHERE expires <= ?", (now,))
     statement = "INSERT OR REPLACE INTO gateway_rows (grp, name, expires, data) VALUES (?, ?, ?, ?)"
+    if keeps_earlier:
+        statement = statement.replace("REPLACE", "IGNORE")
     session.many(statement, [(group, name, now + ttl_s, data) for name, data in rows.items()])
 
 

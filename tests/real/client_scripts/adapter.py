@@ -46,18 +46,19 @@ def describe(exc):
     return error
 
 
-def main(chat, embed=None, models=None):
+def main(chat, embed=None, models=None, stored=None):
     """Run operations until standard input ends."""
     url = sys.argv[1]
     results, sys.stdout = sys.stdout, sys.stderr  # libraries that print must not disturb the protocol
-    operations = {"chat": chat, "embed": embed, "models": models}
+    operations = {"chat": chat, "embed": embed, "models": models, "stored": stored}
     for line in sys.stdin:
         request = json.loads(line)
         fields = {"key": KEY, **request["fields"]}
         try:
             operation = operations[request["op"]]
             if operation is None:
-                raise Unsupported({"embed": "no embeddings", "models": "no list of models"}[request["op"]])
+                missing = {"embed": "no embeddings", "models": "no list of models", "stored": "no such calls"}
+                raise Unsupported(missing[request["op"]])
             result = operation(url, **fields)
         except Unsupported as exc:
             result = {"unsupported": str(exc)}

@@ -1,7 +1,9 @@
 """The SDK anthropic."""
 
-from adapter import DESCRIPTION, PARAMETERS, TOOL, call, main, reply
-from anthropic import Anthropic
+import base64
+
+from adapter import DESCRIPTION, PARAMETERS, TOOL, Unsupported, call, main, reply
+from anthropic import Anthropic, NotFoundError
 
 
 def client(url, key):
@@ -64,4 +66,24 @@ def models(url, key):
     return {"models": [each.id for each in client(url, key).models.list()]}
 
 
-main(chat, models=models)
+def stored(url, key, case, model, data="", **_):
+    if case != "file":
+        raise Unsupported("the API has no such calls")
+    api = client(url, key)
+    files = api.beta.files
+    file = files.upload(file=("a.pdf", base64.b64decode(data), "application/pdf"))
+    document = {"type": "document", "source": {"type": "file", "file_id": file.id}}
+    messages = [{"role": "user", "content": [document]}]
+    made = api.beta.messages.create(model=model, max_tokens=99, messages=messages, betas=["files-api-2025-04-14"])
+    content = files.download(file.id).read()
+    listed = file.id in [each.id for each in files.list(limit=1)]
+    files.delete(file.id)
+    try:
+        after = files.retrieve_metadata(file.id).id
+    except NotFoundError as exc:
+        after = exc.status_code
+    text = made.content[-1].text
+    return {"text": text, "data": base64.b64encode(content).decode(), "listed": listed, "after": after}
+
+
+main(chat, models=models, stored=stored)

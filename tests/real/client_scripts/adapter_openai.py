@@ -1,9 +1,11 @@
 """The SDK openai over chat completions, and over Responses with ``responses`` as second argument."""
 
+import base64
 import sys
+import threading
 
 from adapter import DESCRIPTION, PARAMETERS, TOOL, call, main, reply
-from openai import OpenAI
+from openai import NotFoundError, OpenAI
 
 
 def client(url, key):
@@ -122,5 +124,65 @@ def models(url, key):
     return {"models": [each.id for each in client(url, key).models.list()]}
 
 
+def user(text):
+    return {"type": "message", "role": "user", "content": text}
+
+
+def stored(url, key, case, model, text="", texts=(), events=0, id="", data=""):
+    api = client(url, key)
+    if case == "background":
+        made = api.responses.create(model=model, input=text, background=True)
+        first = made.status
+        while made.status in ("queued", "in_progress"):
+            threading.Event().wait(0.05)
+            made = api.responses.retrieve(made.id)
+        return {"first": first, "last": made.status, "text": made.output_text}
+    if case == "resumed":
+        stream = api.responses.create(model=model, input=text, background=True, stream=True)
+        found = [next(stream) for _ in range(events)]
+        stream.close()
+        found += api.responses.retrieve(found[0].response.id, stream=True, starting_after=found[-1].sequence_number)
+        return {"numbers": [event.sequence_number for event in found], "text": found[-1].response.output_text}
+    if case == "cancelled":
+        stream = api.responses.create(model=model, input=text, background=True, stream=True)
+        name = next(stream).response.id
+        next(event for event in stream if event.type == "response.output_text.delta")
+        api.responses.cancel(name)
+        return {"last": api.responses.retrieve(name).status}
+    if case in ("previous", "conversation", "input_items"):
+        talk = api.conversations.create() if case == "conversation" else None
+        made = None
+        for each in texts:
+            place = without_none(
+                conversation=talk and talk.id, previous_response_id=made.id if made and not talk else None
+            )
+            made = api.responses.create(model=model, input=each, **place)
+        if case == "input_items":
+            items = api.responses.input_items.list(made.id, order="asc", limit=2)
+            return {"texts": [each.content[0].text for each in items]}
+        items = api.conversations.items.list(talk.id, order="asc", limit=3) if talk else ()
+        return {"text": made.output_text, "roles": [each.role for each in items]}
+    if case == "references":
+        first = api.responses.create(model=model, input=text)
+        ids = [each.id for each in (*api.responses.input_items.list(first.id, order="asc"), *first.output)]
+        named = [{"type": "item_reference", "id": each} for each in ids]
+        return {"text": api.responses.create(model=model, input=[*named, user(text)]).output_text}
+    if case == "unknown_reference":
+        return read_response(api.responses.create(model=model, input=[{"type": "item_reference", "id": id}]))
+    assert case == "file"
+    file = api.files.create(file=("a.pdf", base64.b64decode(data)), purpose="user_data")
+    item = {"role": "user", "content": [{"type": "input_file", "file_id": file.id}]}
+    made = api.responses.create(model=model, input=[item])
+    content = api.files.content(file.id).read()
+    listed = file.id in [each.id for each in api.files.list(limit=1)]
+    api.files.delete(file.id)
+    try:
+        after = api.files.retrieve(file.id).id
+    except NotFoundError as exc:
+        after = exc.status_code
+    return {"text": made.output_text, "data": base64.b64encode(content).decode(), "listed": listed, "after": after}
+
+
 if __name__ == "__main__":
-    main(respond if "responses" in sys.argv else chat, embed, models)
+    is_responses = "responses" in sys.argv
+    main(respond if is_responses else chat, embed, models, stored if is_responses else None)
