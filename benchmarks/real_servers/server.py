@@ -97,8 +97,8 @@ def running(
     :raises RuntimeError: the server exited during start-up.
     :raises TimeoutError: the server is not ready in time.
     """
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, env={**os.environ, **(env or {})}, **quiet) as process:
+    variables = {**os.environ, **(env or {})}
+    with subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             _await_ready(ready, process, ready_s)
             yield process
