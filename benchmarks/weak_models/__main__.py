@@ -50,15 +50,15 @@ from helmdeck_selection import CatalogWarning
 
 LOGPROBS = "logprobs"
 QUICK_TASKS = ("pick", "typed")
-QUICK_S = 265.0
-"""Seconds of ``--quick`` after downloads and builds; what is left of five minutes is for starting and stopping."""
+QUICK_S = 280.0
+"""Seconds of ``--quick`` after downloads and builds; what is left of five minutes is for stopping."""
 
 EXAMINATION_S, QUICK_EXAMINATION_S = 60.0, 30.0
 """Seconds for ``helmdeck doctor --model``, which proposes the model's configuration."""
 
 
 def install_peers() -> None:
-    """Install what is missing before the time counts; a failure is reported by the way that needs it."""
+    """Install what is missing; a failure is reported by the way that needs it."""
     for peer in PACKAGES:
         with contextlib.suppress(NotInstalled):
             python_of(peer)
@@ -169,18 +169,27 @@ class Served:
     threads: int = 1
 
 
-@contextlib.contextmanager
-def served(arguments: argparse.Namespace) -> Iterator[Served]:
-    """Start the server of the command line, or use the one that it names."""
+def prepare(arguments: argparse.Namespace) -> tuple[llama.Prepared, llama.Prepared] | None:
+    """Install, build and download what is missing, before the time counts; return the server and the model if one is started here."""
+    install_peers()
     if arguments.base_url:
+        return None
+    program = llama.server_program()
+    if arguments.gguf:
+        return program, llama.Prepared(arguments.gguf, 0.0)
+    return program, llama.model_file(llama.MODELS[arguments.model_kind])
+
+
+@contextlib.contextmanager
+def served(arguments: argparse.Namespace, prepared: tuple[llama.Prepared, llama.Prepared] | None) -> Iterator[Served]:
+    """Start the server of the command line, or use the one that it names."""
+    if prepared is None:
         facts = {"model": arguments.model, "server": arguments.base_url}
         yield Served(url=arguments.base_url.rstrip("/"), model=arguments.model, facts=facts)
         return
-    chosen = llama.MODELS[arguments.model_kind]
-    program = llama.server_program()
-    file = llama.Prepared(arguments.gguf, 0.0) if arguments.gguf else llama.model_file(chosen)
+    program, file = prepared
     threads = arguments.threads or llama.fastest_threads(program.path, file.path)
-    name = arguments.model or (arguments.gguf.stem if arguments.gguf else chosen.name)
+    name = arguments.model or (arguments.gguf.stem if arguments.gguf else arguments.model_kind)
     facts = {
         "model": file.path.name,
         "server": f"{program.path.name}, context {llama.CONTEXT:,}, {threads} thread{'s' * (threads > 1)}",
@@ -287,10 +296,11 @@ def main() -> None:
         pool = read_requests(arguments.requests) if arguments.requests else own_pool()
     except RequestsError as exc:
         sys.exit(f"benchmarks.weak_models: {exc}")
-    install_peers()
+    prepared = prepare(arguments)
+    start = time.monotonic()
     tasks = make_tasks(arguments.tasks, pool, sizes_of(arguments))
-    with served(arguments) as server:
-        found = measure(arguments, tasks, server, time.monotonic())
+    with served(arguments, prepared) as server:
+        found = measure(arguments, tasks, server, start)
     if arguments.write:
         page.save(server.model, found)
         page.write()
