@@ -10,6 +10,8 @@ import pytest
 
 MAX_UNITS = 100
 """A unit takes some 10 ms. Making a deck inside a loop takes up to 50 units, and attacks took several hundred."""
+SHORT_S = 0.05
+"""Fewer than the maximum of units on any machine, so that none are measured."""
 
 
 def unit_s() -> float:
@@ -55,4 +57,4 @@ def loop_lag(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopLag]:
     """Fail a test in which one callback blocks an event loop for too long."""
     lag = recorded(monkeypatch)
     yield lag
-    assert lag.units() < MAX_UNITS, f"{lag.callback} took {lag.longest_s:.2f} s of CPU"
+    assert lag.longest_s < SHORT_S or lag.units() < MAX_UNITS, f"{lag.callback} took {lag.longest_s:.2f} s of CPU"

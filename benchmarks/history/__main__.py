@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import os
 import random
@@ -32,6 +33,8 @@ FORK = multiprocessing.get_context("fork")
 WORDS = "draft post image table audio report letter photo mail chart boat tide launch brief note page".split()
 FREE = "openrouter/openrouter/free"
 ROWS = 10_000
+TURNS = 5
+_AT_ONCE = 20_000
 
 
 def open_history(url: str) -> LearningHistory:
@@ -149,13 +152,16 @@ def kill(rounds: int) -> tuple[int, int, int]:
     return half, corrupt, rows
 
 
-def times() -> str:
-    """Microseconds that a history adds, at ``ROWS`` records of the caller."""
+def times(most: int) -> str:
+    """Microseconds that a history adds, at ``ROWS`` records of the caller, and at ``most`` of them."""
     rng = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HELMDECK_DATA_DIR"] = folder
-        lines = ["| catalog | write | prior | selection | prior / selection |", "|--:|--:|--:|--:|--:|"]
-        for size in (0, 1_000, 10_000):
+        lines = [
+            "| records | catalog | write | prior | selection | prior / selection |",
+            "|--:|--:|--:|--:|--:|--:|",
+        ]
+        for size, rows in ((0, ROWS), (1_000, ROWS), (10_000, ROWS), (0, most)):
             source = Path(folder) / f"{size}.json"
             packs = [{"name": f"{rng.choice(WORDS)}.tool{n}", "description": sentence(rng)} for n in range(size)]
             if size:
@@ -164,46 +170,63 @@ def times() -> str:
                 source.write_text(json.dumps({"packs": packs}), encoding="utf-8")
             deck = Helmdeck(
                 environ={}, catalog_sources=str(source) if size else None,
-                overrides={"history.url": f"sqlite:{folder}/{size}.db"},
+                overrides={"history.url": f"sqlite:{folder}/{size}-{rows}.db"},
             )  # fmt: skip
             with deck:
-                lines.append(_times(deck, rng))
+                lines.append(_times(deck, rng, rows))
+                print(lines[-1], flush=True)
     return "\n".join(lines)
 
 
-def _times(deck: Helmdeck, rng: random.Random) -> str:
+def _times(deck: Helmdeck, rng: random.Random, rows: int) -> str:
     history, ids = deck.history, [entry.id for entry in deck.catalog.entries]
-    texts = [f"{sentence(rng)} number {number}" for number in range(ROWS // 2)]
-    for number in range(ROWS):
-        text = texts[number % len(texts)]
-        steps = (RecordedStep(1, rng.choice(ids), "x"), RecordedStep(2, rng.choice(ids), "y"))
-        record = PlanRecord(
-            caller="ada", intent_sha=intent_sha(text), outcome="planned", model="m", duration_s=1.0,
-            time=time.time() - rng.random() * 2_000_000, steps=steps,
-        )  # fmt: skip
-        history.remember(record, text)
-        if number % 5_000 == 4_999:
-            history.flush(120.0)
+    _fill(history, rows, ids, rng)
     asked = [sentence(rng) for _ in range(200)]
     budget = deck.budget(FREE).budget
     other = make_record(1, "x", "bob")
-    written = median_us(lambda text: history.remember(other, text), asked)
+    (written,) = medians_us(asked, lambda text: history.remember(other, text))
     history.flush(60.0)
-    prior = median_us(lambda text: history.learned("ada", text), asked)
-    chosen = median_us(lambda text: deck._engine.library.select(budget, text), asked)  # noqa: SLF001
-    return f"| {len(ids):,} | {written:.1f} µs | {prior:.0f} µs | {chosen:.0f} µs | {100 * prior / chosen:.0f} % |"
+    prior, chosen = medians_us(
+        asked,
+        lambda text: history.learned("ada", text),
+        lambda text: deck._engine.library.select(budget, text),  # noqa: SLF001
+    )
+    return f"| {rows:,} | {len(ids):,} | {written:.1f} µs | {prior:.0f} µs | {chosen:.0f} µs | {100 * prior / chosen:.0f} % |"
 
 
-def median_us(use: Callable[[str], object], texts: Sequence[str]) -> float:
-    """Median microseconds of CPU time of this thread, after one round; other work of the machine would disturb the ratio."""
-    for text in texts[:20]:
-        use(text)
-    found = []
-    for text in texts:
-        start = time.thread_time()
-        use(text)
-        found.append(time.thread_time() - start)
-    return 1e6 * statistics.median(found)
+def _fill(history: Any, rows: int, ids: Sequence[str], rng: random.Random) -> None:
+    """Add records of a caller whose requests are all planned twice; in few transactions, since a million take long."""
+    texts = [f"{sentence(rng)} number {number}" for number in range(rows // 2)]
+    with history._access._opened().database.session(writes=False) as session:  # noqa: SLF001
+        session.rows("PRAGMA cache_size = -1000000")  # KiB; of the connection, which the pool gives out again
+    for start in range(0, rows, _AT_ONCE):
+        records = []
+        for number in range(start, min(start + _AT_ONCE, rows)):
+            text = texts[number % len(texts)]
+            steps = (RecordedStep(1, rng.choice(ids), "x"), RecordedStep(2, rng.choice(ids), "y"))
+            records.append(
+                PlanRecord(
+                    caller="ada", intent_sha=intent_sha(text), outcome="planned", model="m", duration_s=1.0,
+                    time=time.time() - rng.random() * 2_000_000, steps=steps, sketch=history._access.sketch(text),  # noqa: SLF001
+                )
+            )  # fmt: skip
+        history._access._opened().add_all(records)  # noqa: SLF001
+    history._access.close()  # noqa: SLF001  # its next connection has the usual cache
+
+
+def medians_us(texts: Sequence[str], *uses: Callable[[str], object]) -> list[float]:
+    """Median microseconds of CPU time of this thread, of the least of a few rounds for each text.
+
+    The uses take turns, each with all texts, so that other work of the machine affects all of them.
+    """
+    least = [[math.inf] * len(texts) for _ in uses]
+    for _ in range(TURNS):
+        for found, use in zip(least, uses, strict=True):
+            for place, text in enumerate(texts):
+                start = time.thread_time()
+                use(text)
+                found[place] = min(found[place], time.thread_time() - start)
+    return [1e6 * statistics.median(found) for found in least]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -213,6 +236,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--count", type=int, default=5_000, help="records of each of two SQLite writers; a fifth for the others"
     )
+    parser.add_argument("--records", type=int, default=260_000, help="records of the largest history, 260,000")
     parser.add_argument("--kills", type=int, default=50, help="killed writers, 50")
     arguments = parser.parse_args(argv)
     rows = ["| store | writers | records | found | records per second | |", "|---|--:|--:|--:|--:|---|"]
@@ -238,7 +262,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"{arguments.kills} writers of one SQLite file were killed with SIGKILL: {half} half batches, {corrupt} corrupt "
         f"files, {count:,} rows."
     )
-    found = times()
+    found = times(arguments.records)
     print("\n".join([*rows, "", found]))
     if arguments.write:
         write_between(arguments.write, "load", "\n".join(rows))

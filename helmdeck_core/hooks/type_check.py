@@ -7,24 +7,10 @@ import enum
 import operator
 import types
 import typing
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import attrs
-
-_FITTING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-"""Contributed values without a mistake, by id: a plugin that contributes constants gives the same ones to every deck."""
-
-
-def misfit_of_constant(value: Any) -> str | None:
-    """Return the same as ``misfit`` for a frozen value; one that was checked before is not checked again."""
-    if _FITTING.get(id(value)) is value:
-        return None
-    problem = misfit(value)
-    if problem is None:
-        _FITTING[id(value)] = value
-    return problem
 
 
 def misfit(value: Any) -> str | None:

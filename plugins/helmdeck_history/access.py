@@ -16,6 +16,8 @@ from helmdeck_history.sketch import deployment_secret, key_of, sketch
 from helmdeck_history.store_types import BatchingStore, ClosingStore, Fact, FactStore
 from helmdeck_history.writer import MAX_BATCH, RETRY_S
 
+_SHA_DIGITS = len(intent_sha(""))
+
 T = TypeVar("T")
 
 
@@ -186,7 +188,7 @@ def run_record(caller: str, name: str, arguments: Any, start: tuple[float, float
 def sha_of(request: str) -> str:
     """Return the ``intent_sha`` of a request, which may be one already."""
     text = request.strip()
-    is_sha = len(text) == len(intent_sha("")) and all(char in "0123456789abcdef" for char in text)
+    is_sha = len(text) == _SHA_DIGITS and all(char in "0123456789abcdef" for char in text)
     return text if is_sha else intent_sha(request)
 
 

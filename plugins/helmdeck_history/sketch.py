@@ -52,7 +52,7 @@ def key_of(secret: str) -> bytes:
 
 def sketch(request: str, key: bytes) -> tuple[int, ...]:
     """Return the smallest keyed hashes of the words and word pairs of a request, at most ``MAX_HASHES``, sorted."""
-    words = [stem(match.group()) for match in _first(request.casefold())]
+    words = [stem(match.group()) for match in itertools.islice(_WORD.finditer(request.casefold()), MAX_WORDS)]
     grams = {*words, *(" ".join(pair) for pair in itertools.pairwise(words))}
     return tuple(sorted([_hash(gram, key) for gram in grams])[:MAX_HASHES])
 
@@ -60,15 +60,6 @@ def sketch(request: str, key: bytes) -> tuple[int, ...]:
 def stem(word: str) -> str:
     """The start of a word without the plural ending that most languages with one share."""
     return (word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM_CHARS]
-
-
-def _first(text: str) -> list[re.Match[str]]:
-    found = []
-    for match in _WORD.finditer(text):
-        found.append(match)
-        if len(found) == MAX_WORDS:
-            break
-    return found
 
 
 @functools.lru_cache(maxsize=MAX_KNOWN)  # most words of a request occurred in an earlier one

@@ -186,3 +186,9 @@ class ReasoningMarks:
         start, end = match.span()
         is_empty = closer is not None and (tag in self._tokens or match.string.endswith("/>", start, end))
         return ReasoningMark(tag, start, end, closer, is_empty)
+
+
+@functools.lru_cache(maxsize=8)
+def reasoning_marks(tags: tuple[ReasoningTag, ...]) -> ReasoningMarks:
+    """The marks of these tags, compiled once: most decks have the same tags."""
+    return ReasoningMarks(tags)

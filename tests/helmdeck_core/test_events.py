@@ -301,10 +301,11 @@ def test_stream_and_cancellation_create_no_event_without_sinks(created):
     assert created == []
 
 
-def test_deck_without_sinks_does_not_import_sink_libraries():
+def test_offline_deck_without_sinks_and_logs_imports_neither_their_libraries_nor_that_of_the_transport():
     code = (
-        "import sys; from helmdeck_testing import make_deck; make_deck().plan('draft a blog post');"
-        "print({'prometheus_client', 'opentelemetry', 'loguru'} & set(sys.modules))"
+        "import sys; from helmdeck_core import Helmdeck; "
+        "Helmdeck(autoload=False, environ={}).plan('draft a blog post', model='local/lexical'); "
+        "print({'prometheus_client', 'opentelemetry', 'loguru', 'httpx', 'httpx2'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -1,9 +1,11 @@
 """Plugins: which are loaded, in which order, and how a broken one is reported."""
 
+import os
 import re
 import sys
 from types import ModuleType
 
+import attrs
 import pytest
 
 from helmdeck_core import (
@@ -24,8 +26,10 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_core.hooks import builtins
-from helmdeck_core.hooks.manager import load_plugins
+from helmdeck_core.hooks.contributions import collect_all
+from helmdeck_core.hooks.manager import Plugins, load_plugins
 from helmdeck_testing import make_deck
+from helmdeck_testing.deck_factory import write_distribution
 
 
 def row(prefix="acme/", evidence="ours"):
@@ -101,6 +105,14 @@ def test_blocking_a_plugin_that_does_not_exist_names_what_exists():
             ConfigError, match=r"plugins\.disable: unknown plugin .*'lexcial'; allowed: lexical, .*and \d+ more"
         ):
             make_deck(config={"plugins": {"disable": ["lexcial"]}}, autoload=autoload)
+
+
+def test_plugin_that_is_installed_while_the_process_runs_is_found(installed_plugin):
+    folder = installed_plugin("first-dist", {"first": "first_plugin"}, {"first_plugin": GOOD})
+    os.utime(folder, (0, 0))
+    assert "second" not in load_plugins().names()
+    write_distribution(folder, "second-dist", {"second": "second_plugin"}, {})
+    assert "second" in load_plugins(disable=["second"]).names()
 
 
 def test_without_autoload_entry_points_are_not_looked_at(installed_plugin):
@@ -269,6 +281,12 @@ def test_a_value_with_a_field_of_the_wrong_type_is_named_at_start_up(hook, value
     plugin = type("Slip", (), {hook: hookimpl(implementation)})()
     with pytest.raises(PluginError, match=re.escape(words)):
         make_deck(plugin)
+
+
+def test_built_ins_contribute_what_is_required_of_other_plugins():
+    """Checking their values for every deck would take a quarter of its construction."""
+    built_in = load_plugins(autoload=False)
+    assert collect_all(Plugins(built_in.pm, tuple(attrs.evolve(info, source="argument") for info in built_in.infos)))
 
 
 @pytest.mark.parametrize("render", [lambda task: 1 / 0, lambda task: None])

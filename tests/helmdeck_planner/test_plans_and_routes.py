@@ -108,6 +108,8 @@ def test_a_catalog_is_indexed_once_however_often_it_is_ranked(deck_with):
 
 
 SELECTIONS = """
+from helmdeck_core import Catalog
+from helmdeck_selection import LexicalIndex
 from helmdeck_testing import make_deck
 
 with make_deck() as deck:
@@ -116,12 +118,18 @@ with make_deck() as deck:
     for ask in ("remember this, draft a blog post about it, and make an illustration", "scan it", ""):
         chosen = deck.select(ask, model="x/unknown")
         print(chosen.text, chosen.record, [(s.id, s.score, s.matched) for s in deck.rank(ask).scores])
+
+# Sums of more than two numbers depend on their order.
+words = "list find open move copy read send plan sort join".split()
+names = ["_".join(words[n % 7 : n % 7 + 4 + n % 5]) + f"_{n}" for n in range(40)]
+long_names = Catalog.from_data({"packs": [{"name": name, "description": ""} for name in names]}, "test")
+print([(s.id, s.score) for s in LexicalIndex(long_names).rank(" ".join(words)).scores])
 """
 
 
 def test_what_is_selected_and_in_which_order_does_not_depend_on_the_process(capsys):
     # Hashes of strings differ between processes.
-    env = {**os.environ, "PYTHONHASHSEED": "1"}
+    env = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     other = subprocess.run([sys.executable, "-c", SELECTIONS], env=env, capture_output=True, text=True, check=True)
     exec(SELECTIONS, {})
     assert other.stdout == capsys.readouterr().out

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import uuid
+from importlib.util import find_spec
 from pathlib import Path
 
 import attrs
@@ -16,11 +17,12 @@ import pytest
 from benchmarks.runs.durability import trial
 from helmdeck_core import ConfigError
 from helmdeck_runs import RecordsError, runs_of
-from helmdeck_runs.engines import durable_host
 from tests.helmdeck_runs.pipelines_support import CHAIN, TEXT, deck_of, pack_of
 
-pytest.importorskip("dbos")
-pytest.importorskip("aiosqlite")
+# Importing the library takes half a second, which only the worker that runs these tests needs to spend.
+pytestmark = pytest.mark.skipif(
+    not (find_spec("dbos") and find_spec("aiosqlite")), reason="the library is not installed"
+)
 
 POSTGRES_URL = os.environ.get("HELMDECK_TEST_POSTGRES_URL", "postgresql://postgres@localhost:5432/postgres")
 
@@ -70,7 +72,7 @@ deck_of({"p": {"steps": STEPS}}, pack_of("test.note", note, {"text": TEXT}), eng
 
 
 def test_the_next_call_continues_the_run_of_a_killed_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(durable_host, "SILENT_AFTER_S", 0.0)
+    monkeypatch.setattr("helmdeck_runs.engines.durable_host.SILENT_AFTER_S", 0.0)
     url, seen = f"sqlite:{tmp_path / 'runs.db'}", []
     root = Path(__file__).parents[2]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (root, root / "plugins")))}
@@ -94,12 +96,14 @@ def test_the_next_call_continues_the_run_of_a_killed_process(tmp_path, monkeypat
 
 
 def test_a_process_has_one_durable_database(tmp_path):
+    from helmdeck_runs.engines.durable_host import HostInUseError
+
     with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'one.db'}") as one:
         assert one.run("chain", {"x": 1})["outputs"]["sum"] == 5
         with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'one.db'}") as same:
             assert same.run("chain", {"x": 2})["outputs"]["sum"] == 6
         other = deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'two.db'}")
-        with other, pytest.raises(durable_host.HostInUseError, match="one per process"):
+        with other, pytest.raises(HostInUseError, match="one per process"):
             other.run("chain", {"x": 3})
         assert len(asyncio.run(runs_of(one).records())) == 2
 

@@ -279,6 +279,7 @@ def test_look_up_of_the_same_server_is_preferred():
             ("articles", "Articles about a subject, each with its PMID."),
             [("search_trials", "Clinical trials.")],
         ),
+        ("stock_symbols", ("find_symbol", "By the name of a company."), [("list_trades", "Trades of a symbol.")]),
         ("channelId", ("rooms", "All rooms with the id of the channel."), [("list_groups", "Groups of people.")]),
         ("user_id", ("get_users", "All members."), [("get_user_settings", "Settings.")]),
     ],

@@ -140,6 +140,19 @@ def test_more_weight_is_given_to_vectors_when_few_words_are_known():
     assert known_share("12 + 30", known) == 1.0
 
 
+def test_weak_similarities_count_only_where_words_are_unknown(deck_at):
+    # Of six entries, two that are equally close to a request are less than 1.5 standard deviations from the mean.
+    def scores(deck, request):
+        return {each.id: each.score for each in deck.rank(request).scores if each.score}
+
+    with chat_server(embeddings) as server, deck_at(server.base_url) as deck:
+        known, foreign, strong = (scores(deck, text) for text in ("rain letter", "regen brief", "rain"))
+        words = scores(make_deck(config={"catalog": {"sources": deck.runtime.config.catalog.sources}}), "rain letter")
+    assert known == {name: score / max(words.values()) for name, score in words.items()}
+    assert foreign.keys() == known.keys() == {"get_weather", "send_mail"}
+    assert strong["get_weather"] > 1.0
+
+
 def test_texts_of_an_entry_are_its_name_its_description_and_its_parameters():
     entry = Catalog.from_data(
         {

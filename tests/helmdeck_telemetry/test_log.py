@@ -1,8 +1,5 @@
 """Log lines: silent until an application asks, then what an operator acts on."""
 
-import subprocess
-import sys
-
 import pytest
 
 from helmdeck_core import ProviderUnavailable, log
@@ -82,13 +79,3 @@ def test_failed_attempt_is_logged_without_empty_fields(chat_server, capsys):
 
 def test_finished_call_is_logged_at_debug(lines):
     assert "answered" in lines(GOOD, level="DEBUG") and "answered" not in lines(GOOD, level="INFO")
-
-
-def test_disabled_logging_does_not_import_the_library():
-    code = (
-        "import sys; from helmdeck_core import Helmdeck; "
-        "Helmdeck(autoload=False, environ={}).plan('draft a post', model='local/lexical'); "
-        "print(*sorted({'loguru', 'httpx', 'cattrs'} & set(sys.modules)))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() in ("", "cattrs")

@@ -68,27 +68,30 @@ def weights(
     read: Read, caller: str, intent_sha: str, sketch: Sequence[int], now: float, oldest: float
 ) -> Mapping[str, float] | None:
     """Return the weights of a caller's tools for similar requests; ``None`` if a digest has expired rows."""
-    near = {intent_sha: 1.0}
-    if sketch:
-        marks = ", ".join("?" * len(sketch))
-        statement = (
-            "SELECT group_concat(members, ' '), MIN(oldest) FROM history_part_digest "
-            f"WHERE caller = ? AND part IN ({marks})"
-        )
-        ((members, time_s),) = read(statement, (caller, *sketch))
-        if members is not None and time_s < oldest:
-            return None
-        near |= _similar((members or "").split(), intent_sha, len(sketch))
-    marks = ", ".join("?" * len(near))
+    marks = ", ".join("?" * len(sketch))
     statement = (
-        f"SELECT intent_sha, weights, oldest FROM history_intent_digest WHERE caller = ? AND intent_sha IN ({marks})"
+        "SELECT weights, oldest, '' FROM history_intent_digest WHERE caller = ?1 AND intent_sha = ?2 UNION ALL "
+        f"SELECT '', MIN(oldest), group_concat(members, ' ') FROM history_part_digest WHERE caller = ?1 AND part IN ({marks})"
     )
+    *own, (_, parts_s, members) = read(statement, (caller, intent_sha, *sketch))
+    near = {intent_sha: 1.0}
+    if members is not None:
+        if parts_s < oldest:
+            return None
+        if similar := _similar(members.split(), intent_sha, len(sketch)):
+            marks = ", ".join("?" * len(similar))
+            statement = (
+                "SELECT weights, oldest, intent_sha FROM history_intent_digest "
+                f"WHERE caller = ? AND intent_sha IN ({marks})"
+            )
+            own += read(statement, (caller, *similar))
+            near |= similar
     found: dict[str, float] = {}
     scale = 1 / weight_at(now)
-    for sha, packed, time_s in read(statement, (caller, *near)):
+    for packed, time_s, sha in own:
         if time_s < oldest:
             return None
-        factor = near[sha] ** 2 * scale
+        factor = near[sha or intent_sha] ** 2 * scale
         for tool, weight in msgspec.json.decode(packed).items():
             if weight > 0:
                 found[tool] = found.get(tool, 0.0) + weight * factor
@@ -97,9 +100,10 @@ def weights(
 
 def _similar(members: Sequence[str], intent_sha: str, size: int) -> Mapping[str, float]:
     least, found = MIN_SIMILARITY * size, []  # with fewer matches, the union of the sketches is too large
-    for member, matches in [each for each in Counter(members).items() if each[1] >= least]:
-        sha, _, other = member.rpartition(":")
-        near = matches / (size + int(other) - matches)  # as similarity(), without the call
-        if near >= MIN_SIMILARITY and sha != intent_sha:
-            found.append((sha, near))
+    for member, matches in Counter(members).items():
+        if matches >= least:
+            sha, _, other = member.rpartition(":")
+            near = matches / (size + int(other) - matches)  # as similarity(), without the call
+            if near >= MIN_SIMILARITY and sha != intent_sha:
+                found.append((sha, near))
     return dict(sorted(found, key=lambda each: (-each[1], each[0]))[:MAX_SIMILAR])

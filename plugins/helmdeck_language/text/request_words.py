@@ -18,8 +18,8 @@ def _set(key: str) -> frozenset[str]:
 
 STOP_WORDS: Final = _set("stop_words") | _set("korean_stop_words")
 """Words that are no search terms."""
-KOREAN_ENDINGS: Final = tuple(sorted(_set("korean_endings"), key=len, reverse=True))
-"""Particles and forms of helping verbs at the end of Korean words, longest first."""
+KOREAN_ENDINGS: Final = _set("korean_endings")
+"""Particles and forms of helping verbs at the end of Korean words."""
 VERBS: Final = _set("verbs")
 """Verbs that can start a clause of a request."""
 COMMAND_VERBS: Final = _set("command_verbs")

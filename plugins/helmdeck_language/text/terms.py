@@ -28,9 +28,6 @@ _UNSPACED: Final = re.compile(
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
 )
 
-# At least two syllables are left. A noun that ends like a particle loses its last syllable in requests and in entries alike.
-_KOREAN: Final = re.compile(rf"(?<=[\uac00-\ud7af]{{2}})(?:{'|'.join(KOREAN_ENDINGS)})$")
-
 _LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
 
 # Bounded, and never starting inside a word, so that long runs of letters are scanned only once.
@@ -196,7 +193,7 @@ def _short_word_terms(word: str) -> tuple[str, ...]:
     found: list[str] = []
     position = 0
     for run in _UNSPACED.finditer(folded):
-        found += [folded[position : run.start()], *_pairs(_KOREAN.sub("", run.group()))]
+        found += [folded[position : run.start()], *_pairs(_without_korean_ending(run.group()))]
         position = run.end()
     found.append(folded[position:])
     return tuple(stem(term) for term in found if term)
@@ -217,6 +214,21 @@ def _ascii_terms(folded: str) -> tuple[str, ...]:
         return (stem(folded),)
     parts = [part for part in _LETTERS_OR_DIGITS.findall(folded) if part not in STOP_WORDS]
     return tuple(stem(part) for part in parts)
+
+
+_LONGEST_ENDING: Final = max(map(len, KOREAN_ENDINGS))
+
+
+def _without_korean_ending(run: str) -> str:
+    """Remove the longest particle or form of a helping verb that leaves two syllables.
+
+    A noun that ends like a particle loses its last syllable in requests and in entries alike.
+    """
+    for length in range(_LONGEST_ENDING, 0, -1):
+        rest = run[:-length]
+        if run[-length:] in KOREAN_ENDINGS and len(rest) > 1 and all("\uac00" <= c <= "\ud7af" for c in rest[-2:]):
+            return rest
+    return run
 
 
 def _pairs(run: str) -> list[str]:

@@ -35,7 +35,7 @@ from helmdeck_reading.decoder.json_bounds import ascii_brackets
 from helmdeck_reading.decoder.reasoning_stripper import TagStream, strip
 from helmdeck_reading.decoder.refusal_matcher import RefusalMatcher
 from helmdeck_reading.decoder.response_decoder import DecodeRequest, ResponseDecoder
-from helmdeck_reading.reasoning_marks import ReasoningMarks
+from helmdeck_reading.reasoning_marks import ReasoningMarks, reasoning_marks
 from helmdeck_reading.strict_json import DECODE_ERRORS
 
 T = TypeVar("T")
@@ -83,12 +83,12 @@ class JsonDecoder:
     @cached_property
     def _marks(self) -> ReasoningMarks:
         """Compiled lazily, at the first response that is not just the value: compiling would slow down start-up."""
-        return ReasoningMarks([tag for tag in self._tags if tag.close])
+        return reasoning_marks(tuple(tag for tag in self._tags if tag.close))
 
     @cached_property
     def _text_marks(self) -> ReasoningMarks:
         """With the control tokens that enclose nothing: they are no part of a text, but say nothing about a value."""
-        return ReasoningMarks(self._tags)
+        return reasoning_marks(self._tags)
 
     # -- reasoning -----------------------------------------------------------------------------------------
 

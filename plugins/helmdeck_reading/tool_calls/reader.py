@@ -24,7 +24,7 @@ from helmdeck_core import (
     excerpt_of,
 )
 from helmdeck_reading.name_resolver import NameResolver
-from helmdeck_reading.reasoning_marks import ReasoningMarks
+from helmdeck_reading.reasoning_marks import ReasoningMarks, reasoning_marks
 from helmdeck_reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
 from helmdeck_reading.tool_calls.scanner import Scanner
 from helmdeck_reading.tool_calls.walk_result import ENDED, WalkContext
@@ -45,7 +45,7 @@ class FormatReader:
 
     @cached_property
     def _marks(self) -> ReasoningMarks:
-        return ReasoningMarks(self._context.tags)
+        return reasoning_marks(tuple(self._context.tags))
 
     def read(
         self,

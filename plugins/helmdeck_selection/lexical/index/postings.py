@@ -186,7 +186,8 @@ def _impacts(
         norm = _SATURATION * (1 - _LENGTH_PENALTY + _LENGTH_PENALTY * lengths[index] / average)
         for term, weight in frequency.items():
             impacts[term][index] = idf.get(term, _NEGLIGIBLE_IDF) * weight * (_SATURATION + 1) / (weight + norm)
-        name = {term for word in names[index] for term in word_terms(word)}
+        # In order: the sum of a set depends on the seed of the process in its last digits.
+        name = dict.fromkeys([term for word in names[index] for term in word_terms(word)])
         total = sum([idf[term] for term in name])
         for term in name:
             impacts[term][index] += _NAME_COVER * idf[term] / total

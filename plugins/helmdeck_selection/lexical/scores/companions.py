@@ -32,6 +32,8 @@ _ONE_WORD: Final = re.compile(r"[a-z]{1,6}ids?")
 _NO_IDS: Final = frozenset(
     "paid said void avoid valid invalid grid bid mid kid solid rapid fluid liquid hybrid".split()
 )
+# Names of ids that do not say what they identify.
+_NAMED_IDS: Final = frozenset("symbol ticker sku isbn issn iata iban vin".split())
 _LOOK_UPS: Final = frozenset(stem(word) for word in "search find list lookup resolve query browse geocode".split())
 _GET: Final = "get"
 _ID_WORD: Final = re.compile(rf"(?i)\b(?:{'|'.join(sorted(_KEYS | _COORDINATES))}|[a-z]{{1,6}}ids?)\b")
@@ -45,7 +47,7 @@ _BEFORE, _AFTER = 2, 4
 _PROMISED, _NAMED, _MENTIONED, _VERB, _GETS, _ROOT, _SAME, _SHARED = 2.0, 1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 0.3
 _LEAST: Final = 2.0
 # The look-ups of the best entries alone: those of all entries displace more needed ones than they bring.
-_ENTRIES: Final = 2
+_ENTRIES: Final = 4
 _SHARE: Final = 0.7
 # Longer requests state their values and their steps; what an entry without a schema accepts may be optional.
 _FEW_CLAUSES: Final = 3
@@ -185,6 +187,8 @@ def _identified(parameter: str) -> str:
         return _COORDINATE
     if key in _KEYS:
         return stem(before[-1]) if before else ""
+    if key.removesuffix("s") in _NAMED_IDS:
+        return stem(key)
     return stem(key) if not before and _ONE_WORD.fullmatch(key) and key not in _NO_IDS else ""
 
 

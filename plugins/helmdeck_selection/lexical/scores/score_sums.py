@@ -23,12 +23,14 @@ def score_survivors(scores: dict[int, float], rows: Sequence[Row], leaders: int,
     """Score only entries further that can still become leaders, fewer and fewer of them."""
     gain = EXPECTED_GAIN * sum([row[0] for row in rows])
     for start in range(0, len(rows), _TERMS_AT_ONCE):
-        if len(scores) > 2 * leaders:
+        block = rows[start : start + _TERMS_AT_ONCE]
+        count = len(scores)
+        # Beside short postings, leaving entries out takes longer than scoring them.
+        if count > 2 * leaders and sum([len(row[3]) for row in block]) > count:
             if start:
                 floor = lowest_score(scores, leaders, floor)
             least = floor - gain
             scores = {index: score for index, score in scores.items() if score >= least}
-        block = rows[start : start + _TERMS_AT_ONCE]
         for bound, *_ in block:
             gain -= EXPECTED_GAIN * bound
         score_known(scores, block)
