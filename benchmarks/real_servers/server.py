@@ -87,14 +87,18 @@ def serve(program: Program, kind: str, folder: Path, *, context: int) -> Iterato
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], ready: str, *, ready_s: float = READY_S) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: Sequence[str], ready: str, *, ready_s: float = READY_S, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server program for the duration of a ``with`` block, which begins once the server is ready; yield its process.
 
     :param ready: URL that answers with 200 once the model is loaded.
+    :param env: variables in addition to those of this process.
     :raises RuntimeError: the server exited during start-up.
     :raises TimeoutError: the server is not ready in time.
     """
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    variables = {**os.environ, **(env or {})}
+    with subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             _await_ready(ready, process, ready_s)
             yield process

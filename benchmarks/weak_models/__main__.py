@@ -18,7 +18,7 @@ measured, the catalogs in turn; ``benchmarks.weak_models.cases`` describes how c
 with a step), ``right`` (a tool that the request needs; if it needs several, any of them) and ``invented`` (the name of no tool); ``calls``,
 ``prompt_tokens``, ``output_tokens`` and ``seconds`` are totals, ``requests`` counts different requests, and ``causes`` the failures. ``typed`` maps each way to the same sums; an answer is ``valid`` if it fits the schema,
 and ``right`` if all its values are. ``logprobs`` are the sums of ``helped`` where the product
-proposes that chooser. ``unavailable`` maps a way that was left out to the reason. ``model`` and ``server`` describe what was
+proposes that chooser, and those of ``ranker`` are over the cases of ``helped``. ``unavailable`` maps a way that was left out to the reason. ``model`` and ``server`` describe what was
 measured.
 """
 
@@ -27,7 +27,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import sys
 import tempfile
 import time
@@ -46,20 +45,20 @@ from benchmarks.weak_models.results import Result, ResultFile, by_set, compare, 
 from benchmarks.weak_models.schedule import Cell, Schedule
 from benchmarks.weak_models.session import Session
 from benchmarks.weak_models.settings import kept_proposal, proposed
-from benchmarks.weak_models.tasks import QUICK, TASKS, WHOLE, Sizes, Task, make_tasks
+from benchmarks.weak_models.tasks import FIRST, QUICK, TASKS, WHOLE, Sizes, Task, make_tasks
 from helmdeck_selection import CatalogWarning
 
 LOGPROBS = "logprobs"
 QUICK_TASKS = ("pick", "typed")
-QUICK_S = 260.0
-"""Seconds of ``--quick`` after downloads and builds; what is left of five minutes is for starting and stopping."""
+QUICK_S = 280.0
+"""Seconds of ``--quick`` after downloads and builds; what is left of five minutes is for stopping."""
 
 EXAMINATION_S, QUICK_EXAMINATION_S = 60.0, 30.0
 """Seconds for ``helmdeck doctor --model``, which proposes the model's configuration."""
 
 
 def install_peers() -> None:
-    """Install what is missing before the time counts; a failure is reported by the way that needs it."""
+    """Install what is missing; a failure is reported by the way that needs it."""
     for peer in PACKAGES:
         with contextlib.suppress(NotInstalled):
             python_of(peer)
@@ -72,7 +71,10 @@ def report(results: ResultFile, cells: Sequence[tuple[str, str]], facts: dict[st
     """
     found: dict[str, Any] = {}
     for task, way in dict.fromkeys([*cells, *((each.task, each.way) for each in results.results.values())]):
-        found.setdefault(task, {})[way] = sums(results.of(task, way)).as_json()
+        measured = results.of(task, way)
+        if way == "ranker":
+            measured = on_same_cases(measured, results.of(task, "helped"))
+        found.setdefault(task, {})[way] = sums(measured).as_json()
     comparisons: dict[str, Any] = {}
     for task, ways in found.items():
         for other in ("ranker", "raw"):
@@ -86,6 +88,12 @@ def report(results: ResultFile, cells: Sequence[tuple[str, str]], facts: dict[st
         if facts.get("same_as_helped") == LOGPROBS and "helped" in ways and "ranker" in ways:
             ways[LOGPROBS] = ways["helped"]
     return {**found, "comparisons": comparisons, **({"same_as_uncut": same} if same else {}), **facts}
+
+
+def on_same_cases(results: list[Result], others: Sequence[Result]) -> list[Result]:
+    """Return the results of the cases that another way measured too; all of them if it measured none."""
+    cases = {each.case for each in others}
+    return [each for each in results if each.case in cases] or results
 
 
 def is_helped(cell: Cell, row: Mapping[str, Any]) -> bool:
@@ -121,7 +129,9 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--most", type=int, help="cases of each task at most")
     parser.add_argument("--runs", type=int, help="runs")
     parser.add_argument("--resume", action="store_true", help="continue an interrupted measurement")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the started server")
+    parser.add_argument(
+        "--threads", type=int, help="threads of the started server; by default as many as are fastest now"
+    )
     parser.add_argument("--write", action="store_true", help="keep the sums of this model, and write the page")
     parser.add_argument(
         "--seconds", type=float, help=f"time of the measurement, shared out among the ways; --quick has {QUICK_S:g}"
@@ -147,6 +157,7 @@ class Served:
     :ivar process: the server, if it was started here.
     :ivar gguf: the file of the model, if it is served from here.
     :ivar libraries: the folder of llama.cpp's shared libraries, if it is known.
+    :ivar threads: threads of the server, if it was started here.
     """
 
     url: str
@@ -155,26 +166,37 @@ class Served:
     process: llama.Server | None = None
     gguf: Path | None = None
     libraries: Path | None = None
+    threads: int = 1
+
+
+def prepare(arguments: argparse.Namespace) -> tuple[llama.Prepared, llama.Prepared] | None:
+    """Install, build and download what is missing, before the time counts; return the server and the model if one is started here."""
+    install_peers()
+    if arguments.base_url:
+        return None
+    program = llama.server_program()
+    if arguments.gguf:
+        return program, llama.Prepared(arguments.gguf, 0.0)
+    return program, llama.model_file(llama.MODELS[arguments.model_kind])
 
 
 @contextlib.contextmanager
-def served(arguments: argparse.Namespace) -> Iterator[Served]:
+def served(arguments: argparse.Namespace, prepared: tuple[llama.Prepared, llama.Prepared] | None) -> Iterator[Served]:
     """Start the server of the command line, or use the one that it names."""
-    if arguments.base_url:
+    if prepared is None:
         facts = {"model": arguments.model, "server": arguments.base_url}
         yield Served(url=arguments.base_url.rstrip("/"), model=arguments.model, facts=facts)
         return
-    chosen = llama.MODELS[arguments.model_kind]
-    program = llama.server_program()
-    file = llama.Prepared(arguments.gguf, 0.0) if arguments.gguf else llama.model_file(chosen)
-    name = arguments.model or (arguments.gguf.stem if arguments.gguf else chosen.name)
+    program, file = prepared
+    threads = arguments.threads or llama.fastest_threads(program.path, file.path)
+    name = arguments.model or (arguments.gguf.stem if arguments.gguf else arguments.model_kind)
     facts = {
         "model": file.path.name,
-        "server": f"{program.path.name}, context {llama.CONTEXT:,}, {arguments.threads} threads",
+        "server": f"{program.path.name}, context {llama.CONTEXT:,}, {threads} thread{'s' * (threads > 1)}",
         "build_s": round(program.seconds, 1),
         "download_s": round(file.seconds, 1),
     }
-    with llama.Server(program.path, file.path, alias=name, threads=arguments.threads) as process:
+    with llama.Server(program.path, file.path, alias=name, threads=threads) as process:
         yield Served(
             url=process.url,
             model=name,
@@ -182,6 +204,7 @@ def served(arguments: argparse.Namespace) -> Iterator[Served]:
             process=process,
             gguf=file.path,
             libraries=llama.libraries(program.path),
+            threads=threads,
         )
 
 
@@ -235,7 +258,7 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
             folder=Path(folder),
             gguf=server.gguf,
             libraries=server.libraries,
-            threads=arguments.threads,
+            threads=server.threads,
         )
 
         if server.process is not None:
@@ -249,6 +272,8 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
         chosen = arguments.ways.split(",") if arguments.ways else None
         cells = [cell for task in tasks for cell in task.cells(session, chosen) if not is_helped(cell, proposal.row)]
         schedule.run(cells)
+        if ends_at is not None:  # what the other ways have left
+            schedule.run([cell for cell in cells if cell.way in FIRST])
         if "calibrate" in arguments.tasks:
             cells += calibration_task(session, server.url, arguments.most, facts).cells(session, None)
             schedule.run(cells)
@@ -271,10 +296,11 @@ def main() -> None:
         pool = read_requests(arguments.requests) if arguments.requests else own_pool()
     except RequestsError as exc:
         sys.exit(f"benchmarks.weak_models: {exc}")
-    install_peers()
+    prepared = prepare(arguments)
+    start = time.monotonic()
     tasks = make_tasks(arguments.tasks, pool, sizes_of(arguments))
-    with served(arguments) as server:
-        found = measure(arguments, tasks, server, time.monotonic())
+    with served(arguments, prepared) as server:
+        found = measure(arguments, tasks, server, start)
     if arguments.write:
         page.save(server.model, found)
         page.write()

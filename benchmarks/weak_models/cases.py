@@ -68,9 +68,9 @@ class PickCase:
 
 
 def read_requests(path: Path) -> Pool:
-    """Read JSON lines ``{"request", "tools": [...], "catalog": PATH}``; paths are relative to the file.
+    """Read JSON lines ``{"request", "tools": [...], "catalog": PATH}``; paths are relative to the file, or else to the working directory.
 
-    A request that needs a tool which its catalog lacks is an error, because no answer to it could be right.
+    A request none of whose tools is in its catalog is an error, because no answer to it could be right.
 
     :raises RequestsError: with the number of the first line that cannot be read.
     """
@@ -85,20 +85,24 @@ def read_requests(path: Path) -> Pool:
         try:
             labelled, file = _labelled(line)
             if labelled.catalog not in catalogs:
-                catalogs[labelled.catalog] = _catalog(path.parent / file)
+                beside = path.parent / file
+                catalogs[labelled.catalog] = _catalog(beside if beside.is_file() else Path(file))
             known = {entry.id for entry in catalogs[labelled.catalog].entries}
-            if missing := sorted(labelled.tools - known):
-                raise ValueError(f"the catalog {file} has no tool {', '.join(map(repr, missing))}")
+            if not labelled.tools & known:
+                raise ValueError(f"the catalog {file} has no tool {', '.join(map(repr, sorted(labelled.tools)))}")
         except (OSError, ValueError, CatalogError) as exc:
             raise RequestsError(f"{path}, line {number}: {exc}") from exc
-        requests.append(labelled)
+        requests.append(attrs.evolve(labelled, tools=labelled.tools & known))
     if not requests:
         raise RequestsError(f"{path} contains no request; each line is {{'request', 'tools', 'catalog'}} as JSON")
     return Pool(requests, catalogs)
 
 
 def _labelled(line: str) -> tuple[Labelled, str]:
-    row = json.loads(line)
+    try:
+        row = json.loads(line)
+    except ValueError as exc:
+        raise ValueError(f"not JSON: {exc}") from exc
     if not isinstance(row, Mapping):
         raise ValueError("a line is one JSON object")
     text, tools, catalog = (row.get(key) for key in ("request", "tools", "catalog"))
@@ -113,7 +117,7 @@ def _labelled(line: str) -> tuple[Labelled, str]:
 
 
 def _catalog(path: Path) -> Catalog:
-    return read_catalog(json.loads(path.read_text(encoding="utf-8")), path.parent.name or path.stem)
+    return read_catalog(json.loads(path.read_text(encoding="utf-8")), str(path))
 
 
 def own_catalogs() -> dict[str, Catalog]:

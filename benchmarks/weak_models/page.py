@@ -19,11 +19,15 @@ MAIN = "smollm2"
 
 
 def save(name: str, found: Mapping[str, Any]) -> None:
-    """Keep the sums of a model, which fill a column of the page; tasks and ways that were not measured keep their earlier ones."""
+    """Keep the sums of a model, which fill a column of the page; tasks and ways without a result keep their earlier ones."""
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / f"{name}.json"
     earlier = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    ways = {task: {**earlier.get(task, {}), **found[task]} for task in (*TASK_TITLES, "comparisons") if task in found}
+    ways = {
+        task: {**earlier.get(task, {}), **{way: sums for way, sums in found[task].items() if sums.get("n", 1)}}
+        for task in (*TASK_TITLES, "comparisons")
+        if task in found
+    }
     text = json.dumps({**earlier, **found, **ways}, indent=1, ensure_ascii=False)
     file.write_text(text + "\n", encoding="utf-8")
 

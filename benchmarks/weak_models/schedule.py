@@ -76,6 +76,8 @@ class Schedule:
         if not todo:
             return
         title = f"{cell.task} {cell.way}"
+        if self._limit(0.0, 0, end) < LEAST_S:  # opening a way takes time, too
+            return
         try:
             with cell.open() as measure:
                 self._cases(title, measure, todo, end)

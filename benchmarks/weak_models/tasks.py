@@ -50,7 +50,11 @@ WHOLE = Sizes(
 )  # fmt: skip
 """Different requests tell more than further runs of the same ones, which hardly differ at a low temperature."""
 
-QUICK = Sizes(requests=40, texts=25, plans=0, outputs=0, runs=1, request_s=30.0)
+QUICK = Sizes(
+    requests=120, texts=25, plans=0, outputs=0, runs=1, request_s=30.0,
+    most={"helped": 120, "ranker": 120, "logprobs": 120, "raw": 4, "typed_gguf": 1, "peers": 4},
+)  # fmt: skip
+"""Other programs have clear results after a few requests, and most of them read the whole catalog, which takes 10 to 30 seconds."""
 
 
 @attrs.frozen(kw_only=True)
@@ -62,7 +66,7 @@ class Task:
     :ivar judge: what to set in a result for a case and what was found.
     :ivar most: see ``Sizes``.
     :ivar weight: part of a limited time of each way, compared with those of other tasks.
-    :ivar rank: tasks of a lower rank are measured first; the peers of all tasks follow.
+    :ivar rank: tasks of a lower rank are measured first, within each rank of ways.
     """
 
     name: str
@@ -92,7 +96,10 @@ class Task:
 
         most = self.most.get(way, self.most.get("peers", len(self.cases)))
         ids = [case.id for case in self.cases[:most]]
-        weight, rank = self.weight * WEIGHTS.get(way, PEER_WEIGHT), self.rank + (0 if way in WEIGHTS else PEERS_AFTER)
+        weight, rank = (
+            self.weight * WEIGHTS.get(way, PEER_WEIGHT),
+            self.rank + RANKS.get(f"{self.name} {way}", RANKS.get(way, PEER_RANK)),
+        )
         return Cell(task=self.name, way=way, case_ids=ids, runs=self.runs, open=open_way, weight=weight, rank=rank)
 
     def _measure(self, session: Session, way: str, do: Any, case: Any, run: int) -> Result:
@@ -104,10 +111,18 @@ class Task:
 
 
 TASKS = ("pick", "typed", "plan", "long", "calibrate")
-WEIGHTS: Mapping[str, float] = {"ranker": 0.0, "helped": 2.0, "raw": 1.5, "logprobs": 1.5, "uncut": 1.5}
-PEER_WEIGHT = 0.7
-PEERS_AFTER = 10
-"""Parts of a limited time by way, and how many ranks peers follow after the other ways."""
+FIRST = ("ranker", "helped", "logprobs")
+"""The ways of Helmdeck, which are measured first, and last once more if time is left."""
+
+WEIGHTS: Mapping[str, float] = {"ranker": 0.0, "helped": 8.0, "logprobs": 8.0, "raw": 1.0, "uncut": 1.0}
+PEER_WEIGHT = 0.5
+"""Parts of a limited time by way."""
+
+RANKS: Mapping[str, int] = {
+    **dict.fromkeys(FIRST, 0), "raw": 10, "uncut": 10, "pick_200 raw": 25, "llama_json_schema": 30, "typed_gguf": 40
+}  # fmt: skip
+PEER_RANK = 20
+"""The order of the ways, over all tasks, or of one way in one task: what takes long for each case comes last."""
 
 
 def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
@@ -123,6 +138,7 @@ def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
                 judge=picking.judge,
                 runs=sizes.runs,
                 most=sizes.most,
+                weight=3.0 if size == SIZES[0] else 1.0,
                 rank=2 * place,
             )
             for place, size in enumerate(SIZES)
@@ -135,7 +151,7 @@ def make_tasks(names: Sequence[str], pool: Pool, sizes: Sizes) -> list[Task]:
             judge=typed.judge,
             runs=sizes.runs,
             most=sizes.most,
-            weight=0.6,
+            weight=0.8,
             rank=1,
         ),
         Task(

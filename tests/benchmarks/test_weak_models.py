@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.weak_models import __main__ as command
 from benchmarks.weak_models import long_output, page, picking, plans, report, schedule, tasks, typed
 from benchmarks.weak_models.cases import Labelled, Pool, RequestsError, pick_cases, read_requests, sample, sized
 from benchmarks.weak_models.proxy import SEEDS_APART, proxied
@@ -30,7 +31,7 @@ def result(case: str, *, way: str = "helped", run: int = 1, **values: object) ->
 
 
 def requests_file(folder, *lines: str):
-    folder.joinpath("tools").mkdir()
+    folder.joinpath("tools").mkdir(parents=True)
     (folder / "tools" / "catalog.json").write_text('[{"name": "send"}, {"name": "read"}]', encoding="utf-8")
     path = folder / "requests.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
@@ -46,10 +47,20 @@ def test_requests_are_read_with_catalogs_relative_to_their_file(tmp_path):
     assert len(pool.catalogs["tools/catalog.json"]) == 2
 
 
+def test_unknown_tools_are_left_out_beside_known_ones_and_catalogs_are_found_from_the_working_directory(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    path = requests_file(tmp_path / "deeper", GOOD.replace('["send"]', '["send", "post"]'))
+    (tmp_path / "deeper" / "tools").rename(tmp_path / "tools")
+    (found,) = read_requests(path).requests
+    assert found.tools == {"send"}
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("{", "line 2: Expecting property name"),
+        ("{", "line 2: not JSON: Expecting property name"),
         ("[]", "line 2: a line is one JSON object"),
         (GOOD.replace("send it", " "), 'line 2: "request" must be a non-empty string'),
         (GOOD.replace('["send"]', "[]"), 'line 2: "tools" must be a list'),
@@ -272,6 +283,28 @@ def test_no_case_begins_when_the_time_is_over(monkeypatch):
     assert measured(clock, {"ranker": 0.0, "raw": 1.0}, cases=5, ends_at=2.0) == {"ranker": 5, "raw": 0}
 
 
+def test_way_that_no_time_is_left_for_is_not_opened(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(schedule, "time", clock)
+    assert measured(clock, {"missing": 1.0}, cases=5, ends_at=2.0) == {"missing": 0}
+
+
+def test_ways_of_helmdeck_are_measured_before_the_raw_prompt_and_other_programs():
+    of_task = tasks.make_tasks(["pick", "typed"], Pool([], {}), tasks.QUICK)
+    cells = sorted((cell for task in of_task for cell in task.cells(None, None)), key=lambda cell: cell.rank)
+    ways = [cell.way for cell in cells]
+    last = max(place for place, way in enumerate(ways) if way in tasks.FIRST)
+    assert set(ways[: last + 1]) == set(tasks.FIRST) and ways[last + 1] == "raw" and ways[-1] == "typed_gguf"
+
+
+def test_ranker_is_reported_on_the_requests_that_helmdeck_measured():
+    file = ResultFile(None, resume=False)
+    for each in (result("a"), result("a", way="ranker", right=True), result("b", way="ranker", right=True)):
+        file.add(each)
+    found = command.report(file, [("pick_50", "helped"), ("pick_50", "ranker")], {})["pick_50"]
+    assert found["ranker"]["n"] == found["helped"]["n"] == 1
+
+
 # -- proxy -----------------------------------------------------------------------------------------------
 
 
@@ -332,11 +365,13 @@ def test_page_gets_every_section_and_both_plots(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "RESULTS", tmp_path / "results")
     page.save("smollm2", measured_report(right=3))
     page.save("smollm2", {"pick_50": {"ranker": measured_report(right=1)["pick_50"]["helped"]}})
+    page.save("smollm2", {"pick_50": {"raw": sums([]).as_json()}})
     page.save("other", {"model": "other", "server": "s"})
     page.write(copy)
     text = copy.read_text(encoding="utf-8")
     assert "| 1,000 | Helmdeck | 4 | 100 % | 75 % (30 to 95) |" in text
     assert "| 50 | Helmdeck | 4 | 100 % | 75 %" in text and "| 50 | Helmdeck's ranker alone | 4 | 100 % | 25 %" in text
+    assert "| 50 | raw prompt | 4 |" in text, "a way without a result keeps its earlier one"
     assert "| smollm2 | other |" in text
     assert text.count("<!-- end of ") == 10 and "raw prompt" in (tmp_path / "weak-models-causes.svg").read_text()
     assert "wrong tool" in text and "<polyline" in (tmp_path / "weak-models-sizes.svg").read_text()

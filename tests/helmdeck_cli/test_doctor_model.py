@@ -1,5 +1,6 @@
 """``helmdeck doctor --model``: what a model can do, on servers that keep, ignore, refuse or mishandle what they accept."""
 
+import datetime
 import errno
 import json
 import os
@@ -10,6 +11,9 @@ import pytest
 
 from helmdeck_cli import config_file
 from helmdeck_cli.model_checks import probes, server_facts, tool_choice
+from helmdeck_cli.model_checks.proposal import proposed
+from helmdeck_cli.model_checks.results import Examination, Result, Verdict
+from helmdeck_core import Helmdeck, ProviderPool
 from helmdeck_core.cli import ExitCode
 from helmdeck_testing import Chunks, Ending, completion
 from tests.case_support import each_case
@@ -172,6 +176,26 @@ def test_schema_counts_only_if_the_server_keeps_it(examined, schema, verdict, te
     assert verdicts(done)["json schema"] == verdict and text in text_of(done, "json schema")
     assert budget(done)["enforces_schema"] is wants
     assert done.code == 0
+
+
+def rows_at(reads: float, writes: float) -> list[dict]:
+    """Return the rows for a model of tier C whose server was measured with these speeds, without the evidence."""
+    facts = {"context": 8_192, "reads_per_s": reads, "writes_per_s": writes}
+    measured = Examination(
+        model="llamacpp/m", results=[Result("text", Verdict.YES, "", facts)], calls=1, output_tokens=1, seconds=1.0
+    )
+    with Helmdeck(overrides={("budgets", "llamacpp/m"): {"tier": "C"}}, environ={}, autoload=False) as deck:
+        settings = ProviderPool(deck.runtime).registry.first_settings("llamacpp")
+        rows = proposed(measured, deck.budget("llamacpp/m"), settings, datetime.date(2026, 1, 1))
+    return [{name: value for name, value in each.values.items() if name != "evidence"} for each in rows]
+
+
+def test_rows_are_the_same_on_an_idle_machine_and_at_a_third_of_its_speed():
+    idle = rows_at(150, 60)
+    assert idle == rows_at(100, 40) == rows_at(50, 20)
+    assert "output_tokens" not in idle[0] and "max_catalog_bytes" not in idle[0] and idle[1]["timeout_s"] == 900
+    slow = rows_at(5, 1.5)
+    assert (slow[0]["output_tokens"], slow[0]["max_catalog_bytes"], slow[1]["timeout_s"]) == (256, 2_048, 7_200)
 
 
 def test_model_that_chooses_worse_than_the_ranker_is_worth_its_time_for_text_only(examined):

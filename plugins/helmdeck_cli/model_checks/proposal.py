@@ -11,10 +11,10 @@ from helmdeck_cli.model_checks.chooser import RANKER
 from helmdeck_cli.model_checks.results import Examination
 from helmdeck_core import BYTES_PER_TOKEN, BudgetLookup, ModelId, ProviderSettings
 
-ANSWER_S = 30.0
+ANSWER_S = 60.0
 """Seconds that a whole answer may take to be written."""
 
-CATALOG_S = 20.0
+CATALOG_S = 30.0
 """Seconds that a catalog may take to be read."""
 
 LEAST_OUTPUT, LEAST_CATALOG = 256, 2_048
@@ -25,11 +25,15 @@ USUAL_WINDOW = 16_384
 RESERVED_TOKENS = 64
 """Tokens of the context window that are left to the chat template."""
 
-STEPS = (1, 1.5, 2, 3, 5, 7)
-"""First digits of the figures that follow from a speed."""
+BUSY = 3
+"""How much other work on the machine may slow a server down: sizes suit a server that is so many times as fast as measured, and
+timeouts one that is so many times as slow. So the next examination proposes the same rows."""
 
-SAFETY = 1.5
-"""Timeouts are so many times what the measured speed takes."""
+STEPS = (1, 3)
+"""First digits of the sizes that follow from a speed."""
+
+TIMEOUTS_S = (900, 7_200)
+"""Timeouts that are proposed."""
 
 
 def proposed(
@@ -49,7 +53,8 @@ def proposed(
     needed = _whole_call_s(examination, budget, found)
     if needed > settings.timeout_s:
         # The time between two chunks includes that of reading the prompt.
-        tables.append(SettingsTable(("providers", provider), {"timeout_s": needed, "idle_timeout_s": needed}))
+        timeout = next((each for each in TIMEOUTS_S if each >= needed), TIMEOUTS_S[-1])
+        tables.append(SettingsTable(("providers", provider), {"timeout_s": timeout, "idle_timeout_s": timeout}))
     if num_ctx:
         tables.append(SettingsTable(("providers", provider, "options"), {"num_ctx": num_ctx}))
     return tables
@@ -67,17 +72,18 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
     budget, fact = found.budget, examination.fact
     row: dict[str, Any] = {"tier": budget.tier.value} if found.is_fallback else {}
     output = budget.output_tokens
-    if writes := fact("writes_per_s"):
-        output = max(LEAST_OUTPUT, min(output, _rounded(writes * ANSWER_S)))
+    if (writes := fact("writes_per_s")) and (written := BUSY * writes * ANSWER_S) < output:
+        output = min(output, max(LEAST_OUTPUT, _rounded(written)))
     if window:
         output = min(output, max(LEAST_OUTPUT, window // 4))
         row["input_tokens"] = max(1, window - output - RESERVED_TOKENS)
     if output != budget.output_tokens:
         row["output_tokens"] = output
     if reads := fact("reads_per_s"):
-        readable = max(LEAST_CATALOG, _rounded(reads * CATALOG_S * BYTES_PER_TOKEN))
-        if budget.max_catalog_bytes is None or readable < budget.max_catalog_bytes:
-            row["max_catalog_bytes"] = readable
+        readable = BUSY * reads * CATALOG_S * BYTES_PER_TOKEN
+        limit = budget.max_catalog_bytes or (window or found.budget.input_tokens) * BYTES_PER_TOKEN
+        if readable < limit:
+            row["max_catalog_bytes"] = min(limit, max(LEAST_CATALOG, _rounded(readable)))
     if fact("schema") is not None:
         row["enforces_schema"] = fact("schema") == "kept"
         row |= {} if row["enforces_schema"] else {"wants_strict_json": False}
@@ -91,18 +97,18 @@ def _budget(examination: Examination, found: BudgetLookup, window: int | None, d
     return {**row, "evidence": _evidence(examination, day)}
 
 
-def _whole_call_s(examination: Examination, row: dict[str, Any], found: BudgetLookup) -> int:
-    """Seconds of the largest request that the budget allows, rounded up to minutes; 0 if no speed was measured."""
+def _whole_call_s(examination: Examination, row: dict[str, Any], found: BudgetLookup) -> float:
+    """Seconds of the largest request that the budget allows on a busy server; 0 if no speed was measured."""
     reads, writes = examination.fact("reads_per_s"), examination.fact("writes_per_s")
     if not reads or not writes:
         return 0
     read_s: float = row.get("input_tokens", found.budget.input_tokens) / reads
     written_s: float = row.get("output_tokens", found.budget.max_tokens) / writes
-    return math.ceil(SAFETY * (read_s + written_s) / 60) * 60
+    return BUSY * (read_s + written_s)
 
 
 def _rounded(value: float) -> int:
-    """The next lower of few figures: no speed is known better, and the next examination should propose the same rows."""
+    """The next lower of few figures: no speed is known better."""
     scale = 10 ** math.floor(math.log10(max(value, 1)))
     return int(max(each for each in STEPS if each <= max(value, 1) / scale) * scale)
 
