@@ -35,6 +35,7 @@ OWN = {
              source_timezone=IANA, time={**TEXT, "description": "Time in 24-hour format (HH:MM)"}, target_timezone=IANA),
     ],
     "files": [
+        tool("create_directory", "Create a new directory.", "path", path=TEXT),
         tool("read_file", "Read a file. DEPRECATED: Use read_text_file instead.", "path", path=TEXT),
         tool("read_text_file", "Read the contents of a file as text.", "path", path=TEXT),
         tool("get_file_info", "Get detailed metadata about a file, including size and last modified time.", "path", path=TEXT),
@@ -66,6 +67,9 @@ def plan(name: str, request: str) -> list[tuple[str, dict[str, Any]]]:
         ("clock", "what time is it in Nowhereville?", ("get_current_time", {})),
         ("clock", "if it's 14:30 in Oslo, what time is that in New York?",
          ("convert_time", {"source_timezone": "Europe/Oslo", "time": "14:30", "target_timezone": "America/New_York"})),
+        ("clock", "if it's 9:15 in Oslo, what's the time in New York?",
+         ("convert_time", {"source_timezone": "Europe/Oslo", "time": "9:15", "target_timezone": "America/New_York"})),
+        ("files", "make a folder called old in /d", ("create_directory", {"path": "/d/old"})),
         ("files", "how big is /d/a.csv and when was it last modified?", ("get_file_info", {"path": "/d/a.csv"})),
         ("files", "replace cats with dogs in /d/a.txt",
          ("edit_file", {"path": "/d/a.txt", "edits": [{"oldText": "cats", "newText": "dogs"}]})),

@@ -18,6 +18,7 @@ from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_
 from helmdeck_planner.embedded.arguments.ids import fill_ids, fill_names, is_id
 from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
+from helmdeck_planner.embedded.arguments.paths import fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
@@ -94,6 +95,7 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     if not part.tokens:
         return draft
     fill_screen(draft)
+    fill_new_paths(draft)
     fill_replacement(draft)
     _fill_labelled_quotes(draft)
     fill_zones(draft)

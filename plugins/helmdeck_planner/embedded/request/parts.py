@@ -84,7 +84,7 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
     found: list[Part] = []
     for part in parts:
         before = found[-1] if found else None
-        if before is not None and _states_condition(before) and _asks_about(part, wording):
+        if before is not None and _states_condition(before) and _asks_about(part, before, wording):
             start, end = before.tokens[0].start, part.tokens[-1].end
             found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
         else:
@@ -98,9 +98,10 @@ def _states_condition(part: Part) -> bool:
     return has_value and is_condition and not part.is_excluded
 
 
-def _asks_about(part: Part, wording: Wording) -> bool:
+def _asks_about(part: Part, before: Part, wording: Wording) -> bool:
+    """Whether a question is about a stated fact: after "if", or where it refers to it."""
     refers = any(token.word in wording.language.references for token in part.tokens[1:])
-    return part.is_question and refers and not part.is_excluded
+    return part.is_question and not part.is_excluded and (refers or before.tokens[0].word in _CONDITIONS)
 
 
 def _part(text: str, tokens: Sequence[Token], wording: Wording, *, is_excluded: bool) -> Part:
