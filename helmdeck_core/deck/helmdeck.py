@@ -94,6 +94,10 @@ class Helmdeck(Inspection):
         if config is not None and (arguments or file is not None or environ is not None):
             raise TypeError("config is complete: it cannot be combined with other configuration arguments")
         if config is not None:
+            if not isinstance(config, Config | LoadedConfig):
+                raise TypeError(
+                    f"config is a {type(config).__name__}; pass a Config, file= for a configuration file, or overrides= for single keys"
+                )
             loaded = config if isinstance(config, LoadedConfig) else LoadedConfig(config, {})
         else:
             path = Path(file) if file is not None else None

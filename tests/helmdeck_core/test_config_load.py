@@ -263,6 +263,12 @@ def test_config_object_cannot_be_combined_with_other_settings():
         Helmdeck(Config(), model="a/b")
 
 
+@pytest.mark.parametrize("config", [{"model": "acme/a"}, "helmdeck.toml"])
+def test_a_deck_names_what_it_takes_in_place_of_a_mapping_or_a_path(config):
+    with pytest.raises(TypeError, match=rf"config is a {type(config).__name__}; pass a Config, file="):
+        Helmdeck(config)
+
+
 def test_single_catalog_source_may_be_a_string():
     assert make_deck(catalog_sources="example").runtime.config.catalog.sources == ("example",)
 
