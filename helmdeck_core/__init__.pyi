@@ -56,6 +56,7 @@ from helmdeck_core.domain.chain_policies import ChainRequest as ChainRequest
 from helmdeck_core.domain.chain_policies import ChainSetup as ChainSetup
 from helmdeck_core.domain.chain_policies import Hedge as Hedge
 from helmdeck_core.domain.chat import DISPOSITIONS as DISPOSITIONS
+from helmdeck_core.domain.chat import LIKELIHOOD_INCOMPLETE as LIKELIHOOD_INCOMPLETE
 from helmdeck_core.domain.chat import ChatDelta as ChatDelta
 from helmdeck_core.domain.chat import ChatRequest as ChatRequest
 from helmdeck_core.domain.chat import ChatResponse as ChatResponse

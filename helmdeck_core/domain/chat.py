@@ -192,6 +192,13 @@ class ToolDefinition:
     input_schema: Mapping[str, Any]
 
 
+LIKELIHOOD_INCOMPLETE: Final = "likelihood_incomplete"
+"""Sub-cause of ``InvalidRequest``: the server reports the likelihood of other texts, but only a part of that of this one.
+
+.. versionadded:: 0.2
+"""
+
+
 @attrs.frozen(kw_only=True)
 class Likelihood:
     """A question how likely a model is to write a text, after each of several prompts.

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helmdeck_core import (
+    LIKELIHOOD_INCOMPLETE,
     UNKNOWN_TOOL,
     AuthFailed,
     Catalog,
@@ -249,6 +250,20 @@ def test_ranker_chooses_where_the_server_gives_no_probabilities_and_no_further_r
     sent = len(model.requests)
     assert tools_of(plan(deck, FORECAST)) == ["weather.forecast"]
     assert len(model.requests) == sent
+
+
+def test_ranker_chooses_for_a_text_without_a_likelihood_and_the_model_for_the_next_one(choosing):
+    class Incomplete(Weighing):
+        async def complete(self, request):
+            if len(self.requests) == 0:
+                self.requests.append(request)
+                raise InvalidRequest("parts of characters", sub_cause=LIKELIHOOD_INCOMPLETE)
+            return await super().complete(request)
+
+    deck = choosing(Incomplete(AGAINST_THE_RANKER), "logprobs")
+    first, second = plan(deck, FORECAST), plan(deck, FORECAST)
+    assert "with such characters" in first.choice.reason
+    assert tools_of(first) == ["weather.forecast"] != tools_of(second)
 
 
 def test_server_known_to_give_no_probabilities_is_not_asked(choosing):

@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-from helmdeck_core import CallFailed, ChatRequest, InvalidRequest, Likelihood, Message, Role, TextPart
+from helmdeck_core import (
+    LIKELIHOOD_INCOMPLETE,
+    CallFailed,
+    ChatRequest,
+    InvalidRequest,
+    Likelihood,
+    Message,
+    Role,
+    TextPart,
+)
 from helmdeck_testing import completion, make_deck
 
 PROMPTS = ("Tool a: reads\n", "Tool b: writes\n")
@@ -50,17 +59,21 @@ def test_llama_cpp_may_write_the_tokens_of_the_text_alone_after_each_prompt(chat
     assert complete.body["grammar"] == "root ::= <[17]> <[4]>"
 
 
-def test_tokens_that_are_parts_of_a_character_become_characters_of_the_grammar(chat_server):
-    # llama.cpp's server aborts if a grammar names such a token.
-    pieces = [
-        {"id": 7, "piece": "ok "},
-        {"id": 8, "piece": [229, 184]},
-        {"id": 9, "piece": [131]},
-        {"id": 5, "piece": " é"},
-    ]
+def test_text_with_tokens_that_are_parts_of_a_character_has_no_likelihood(chat_server):
+    # llama.cpp's server reports the last of such tokens alone, so the sum would say little about the text.
+    pieces = [{"id": 7, "piece": "ok "}, {"id": 8, "piece": [229, 184]}, {"id": 9, "piece": [131]}]
     server = chat_server(llama_server(generated(("x", -1.0)), tokens=pieces))
-    ask(server, "llamacpp", asking(likelihood=Likelihood(prompts=PROMPTS[:1], text="ok 布 é")))
-    assert server.requests[1].body["grammar"] == 'root ::= <[7]> "布" <[5]>'
+    with pytest.raises(InvalidRequest) as caught:
+        ask(server, "llamacpp", asking(likelihood=Likelihood(prompts=PROMPTS[:1], text="ok 布")))
+    assert caught.value.sub_cause == LIKELIHOOD_INCOMPLETE
+    assert len(server.requests) == 1
+
+
+def test_letters_outside_ascii_may_be_tokens(chat_server):
+    pieces = [{"id": 7, "piece": "caf"}, {"id": 5, "piece": "é"}]
+    server = chat_server(llama_server(generated(("x", -1.0)), tokens=pieces))
+    ask(server, "llamacpp", asking(likelihood=Likelihood(prompts=PROMPTS[:1], text="café")))
+    assert server.requests[1].body["grammar"] == "root ::= <[7]> <[5]>"
 
 
 def test_tokens_without_pieces_are_enough_for_ascii_only(chat_server):

@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import (
+    LIKELIHOOD_INCOMPLETE,
     ChatRequest,
     ChatResponse,
     Choice,
@@ -55,6 +56,8 @@ BY_LIKELIHOOD: Final = Weights(rank=2.4, model=0.49, none=0.99)
 BY_LABEL: Final = Weights(rank=4.0, model=1.0, none=-1.0)
 """Not fitted: labels are for models that choose better than chance, which those of the benchmark do not."""
 
+INCOMPLETE: Final = "the server cannot report the likelihood of a request with such characters"
+
 TOOL: Final = 'Tool {tool}\nA user who needs this tool writes: "'
 LABEL: Final = "Tools:\n{tools}\n\nRequest: {request}\n\nWhich tool does the request need? Answer with one letter and nothing else."
 
@@ -81,7 +84,8 @@ class LogprobChooser:
             return ranked(task, part, "the server returns no log-probabilities, so the ranker chose")
         by_model, weights, how = await _ask(task, part, listed)
         if by_model is None:
-            self.without.add(model)
+            if how != INCOMPLETE:
+                self.without.add(model)
             return ranked(task, part, f"{how}, so the ranker chose")
         shares = probabilities(listed, by_model, weights)
         best = next(iter(shares))
@@ -102,29 +106,31 @@ async def _ask(
     texts = [described(each.entry) for each in listed]
     text = " ".join(part.text.split())[:REQUEST_CHARS] + '"'
     likelihood = Likelihood(prompts=tuple(TOOL.format(tool=each) for each in texts), text=text)
-    response, problem = await _send(task, _label_request(part, texts, likelihood))
-    if response is None:  # the server may have no endpoint for likelihoods
-        response, problem = await _send(task, _label_request(part, texts))
-    if response is None:
-        return None, BY_LABEL, f"the server rejected the request ({problem})"
+    response = await _send(task, _label_request(part, texts, likelihood))
+    if isinstance(response, InvalidRequest) and response.sub_cause == LIKELIHOOD_INCOMPLETE:
+        return None, BY_LIKELIHOOD, INCOMPLETE
+    if isinstance(response, InvalidRequest):  # the server may have no endpoint for likelihoods
+        response = await _send(task, _label_request(part, texts))
+    if isinstance(response, InvalidRequest):
+        return None, BY_LABEL, f"the server rejected the request ({response.detail or response.headline})"
     if response.likelihoods:
         return response.likelihoods, BY_LIKELIHOOD, "by the likelihood of the request after each tool"
-    first = _by_label(response, len(texts))
+    first, second = _by_label(response, len(texts)), None
     if first is not None:
-        response, _ = await _send(task, _label_request(part, texts[::-1]))
-    second = None if first is None or response is None else _by_label(response, len(texts))
+        reversed_ = await _send(task, _label_request(part, texts[::-1]))
+        second = None if isinstance(reversed_, InvalidRequest) else _by_label(reversed_, len(texts))
     if first is None or second is None:
         return None, BY_LABEL, "the server returned no log-probabilities"
     by_model = [(one + other) / 2 for one, other in zip(first, second[::-1], strict=True)]
     return by_model, BY_LABEL, "by the probability of each tool's label, in two orders"
 
 
-async def _send(task: ChoiceTask, request: ChatRequest) -> tuple[ChatResponse | None, str]:
+async def _send(task: ChoiceTask, request: ChatRequest) -> ChatResponse | InvalidRequest:
     """The response, or why the server rejected the request; other failures are left to the recovery of the call."""
     try:
-        return await task.send(request), ""
+        return await task.send(request)
     except InvalidRequest as exc:
-        return None, exc.detail or exc.headline
+        return exc
 
 
 def _label_request(part: Part, texts: Sequence[str], likelihood: Likelihood | None = None) -> ChatRequest:

@@ -7,15 +7,22 @@ amounts that say nothing about the text. vLLM returns the log-probabilities of t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import attrs
 import msgspec
 
-from helmdeck_core import ChatDelta, ChatRequest, ChatResponse, InvalidRequest, Likelihood, ModelId
+from helmdeck_core import (
+    LIKELIHOOD_INCOMPLETE,
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    InvalidRequest,
+    Likelihood,
+    ModelId,
+)
 from helmdeck_providers.http.bodies import rows, table
 from helmdeck_providers.http.rendering import Rendered, encode_payload
 from helmdeck_providers.http.response_reader import ReaderContext
@@ -49,20 +56,25 @@ def _tokenize_body(request: ChatRequest) -> bytes | None:
 def with_tokens(request: ChatRequest, answer: object) -> ChatRequest:
     """Return the request with a grammar that allows nothing but the tokens of its text.
 
-    :raises InvalidRequest: the server returned no tokens.
+    :raises InvalidRequest: the server returned no tokens, or some of them are parts of a character.
     """
-    pieces = list(
-        _pieces(table(answer).get("tokens"), is_ascii=request.likelihood is None or request.likelihood.text.isascii())
-    )
+    is_ascii = request.likelihood is None or request.likelihood.text.isascii()
+    pieces = list(_pieces(table(answer).get("tokens"), is_ascii=is_ascii))
     if not pieces or None in pieces:
         raise InvalidRequest(
             "the server returned no tokens of a text",
             sub_cause="likelihood_unsupported",
             detail="set the option likelihoods to none if the server is not llama.cpp's",
         )
-    return attrs.evolve(
-        request, extra={**request.extra, "grammar": f"root ::= {' '.join(_terms(filter(None, pieces)))}"}
-    )
+    whole = [number for number, piece in filter(None, pieces) if _is_text(piece)]
+    if len(whole) < len(pieces):
+        # llama.cpp's server reports the last token of such a character alone, and aborts if a grammar names another one.
+        raise InvalidRequest(
+            "the server cannot report the likelihood of a text whose characters have several tokens",
+            sub_cause=LIKELIHOOD_INCOMPLETE,
+        )
+    grammar = f"root ::= {' '.join(f'<[{number}]>' for number in whole)}"
+    return attrs.evolve(request, extra={**request.extra, "grammar": grammar})
 
 
 def _pieces(tokens: object, *, is_ascii: bool) -> Iterator[tuple[int, bytes] | None]:
@@ -79,21 +91,12 @@ def _pieces(tokens: object, *, is_ascii: bool) -> Iterator[tuple[int, bytes] | N
                 yield None
 
 
-def _terms(pieces: Iterable[tuple[int, bytes]]) -> Iterator[str]:
-    """The terms of a grammar: tokens, or characters where a token is a part of one.
-
-    llama.cpp's server aborts if a grammar names a token that is a part of a character.
-    """
-    part = b""
-    for number, piece in pieces:
-        whole = part + piece
-        try:
-            text = whole.decode()
-        except UnicodeDecodeError:
-            part = whole
-            continue
-        yield json.dumps(text, ensure_ascii=False) if part else f"<[{number}]>"
-        part = b""
+def _is_text(piece: bytes) -> bool:
+    try:
+        piece.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 # The path is that of the server, not of its API of OpenAI's form.
