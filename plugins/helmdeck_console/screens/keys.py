@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from helmdeck_console.screens import limit_forms
 from helmdeck_console.web.access import Refused
-from helmdeck_console.web.page_request import PageRequest
+from helmdeck_console.web.page_request import Handler, PageRequest
 from helmdeck_core.log import logger
 from helmdeck_gateway import (
     KEYS,
@@ -242,10 +242,10 @@ async def _revoke(kind: NodeKind[Record], page: PageRequest) -> Response:
     return page.redirect(f"/keys?done=revoked&subject={record.name}")
 
 
-edit = functools.partial(_edit, KEYS)
-revoke = functools.partial(_revoke, KEYS)
-edit_a_team = functools.partial(_edit, TEAMS)
-revoke_a_team = functools.partial(_revoke, TEAMS)
+edit: Handler = functools.partial(_edit, KEYS)
+revoke: Handler = functools.partial(_revoke, KEYS)
+edit_a_team: Handler = functools.partial(_edit, TEAMS)
+revoke_a_team: Handler = functools.partial(_revoke, TEAMS)
 
 
 # -- what the forms need -----------------------------------------------------------------------------------------
