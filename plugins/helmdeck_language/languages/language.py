@@ -13,11 +13,12 @@ from helmdeck_language.text.word_files import WordFile
 Phrases = Mapping[str, tuple[tuple[str, ...], ...]]
 """Phrases as folded words, longest first, by their first word."""
 
-_TABLES: Final = ("verbs", "words", "prepositions")
-_PHRASES: Final = ("lead_in_phrases", "negators", "exclusions", "positive")
+_TABLES: Final = ("verbs", "words", "prepositions", "participles")
+_PHRASES: Final = ("lead_in_phrases", "negators", "exclusions", "positive", "asking", "trailing_phrases")
 _WORDS: Final = (
     "function_words", "determiners", "lead_ins", "joints", "strong_joints", "references", "questions", "free_negators",
-    "action_exclusions", "naming", "nothing", "statements",
+    "action_exclusions", "naming", "nothing", "statements", "trailing", "passive", "empty", "wishes", "ordinals", "asking_fillers",
+    "conditions", "clause_questions",
 )  # fmt: skip
 KEYS: Final = ("code", "name", "action_endings", *_WORDS, *_PHRASES, *_TABLES, "stems")
 """The keys of a file of a language."""
@@ -48,6 +49,16 @@ class Language:
     :ivar naming: words before a name or a text: "called", "saying".
     :ivar nothing: words that stand for everything excluded: "anything".
     :ivar statements: words of sentences that state or greet rather than request.
+    :ivar asking: words or phrases before a question that is part of a sentence: "tell me", "check".
+    :ivar asking_fillers: words between them and the question: "exactly".
+    :ivar conditions: the words of such questions that want a yes or a no: "whether".
+    :ivar clause_questions: the other question words of such questions.
+    :ivar trailing: words after a request that mean nothing, such as polite ones; ``trailing_phrases`` are of several words.
+    :ivar empty: words that name nothing in particular: "everything", "still".
+    :ivar wishes: words of lead-ins that ask for a thing rather than for an act: "need".
+    :ivar passive: words before a participle that says what is to be done: "be" in "must be deleted".
+    :ivar participles: participles that no rule derives from their verbs.
+    :ivar ordinals: words before a number that say which ones are meant: "first".
     """
 
     code: str
@@ -73,6 +84,17 @@ class Language:
     naming: frozenset[str]
     nothing: frozenset[str]
     statements: frozenset[str]
+    asking: Phrases
+    asking_fillers: frozenset[str]
+    conditions: frozenset[str]
+    clause_questions: frozenset[str]
+    trailing: frozenset[str]
+    empty: frozenset[str]
+    wishes: frozenset[str]
+    trailing_phrases: Phrases
+    passive: frozenset[str]
+    participles: Mapping[str, str]
+    ordinals: frozenset[str]
 
     @classmethod
     def of(cls, file: WordFile) -> Language:

@@ -8,16 +8,16 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
-from helmdeck_language import ACTIONS, READING, Kind, Token, detect, knows, scan, separate, stem
+from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
+from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.look_ups import look_up
-from helmdeck_planner.embedded.request.paraphrases import paraphrases
 from helmdeck_planner.embedded.request.parts import Part, split_parts
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
@@ -26,8 +26,6 @@ _MAX_QUOTE_CHARS: Final = 100
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
-# How much better than the others an entry must fit that only other verbs find.
-_CLEAR: Final = 1.0
 # How often a look-up is right if the step that needs it is.
 _LOOKED_UP: Final = 0.9
 
@@ -99,7 +97,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
             continue
         for own in _objects(part, wording, lexical, profiles, separated.request):
             found = choose(own, wording, lexical, profiles, separated.request)
-            own, found = _reworded(own, found, wording, lexical, profiles, separated.request)
+            if not _is_settled(found):
+                found = _by_evidence(own, found, wording, lexical, profiles, separated.request)
             profile = found[0].profile if found else None
             single = [own] if profile is None else one_value_each(own, profile, separated.request, wording)
             if len(single) > 1 and (all_at_once := _taking_all(found)):
@@ -108,7 +107,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
             elif len(single) > 1:
                 # The other values are not left over: they have steps of their own.
                 found = choose(single[0], wording, lexical, profiles, separated.request) or found
-            if found and (is_guess(found) or lacks_evidence(found[0])):
+            if found and _is_gap(found):
                 profile, single = None, [own]
             if picks and (_asks_again(own, profile, picks[-1], wording) or _only_shows(own, picks[-1], wording)):
                 continue
@@ -136,6 +135,33 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     )
 
 
+def _is_gap(found: Sequence[Scored]) -> bool:
+    return not found or is_guess(found) or lacks_evidence(found[0])
+
+
+def _is_settled(found: Sequence[Scored]) -> bool:
+    """Whether a part has an entry whose required inputs it states."""
+    return not _is_gap(found) and found[0].is_complete
+
+
+def _by_evidence(
+    part: Part,
+    found: list[Scored],
+    wording: Wording,
+    lexical: LexicalIndex,
+    profiles: Profiles,
+    request: str,
+) -> list[Scored]:
+    """Return the candidates by evidence for a part that no rule covers, or of which another entry takes more."""
+    if wording.language is not ENGLISH:
+        return found
+    other = choose_by_evidence(part, wording, lexical, profiles, request)
+    if not other or is_guess(other):
+        return found
+    is_better = other[0].is_complete and probability(other) >= UNSURE
+    return other if _is_gap(found) or is_better else found
+
+
 def _taking_all(found: Sequence[Scored]) -> Scored | None:
     """Return the entry that does what the best one does with all values at once: "read a.txt and the file b.txt"."""
     best = found[0]
@@ -151,48 +177,6 @@ def _taking_all(found: Sequence[Scored]) -> Scored | None:
             and any(each.is_list for each in row.profile.required)
         ),
         None,
-    )
-
-
-def _reworded(
-    part: Part,
-    found: list[Scored],
-    wording: Wording,
-    lexical: LexicalIndex,
-    profiles: Profiles,
-    request: str,
-) -> tuple[Part, list[Scored]]:
-    """Return a part that no entry fits as other verbs say it, if one entry alone takes all that it states."""
-    has_fit = bool(found) and not is_guess(found)
-    is_whole = has_fit and found[0].is_complete and not found[0].unused
-    if is_whole or (has_fit and not any(token.is_value for token in part.tokens)):
-        return part, found
-    fitting: dict[str, tuple[Part, list[Scored]]] = {}
-    for other in paraphrases(part, wording):
-        rows = [
-            row
-            for row in choose(other, wording, lexical, profiles, request)
-            if row.unused == 0
-            and stem(other.verb) in row.profile.verbs | row.profile.opening
-            and (len(other.tokens) < len(part.tokens) or _is_named(other, row.profile, wording))
-        ]
-        rows = [row for row in rows if row.is_complete]
-        if rows:
-            fitting.setdefault(rows[0].profile.entry.id, (other, rows))
-    best, *others = sorted(fitting.values(), key=lambda row: -row[1][0].total) or [(part, found)]
-    is_clear = all(best[1][0].total - row[0].total >= _CLEAR for _, row in others)
-    return best if is_clear else (part, found)
-
-
-def _is_named(part: Part, profile: Profile, wording: Wording) -> bool:
-    """Whether a part names what an entry changes, or states its text: "leave acme/shop" creates no repository."""
-    weighted = weigh(part, wording)
-    words = frozenset(profile.name)
-    return (
-        not (profile.writes and words)
-        or len(profile.required) > 1
-        or any(stems & words for stems in (*weighted.objects, *weighted.tail, weighted.hints))
-        or any(token.kind is Kind.QUOTE for token in part.tokens)
     )
 
 

@@ -41,7 +41,6 @@ _UNUSED: Final = 0.4
 _TAKEN: Final = 0.15
 _MAX_TAKEN: Final = 3
 _MIN_WORD: Final = 3
-_EMPTY: Final = frozenset("everything anything all whole entire complete full right now currently line lines".split())
 # Values that say which thing is meant.
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
 # Larger catalogs are searched by their words only.
@@ -62,6 +61,7 @@ class Scored:
     :ivar unused: the share of the values of the part that none of its inputs takes.
     :ivar unexplained: the share of the words and values of the part that are neither taken nor words of the entry; 0 if the
         part states its whole name.
+    :ivar evidence: the probability of a choice by evidence; ``None`` for one by the rules of ``choose``.
     :ivar leaves_ids: the part has ids, paths or URLs, and none of its inputs takes one: "forward mail 18c2f" does not send one.
     """
 
@@ -74,6 +74,7 @@ class Scored:
     is_complete: bool
     is_named: bool
     takes_any: bool
+    evidence: float | None = None
 
 
 def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> list[Scored]:
@@ -123,7 +124,9 @@ def _unexplained(draft: Draft, weighted: Weighted) -> float:
         if place == part.verb_place or not (token.is_word or token.is_value):
             continue
         if place not in draft.used_places:
-            is_empty = len(token.value) < _MIN_WORD or token.word in _EMPTY or token.word in _markers(wording)
+            is_empty = (
+                len(token.value) < _MIN_WORD or token.word in wording.language.empty or token.word in _markers(wording)
+            )
             if token.is_word and (draft.is_filler(place) or is_empty):
                 continue
             if is_catalog_word(token, wording) and stem(token.word.lower()) in known:

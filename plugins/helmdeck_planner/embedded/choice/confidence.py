@@ -15,6 +15,8 @@ from helmdeck_planner.embedded.choice.choose import Scored
 
 UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
+LIKELY: Final = 0.55
+"""An entry that was chosen by evidence, and below this probability, is none."""
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
 # An entry does not serve a part of which this share of the words is foreign to it.
@@ -59,6 +61,8 @@ def features(found: Sequence[Scored]) -> tuple[float, ...]:
 def is_guess(found: Sequence[Scored]) -> bool:
     """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
     best = found[0]
+    if best.evidence is not None:
+        return best.evidence < LIKELY
     if best.is_complete:
         return best.unused > 0 and probability(found) < UNSURE
     return probability(found) < _SILENT
@@ -66,6 +70,8 @@ def is_guess(found: Sequence[Scored]) -> bool:
 
 def lacks_evidence(best: Scored) -> bool:
     """Whether most of a part has nothing to do with an entry that needs nothing more, or that no word of the part names."""
+    if best.evidence is not None:
+        return False
     if best.is_complete and best.takes_any:
         return best.unexplained > _FOREIGN
     return best.unexplained >= _FOREIGN and (best.is_complete or not (best.is_named or best.takes_any))
@@ -73,6 +79,8 @@ def lacks_evidence(best: Scored) -> bool:
 
 def probability(found: Sequence[Scored], weights: Weights = WEIGHTS) -> float:
     """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
+    if found[0].evidence is not None:
+        return found[0].evidence
     constant, *slopes = attrs.astuple(weights)
     score = constant + sum(slope * value for slope, value in zip(slopes, features(found), strict=True))
     # Of two that fit equally well, at most one is right.

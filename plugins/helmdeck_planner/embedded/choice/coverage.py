@@ -51,7 +51,7 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
         weighted.matches(weighted.verbs, profile.verbs | profile.opening) > 0
         or bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset()))
     )
-    if _counts_others(part, weighted, profile):
+    if counts_others(part, weighted, profile):
         return False
     if part.is_question and _answers_about_value(part, weighted, profile):
         return True
@@ -121,7 +121,7 @@ def _asks_who(part: Part, profile: Profile) -> bool:
     return part.is_question and part.tokens[0].word in ("who", "whose", "whom") and not _PEOPLE & profile.text
 
 
-def _counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
+def counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
     """Whether "how many" counts things that are not those that an entry is about; "how many km are 3 miles" counts none."""
     words = [token.word for token in part.tokens[:3]]
     if (

@@ -7,7 +7,7 @@ from typing import Final
 
 from helmdeck_language import ACTIONS, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.request.paraphrases import OPPOSITES, requested_sides
+from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
 
 _LIGHT: Final = frozenset("take make do perform have use start".split())

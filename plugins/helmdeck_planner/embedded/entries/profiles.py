@@ -27,7 +27,7 @@ from helmdeck_language import (
     words,
 )
 from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
-from helmdeck_planner.embedded.request.paraphrases import OPPOSITES
+from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.wording import Vocabulary
 from helmdeck_selection import Companions, LexicalIndex, keyword_phrases, name_words, step_packs
 

@@ -41,21 +41,30 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
     """Return the place from which a command is excluded: 0 for all of it, its length for none of it."""
     if not tokens:
         return 0
-    if starts_exclusion(tokens, 0, wording) or _has_free_negator(tokens, wording):
+    if starts_exclusion(tokens, 0, wording):
         return 0
+    if (free := _free_negator(tokens, wording)) >= 0:
+        commas = [place for place in range(1, free) if tokens[place].value == ","]
+        # "unstage all of it, nothing may be left": what goes before the comma is requested.
+        return commas[-1] + 1 if commas and wording.verb(tokens[0].word) else 0
     for place in range(1, len(tokens)):
         if phrase_length(tokens, place, wording.language.exclusions) or _excludes_action(tokens, place, wording):
             return place
     return len(tokens)
 
 
-def _has_free_negator(tokens: Sequence[Token], wording: Wording) -> bool:
+def _free_negator(tokens: Sequence[Token], wording: Wording) -> int:
+    """Return the place of a word that excludes a command at any position; -1 without one."""
     language = wording.language
-    return any(
-        token.word in language.free_negators
-        and not phrase_length(tokens, place, language.positive)
-        and not (place and phrase_length(tokens, place - 1, language.positive))
-        for place, token in enumerate(tokens)
+    return next(
+        (
+            place
+            for place, token in enumerate(tokens)
+            if token.word in language.free_negators
+            and not phrase_length(tokens, place, language.positive)
+            and not (place and phrase_length(tokens, place - 1, language.positive))
+        ),
+        -1,
     )
 
 

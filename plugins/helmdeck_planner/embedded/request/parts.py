@@ -8,6 +8,9 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
+from helmdeck_planner.embedded.request.acts import is_act
+from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_context, passive_verb
+from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -38,6 +41,7 @@ class Part:
     :ivar verb_place: its place in the tokens, -1 without one.
     :ivar is_question: it starts with a question word.
     :ivar is_excluded: it must not be planned.
+    :ivar is_wish: it names no act, but what somebody needs or wants to have.
     """
 
     text: str
@@ -46,6 +50,7 @@ class Part:
     verb_place: int
     is_question: bool
     is_excluded: bool
+    is_wish: bool = False
 
     @property
     def content(self) -> tuple[Token, ...]:
@@ -57,26 +62,42 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
     """Return the parts of a request in order, excluded ones included."""
     parts: list[Part] = []
     for segment, is_bare in _segments(tokens, wording):
-        own = _without_lead_ins(segment, wording)
+        own = without_lead_ins(segment, wording)
         cut = excluded_from(own, wording)
         if cut == 0 and own:
-            if resumed := _after_leading_exclusion(own, wording):
+            if resumed := after_leading_exclusion(own, wording):
                 parts.append(_part(text, own[:resumed], wording, is_excluded=True))
-                rest = _without_lead_ins(own[resumed:], wording)
+                rest = without_lead_ins(own[resumed:], wording)
                 parts.append(_part(text, rest, wording, is_excluded=False))
                 continue
             parts.append(_part(text, own, wording, is_excluded=True))
             continue
-        made = _part(text, _without_trailing(own[:cut], wording), wording, is_excluded=False)
+        made = _part(text, without_trailing(own[:cut], wording), wording, is_excluded=False)
+        lead = segment[: len(segment) - len(own)]
+        if not (made.verb or made.is_question) and any(token.word in wording.language.wishes for token in lead):
+            made = attrs.evolve(made, is_wish=True)
         if parts and parts[-1].is_excluded and is_bare and made.verb:
             # "don't move or delete it": the exclusion continues.
             made = attrs.evolve(made, is_excluded=True)
         parts.append(made)
         if cut < len(own):
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
-    return _with_conditions(
-        text, [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)], wording
-    )
+    parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
+    return _with_context(_with_conditions(text, parts, wording), wording)
+
+
+def _with_context(parts: Sequence[Part], wording: Wording) -> list[Part]:
+    """Add what goes before a command to each part: "in /srv/repo, stage all and commit", "OPS-12: log 30 minutes, move to done"."""
+    first = parts[0] if len(parts) > 1 else None
+    if first is None or first.is_excluded or not is_context(first.tokens, wording):
+        return list(parts)
+    kinds = {token.kind for token in first.tokens if token.is_value}
+    return [
+        part
+        if kinds & {token.kind for token in part.tokens}
+        else attrs.evolve(part, tokens=(*part.tokens, *first.tokens))
+        for part in parts[1:]
+    ]
 
 
 def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:
@@ -84,8 +105,9 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
     found: list[Part] = []
     for part in parts:
         before = found[-1] if found else None
-        if before is not None and _states_condition(before) and _asks_about(part, before, wording):
-            start, end = before.tokens[0].start, part.tokens[-1].end
+        is_stated = before is not None and _states_condition(before)
+        if before is not None and is_stated and (_asks_about(part, before, wording) or _is_about(part, wording)):
+            start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
             found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
         else:
             found.append(part)
@@ -106,7 +128,9 @@ def _asks_about(part: Part, before: Part, wording: Wording) -> bool:
 
 def _part(text: str, tokens: Sequence[Token], wording: Wording, *, is_excluded: bool) -> Part:
     own = _split_compound(tokens, wording)
-    is_question = bool(own) and own[0].word in wording.language.questions
+    question = embedded_question(own, wording)
+    own = tuple(question) or own
+    is_question = bool(own) and (bool(question) or own[0].word in wording.language.questions)
     verb, place = _find_verb(own, wording)
     if is_question:
         verb, place = _question_verb(own), 0
@@ -129,7 +153,21 @@ def _question_verb(tokens: Sequence[Token]) -> str:
 
 
 def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
-    if tokens and tokens[0].is_word and (verb := wording.corrected_verb(tokens[0].word)):
+    first = wording.corrected_verb(tokens[0].word) if tokens and tokens[0].is_word else ""
+    passive, place = passive_verb(tokens, wording)
+    # "order A-7 has to be cancelled": the noun is no verb.
+    if passive and (not first or first in NOUNS_TOO):
+        return passive, place
+    if first:
+        return first, 0
+    if _starts_act(tokens, wording):
+        return tokens[0].word, 0
+    if (
+        len(tokens) > 1
+        and tokens[0].is_word
+        and (verb := base_form(tokens[0].word, wording))
+        and tokens[0].word.endswith("ing")
+    ):
         return verb, 0
     # "tweet 'Hello'", "undo the commit": any word before a text or an article is a verb.
     starts = len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word)
@@ -155,6 +193,13 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
             if not after_determiner and (verb not in NOUNS_TOO or wording.language is not ENGLISH):
                 return verb, place
     return "", -1
+
+
+def _starts_act(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether a part starts with an everyday verb, and not with a noun that the catalog contains: "scrap task 7"."""
+    if wording.language is not ENGLISH or len(tokens) < 2 or not tokens[0].is_word or not is_act(tokens[0].word):
+        return False
+    return wording.preposition(tokens[1]) != "of" and not wording.is_of_catalog(tokens[0].word)
 
 
 def _is_unknown_verb(tokens: Sequence[Token], wording: Wording) -> bool:
@@ -189,6 +234,13 @@ def _split_compound(tokens: Sequence[Token], wording: Wording) -> tuple[Token, .
     return (*(Token(Kind.WORD, start, end, text, text.lower()) for start, end, text in pieces), *tokens[1:])
 
 
+def _is_about(part: Part, wording: Wording) -> bool:
+    """Whether a command has no value and only refers to what was stated: "OPS-4 is finished, please close it"."""
+    refers = any(token.word in wording.language.references for token in part.tokens[1:])
+    has_value = any(token.is_value for token in part.tokens)
+    return refers and not has_value and bool(part.verb) and not part.is_question and not part.is_excluded
+
+
 # -- segments ----------------------------------------------------------------------------------------------
 
 
@@ -199,14 +251,14 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
     place = 0
     while place < len(tokens):
         token = tokens[place]
-        if _is_end(tokens, place, current):
+        if _is_end(tokens, place, current) or (token.kind is Kind.BREAK and is_context(current, wording)):
             if current:
                 yield current, is_bare
             current, is_bare = [], False
             place += 1
             continue
         is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
-        if is_joint and _content(current, wording) > 1:
+        if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
@@ -224,7 +276,7 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
 
 def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
     """Return the verb that a part starts with; "echo one and echo two" has two parts."""
-    first = next((token for token in _without_lead_ins(tokens, wording)), None)
+    first = next((token for token in without_lead_ins(tokens, wording)), None)
     return (first.word,) if first and first.is_word and wording.verb(first.word) else ()
 
 
@@ -273,7 +325,8 @@ def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tupl
             place, is_bare, is_strong = place + length, False, True
         elif token.word in language.lead_ins or (token.kind is Kind.MARK and token.value in ",:\u2014\u2013-&"):
             is_bare &= token.word in language.joints
-            is_strong |= token.is_word and token.word not in language.joints
+            is_shell = token.value == "&" == tokens[place - 1].value
+            is_strong |= is_shell or (token.is_word and token.word not in language.joints)
             place += 1
         elif token.word in language.joints or token.word in language.strong_joints:
             is_bare &= token.word in language.joints and token.word not in language.strong_joints
@@ -296,6 +349,8 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         return True
     if not token.is_word:
         return False
+    if embedded_question(tokens[place:], wording):
+        return True
     has_object = following is not None and (
         following.is_value
         or following.word in _OBJECT_STARTS
@@ -317,6 +372,12 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         return False
     if following is None:
         return False
+    if (
+        wording.language is ENGLISH
+        and is_act(token.word)
+        and (has_object or is_strong or _names_value(tokens, place + 1, wording))
+    ):
+        return True
     is_unknown_verb = following.word in _OBJECT_STARTS or (
         wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
     )
@@ -336,66 +397,3 @@ def _counts_results(tokens: Sequence[Token], place: int) -> bool:
     following = tokens[place + 1 : place + 6]
     has_number = any(token.kind is Kind.NUMBER for token in following)
     return has_number and any(token.word in _COUNTED for token in following)
-
-
-# -- polite words ------------------------------------------------------------------------------------------
-
-
-def _without_lead_ins(tokens: Sequence[Token], wording: Wording) -> list[Token]:
-    """Remove list numbers, conjunctions and polite words from the beginning."""
-    language = wording.language
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        is_numbered = (
-            place + 1 < len(tokens)
-            and (token.kind is Kind.NUMBER or (token.is_word and len(token.value) == 1))
-            and tokens[place + 1].value in (".", ")")
-        )
-        if is_numbered:
-            place += 2
-        elif length := phrase_length(tokens, place, language.positive):
-            if "only" in tokens[place + length - 1].word:
-                break
-            place += length
-        elif length := phrase_length(tokens, place, language.lead_in_phrases):
-            if starts_exclusion(tokens, place, wording):
-                break
-            place += length
-        elif _is_lead_in(tokens, place, wording) or token.kind in (Kind.MARK, Kind.BREAK):
-            place += 1
-        else:
-            break
-    return list(tokens[place:])
-
-
-def _is_lead_in(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    language, token = wording.language, tokens[place]
-    if starts_exclusion(tokens, place, wording):
-        return False
-    if token.word not in language.lead_ins and token.word not in language.joints:
-        return False
-    # "and", alone, is no lead-in of "first name": it is one before a verb, a question or another lead-in.
-    return place + 1 < len(tokens) or token.word in language.joints
-
-
-def _without_trailing(tokens: Sequence[Token], wording: Wording) -> list[Token]:
-    """Remove punctuation, polite words and conjunctions from the end."""
-    end = len(tokens)
-    polite = {"please", "thanks", "bitte", "danke", "merci", "gracias", "instead"}
-    while end and (
-        (tokens[end - 1].kind in (Kind.MARK, Kind.BREAK) and tokens[end - 1].value not in ")]}%")
-        or tokens[end - 1].word in polite
-        or tokens[end - 1].word in wording.language.joints
-    ):
-        end -= 1
-    return list(tokens[:end])
-
-
-def _after_leading_exclusion(tokens: Sequence[Token], wording: Wording) -> int:
-    """Return where the request continues after "Instead of reading it, list ..."; 0 if it does not."""
-    language = wording.language
-    if not phrase_length(tokens, 0, language.exclusions) and tokens[0].word not in language.action_exclusions:
-        return 0
-    commas = [place for place, token in enumerate(tokens[:-1]) if token.value == ","]
-    return next((place + 1 for place in commas if wording.verb(tokens[place + 1].word)), 0)

@@ -1,0 +1,337 @@
+"""Chooses the entry for a part that no rule of ``choose`` covers, by all its words and values: a probability for each entry.
+
+The rules of ``choose`` want the verb and the object in words that the catalog has. Here the verb is what an everyday verb may mean
+(``acts.toml``), words stand for others (``concepts.toml``), and values count as much as words. A conditional logistic model weighs
+the features of all entries, with a gap as one more choice; ``benchmarks/first_use/confidence.py`` fits its weights.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from helmdeck_core import EntryKind
+from helmdeck_language import ACTIONS, DELETING_WORDS, WRITING, Kind, Lexicon, stem, word_terms
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
+from helmdeck_planner.embedded.choice.effects import requested_actions
+from helmdeck_planner.embedded.choice.input_fit import input_fit
+from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
+from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
+from helmdeck_planner.embedded.request.acts import Reading, reading
+from helmdeck_planner.embedded.request.concepts import concepts
+from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_selection import LexicalIndex
+
+# A larger catalog is searched by its words only.
+_MAX_SEARCHED: Final = 60
+_CANDIDATES: Final = 24
+# Candidates whose inputs are filled on trial.
+_TRIED: Final = 6
+_READ_WEIGHT: Final = 0.3
+_SYNONYM: Final = 0.7
+_CONCEPT: Final = 0.6
+_MIN_COMPOUND: Final = 5
+_MAX_COUNT: Final = 3
+_REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
+_DELETING: Final = frozenset(stem(word) for word in DELETING_WORDS) | {stem("archive")}
+_PEOPLE: Final = frozenset({"who", "whose", "whom"})
+
+
+@attrs.frozen
+class _Word:
+    """A word that says what a part is about.
+
+    :ivar is_name: a name in capitals that neither the catalog nor ``concepts.toml`` has.
+    """
+
+    place: int
+    stems: frozenset[str]
+    is_name: bool
+
+
+@attrs.frozen
+class Candidate:
+    """An entry with its features.
+
+    :ivar scored: what ``steps`` needs to know of a choice.
+    """
+
+    scored: Scored
+    features: Mapping[str, float]
+
+
+@cache
+def weights() -> Mapping[str, float]:
+    """Return the fitted weights of the features, and the constant."""
+    found = json.loads(Path(__file__).with_name("evidence.json").read_text(encoding="utf-8"))
+    return {str(name): float(weight) for name, weight in found.items()}
+
+
+def choose_by_evidence(
+    part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str
+) -> list[Scored]:
+    """Return the entries that may do what a part requests with their probabilities, the best first."""
+    found = candidates(part, wording, lexical, profiles, request)
+    return sorted(
+        (attrs.evolve(each.scored, evidence=share) for each, share in zip(found, probabilities(found), strict=True)),
+        key=lambda each: -(each.evidence or 0.0),
+    )
+
+
+def probabilities(found: Sequence[Candidate]) -> list[float]:
+    """Return the probability of each candidate; what they leave to 1 is that of a gap."""
+    own = weights()
+    scores = [
+        own["constant"] + sum(own.get(name, 0.0) * value for name, value in each.features.items()) for each in found
+    ]
+    highest = max([0.0, *scores])
+    shares = [math.exp(score - highest) for score in scores]
+    whole = sum(shares) + math.exp(-highest)
+    return [share / whole for share in shares]
+
+
+def candidates(
+    part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str
+) -> list[Candidate]:
+    """Return the entries that a part may request, with their features."""
+    if not part.tokens:
+        return []
+    meant = reading(part, wording)
+    weighted = weigh(part, wording)
+    query = dict(weighted.query)
+    for term, share in meant.verbs.items():
+        query.setdefault(term, _READ_WEIGHT * share)
+    scores = lexical.weighted_scores(query)
+    best = max(scores.values(), default=1.0)
+    indices = (
+        range(len(profiles.entries))
+        if len(profiles.entries) <= _MAX_SEARCHED
+        else heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
+    )
+    seen = _Seen(part, weighted, meant, _words(part, meant, wording), wording)
+    rough = []
+    for index in indices:
+        profile = profiles[index]
+        is_entry = profile.entry.kind is not EntryKind.PIPELINE and not counts_others(part, weighted, profile)
+        if is_entry and _is_safe(part, meant, profile):
+            found = _word_features(seen, profile)
+            # A verb that an entry has nothing to do with requests something else.
+            if seen.is_reading or found["verb"] > 0:
+                found["score"] = scores.get(index, 0.0) / best
+                rough.append((_rough(found), -index, profile, found))
+    sources = Sources(request, wording)
+    tried = [
+        (profile, found, drafted(part, profile, sources)) for _, _, profile, found in heapq.nlargest(_TRIED, rough)
+    ]
+    return _with_values(seen, tried)
+
+
+@attrs.frozen
+class _Seen:
+    """What all candidates of a part are compared with."""
+
+    part: Part
+    weighted: Weighted
+    meant: Reading
+    words: Sequence[_Word]
+    wording: Wording
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it is a question, or names no act."""
+        return self.part.is_question or not (self.part.verb or self.meant.verbs)
+
+
+def _rough(found: Mapping[str, float]) -> float:
+    return found["score"] + found["verb_name"] + found["name_covered"] + found["best_name"] + found["inputs"]
+
+
+def _is_safe(part: Part, meant: Reading, profile: Profile) -> bool:
+    """Whether an entry does no more than what a part may request."""
+    sides = requested_sides(part)
+    if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
+        return False
+    own = profile.verbs | profile.choice_verbs
+    verb = "" if part.is_question and part.verb == "get" else stem(part.verb)
+    is_meant = bool((meant.verbs.keys() | {verb}) & own)
+    if profile.deletes:
+        return not part.is_question and bool((meant.verbs.keys() | {verb}) & own & _DELETING)
+    if part.is_question or not (part.verb or meant.verbs):
+        return not profile.writes or (part.is_question and verb in own)
+    if profile.writes:
+        return is_meant
+    actions = requested_actions(part)
+    return is_meant or not actions or not actions <= WRITING or profile.writes is None
+
+
+def _words(part: Part, meant: Reading, wording: Wording) -> list[_Word]:
+    """Return the words of a part without its verb, prepositions and fillers."""
+    found = []
+    for place, token in enumerate(part.tokens):
+        is_own = is_catalog_word(token, wording)
+        if not (token.is_word or is_own) or place in meant.places:
+            continue
+        if place == part.verb_place:
+            if part.is_question and token.word in _PEOPLE:
+                found.append(_Word(place, frozenset({"who"}), False))
+            if not part.is_question or token.word in wording.language.questions:
+                continue
+        word = token.value.lower() if is_own else token.word
+        language = wording.language
+        is_empty = word in language.naming or word in language.empty or wording.is_filler(word)
+        if is_empty or wording.preposition(token):
+            continue
+        stems = {term for other in wording.nouns(word) for term in word_terms(other)} | {stem(word)}
+        if part.is_question and place == 1:
+            stems |= {stem(other) for other in ATTRIBUTES.get(word, ())}
+        is_known = not stems.isdisjoint(wording.vocabulary.stems) or any(map(concepts, stems))
+        found.append(_Word(place, frozenset(stems), place > 0 and token.value[:1].isupper() and not is_known))
+    return found
+
+
+def _strength(stems: frozenset[str], known: frozenset[str], lexicon: Lexicon) -> float:
+    """Return how well a word is among known stems."""
+    if stems & known:
+        return 1.0
+    if any(lexicon.synonyms(term) & known for term in stems):
+        return _SYNONYM
+    if any(concepts(term) & known for term in stems):
+        return _CONCEPT
+    is_compound = any(len(term) >= _MIN_COMPOUND and other.endswith(term) for term in stems for other in known)
+    return _CONCEPT if is_compound else 0.0
+
+
+def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
+    """Return how well the words of a part fit an entry, before its inputs are filled."""
+    part, meant, lexicon = seen.part, seen.meant, seen.weighted.lexicon
+    own = profile.verbs | profile.choice_verbs
+    verb = "" if part.is_question or (meant.is_phrase and stem(part.verb) not in meant.verbs) else stem(part.verb)
+    literal = float(verb in own)
+    by_act = max((share for term, share in meant.verbs.items() if term in own), default=0.0)
+    by_text = max(
+        (share for term, share in meant.verbs.items() if term in profile.opening),
+        default=float(verb in profile.opening),
+    )
+    by_class = float(bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset())))
+    is_reading = seen.is_reading and not profile.writes
+    verb_fit = 0.5 if is_reading else max(literal, 0.8 * by_act, 0.4 * by_class, 0.4 * by_text)
+    name = frozenset(profile.name)
+    about = [word.stems for word in seen.words if not word.is_name]
+    every = [*about, seen.weighted.hints]
+    verbs = seen.weighted.verbs | meant.verbs.keys()
+    covered = [
+        1.0 if term in verbs else max(_strength(stems, frozenset({term}), lexicon) for stems in every)
+        for term in profile.name
+    ]
+    named = sum(covered) / len(covered) if covered else 0.0
+    in_name = [_strength(stems, name | profile.verbs, lexicon) for stems in about]
+    best_name = max(in_name, default=0.0)
+    count = max(1, len(about))
+    kinds = Counter(token.kind for token in part.tokens if token.is_value)
+    numbers = sum(each.role is Role.NUMBER for each in profile.required)
+    stated = kinds[Kind.NUMBER] + kinds[Kind.HASH] + kinds[Kind.EXPRESSION]
+    first = seen.words[0] if seen.words else None
+    is_odd = (
+        seen.is_reading
+        and not part.is_question
+        and first is not None
+        and first.place == 0
+        and not _strength(first.stems, profile.text, lexicon)
+    )
+    return {
+        "literal": literal,
+        "act_in_text": 0.0 if literal or by_act else by_text,
+        "class": 0.0 if literal else by_class,
+        "reading": float(is_reading),
+        "verb": verb_fit,
+        "odd": float(is_odd),
+        "opening": sum(_strength(stems, profile.opening, lexicon) for stems in about) / count,
+        "text": sum(_strength(stems, profile.text, lexicon) for stems in about) / count,
+        "no_words": float(not about),
+        "best_name": best_name,
+        "name_covered": named,
+        "no_name": float(not covered),
+        "name_missing": float(min(sum(value == 0 for value in covered), _MAX_COUNT)),
+        "verb_name": verb_fit * (named if covered else 0.5),
+        "inputs": input_fit(part.tokens, profile),
+        "numbers": float(0 < numbers == kinds[Kind.NUMBER]) - float(numbers > stated),
+        "writes": float(bool(profile.writes)),
+        "deprecated": float(profile.is_deprecated),
+        "file_for_folder": float(lists_file(part, profile)),
+    }
+
+
+def _with_values(seen: _Seen, tried: Sequence[tuple[Profile, dict[str, float], Draft]]) -> list[Candidate]:
+    every = [_candidate(seen, profile, features, draft) for profile, features, draft in tried]
+    # "what is on list 61bc" does not request all lists.
+    found = [each for each in every if each.features["literal"] or not each.scored.leaves_ids]
+    exact = sum(map(_is_exact, found))
+    return [
+        attrs.evolve(each, features={**each.features, "sole": 1 / exact if _is_exact(each) else 0.0}) for each in found
+    ]
+
+
+def _is_exact(each: Candidate) -> bool:
+    """Whether an entry takes all values of a part, and needs no others."""
+    scored = each.scored
+    return scored.is_complete and not scored.unused and bool(each.features["taken"])
+
+
+def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], draft: Draft) -> Candidate:
+    """Return an entry with how well its inputs take the values of a part."""
+    part, lexicon = seen.part, seen.weighted.lexicon
+    required = [each for each in profile.required if each.role is not Role.CONTENT]
+    stated = sum(each.name in draft.args for each in required) / len(required) if required else 1.0
+    is_complete = all(each.name in draft.args for each in profile.required)
+    values = [
+        place for place, token in enumerate(part.tokens) if token.is_value and not is_catalog_word(token, seen.wording)
+    ]
+    left = [place for place in values if place not in draft.used_places]
+    unused = len(left) / len(values) if values else 0.0
+    ids = [place for place in values if part.tokens[place].kind in _REFERRING]
+    leaves_ids = bool(ids) and draft.used_places.isdisjoint(ids)
+    foreign = sum(
+        word.place not in draft.used_places and not _strength(word.stems, profile.text, lexicon) for word in seen.words
+    )
+    total = len(seen.words) + len(values)
+    unexplained = (foreign + len(left)) / total if total else 0.0
+    return Candidate(
+        Scored(
+            profile,
+            0.0,
+            stated,
+            unused,
+            unexplained,
+            leaves_ids,
+            is_complete,
+            is_named=features["best_name"] > 0,
+            takes_any=bool(draft.used_places),
+        ),
+        {
+            **features,
+            "stated": stated,
+            "complete": float(is_complete),
+            "unused": unused,
+            "taken": float(bool(values)) * (1 - unused),
+            "unexplained": unexplained,
+            "left": float(min(foreign + len(left), _MAX_COUNT)),
+            "arguments": float(min(len(draft.args), _MAX_COUNT)),
+            "needs": float(bool(profile.required)),
+            "no_arguments": float(bool(profile.properties) and not draft.args),
+        },
+    )

@@ -1,0 +1,43 @@
+"""Everyday words of requests: verbs that no tool has, passives, questions inside sentences, context before a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helmdeck_core import UNKNOWN_TOOL
+from tests.case_support import each_case
+from tests.helmdeck_planner.test_lexical_plans import plan
+
+
+@each_case(
+    ("request_text", "expected"),
+    [
+        ("scrap ship S-100", [("delete_ship", {"ship_id": "S-100"})]),
+        ("cat logs/gull.txt", [("read_log", {"path": "logs/gull.txt"})]),
+        ("ship S-100 has to be deleted", [("delete_ship", {"ship_id": "S-100"})]),
+        (
+            "cat logs/gull.txt && scrap ship S-100",
+            [("read_log", {"path": "logs/gull.txt"}), ("delete_ship", {"ship_id": "S-100"})],
+        ),
+        ("S-100 is sold, please delete it", [("delete_ship", {"ship_id": "S-100"})]),
+    ],
+)
+def test_everyday_words_find_the_tool_that_does_it(
+    request_text: str, expected: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert plan(request_text) == expected
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "paint ship S-100",
+        "forward the report to bo@example.org",
+        "toss the sofa",
+        "ship S-100 has to be painted",
+    ],
+)
+def test_an_everyday_verb_that_no_tool_does_is_a_gap(request_text: str) -> None:
+    assert plan(request_text) == [(UNKNOWN_TOOL, {})]
