@@ -85,9 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seconds is not None and not arguments.seconds > 0:
         raise UsageError(f"--seconds is a positive number, found {arguments.seconds:g}")
     loaded = read_config(arguments)
-    limits = Limits(
-        max_calls=arguments.max_calls, max_cost_usd=arguments.max_cost, max_seconds=arguments.seconds
-    )
+    limits = Limits(max_calls=arguments.max_calls, max_cost_usd=arguments.max_cost, max_seconds=arguments.seconds)
     if arguments.write is not None:
         _check_target(arguments.write, models)
     decks = {model: calibration_deck(loaded, model) for model in models}
