@@ -256,6 +256,34 @@ def test_part_that_nothing_fits_is_a_gap_after_the_other_parts(choosing, chooser
     assert not last.more_steps_likely
 
 
+BOOKING = {
+    "name": "cancel_booking",
+    "description": "Cancels a booking",
+    "input_schema": {
+        "type": "object",
+        "properties": {"booking_id": {"type": "string"}, "reason": {"type": "string"}},
+        "required": ["booking_id", "reason"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("request_text", "written", "kept"),
+    [
+        ("cancel my booking", "B-1234567890", False),
+        ("cancel my booking B 77", "b77", True),
+        ("cancel my booking\n\nYour number is 4711", "4711", True),
+    ],
+)
+def test_id_that_a_model_writes_is_kept_only_if_it_occurs_somewhere(choosing, request_text, written, kept):
+    model = StubProvider({"steps": [{"tool": "cancel_booking", "args": {"booking_id": written, "reason": "ill"}}]})
+    found = plan(choosing(model, tools=[BOOKING, *TOOLS]), request_text)
+    (step,) = found.steps
+    assert step.args == ({"booking_id": written} if kept else {}) | {"reason": "ill"}
+    assert step.missing == (() if kept else ("booking_id",))
+    assert any("booking_id of cancel_booking was left out" in each for each in found.notices) is not kept
+
+
 # -- probabilities -------------------------------------------------------------------------------------------
 
 AGAINST_THE_RANKER = {"weather.history": -20.0, "weather.forecast": -60.0, "mail.send": -70.0, "stock.price": -70.0}
