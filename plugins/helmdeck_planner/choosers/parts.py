@@ -91,7 +91,7 @@ def read_choice(part: Part) -> Choice | None:
         probabilities={part.read.entry_id: part.read.probability},
         part=part.text,
         has_more=part.has_more,
-        reason="the embedded planner reads this part so",
+        reason="matched by words and inputs, as local/lexical does",
     )
 
 
