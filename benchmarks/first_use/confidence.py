@@ -133,8 +133,10 @@ def missing(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> lis
 
 def fit(train: Sequence[Row]) -> Weights:
     """Return the weights of a logistic regression."""
-    data = [((1.0, *features(row.found)), float(row.is_right), row.weight) for row in train]
-    whole = sum(row.weight for row in train)
+    # A choice by evidence has a probability of its own; ``evidence.py`` fits it.
+    own = [row for row in train if row.found[0].evidence is None]
+    data = [((1.0, *features(row.found)), float(row.is_right), row.weight) for row in own]
+    whole = sum(row.weight for row in own)
     weights = [0.0] * len(data[0][0])
     for _ in range(_ROUNDS):
         slopes = [0.0] * len(weights)

@@ -50,7 +50,7 @@ class Row:
     weight: float
 
 
-def asked() -> Iterator[tuple[str, str, Sequence[Sequence[str]]]]:
+def samples() -> Iterator[tuple[str, str, Sequence[Sequence[str]]]]:
     """Yield the catalog, the text and the tools of each step of the requests to fit."""
     for folder in FOLDERS:
         for request in of_half(load_requests(folder), "dev"):
@@ -69,7 +69,7 @@ def _tools(request: Request) -> Sequence[Sequence[str]]:
 def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
     """Yield a row for each part whose step is known, over the whole catalog and without the tools that serve the request."""
     whole: dict[str, tuple[LexicalIndex, Profiles]] = {}
-    for name, text, steps in asked():
+    for name, text, steps in samples():
         if any(part not in catalogs for part in name.split("+")):
             continue
         entries = pooled(catalogs, name)

@@ -127,7 +127,7 @@ def counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
     if (
         words[:2] != ["how", "many"]
         or words[-1] in UNIT_OF
-        or Action.READ not in ACTIONS.get(profile.verb, frozenset())
+        or READING.isdisjoint(ACTIONS.get(profile.verb, frozenset()))
     ):
         return False
     return bool(weighted.objects) and not weighted.objects[0] & (frozenset(profile.name) | profile.lead)

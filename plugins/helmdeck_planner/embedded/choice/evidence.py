@@ -30,10 +30,10 @@ from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word,
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
-from helmdeck_planner.embedded.request.acts import Reading, reading
 from helmdeck_planner.embedded.request.concepts import concepts
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.readings import Reading, reading
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
 
@@ -111,10 +111,10 @@ def candidates(
     """Return the entries that a part may request, with their features."""
     if not part.tokens:
         return []
-    meant = reading(part, wording)
+    intended = reading(part, wording)
     weighted = weigh(part, wording)
     query = dict(weighted.query)
-    for term, share in meant.verbs.items():
+    for term, share in intended.verbs.items():
         query.setdefault(term, _READ_WEIGHT * share)
     scores = lexical.weighted_scores(query)
     best = max(scores.values(), default=1.0)
@@ -123,12 +123,12 @@ def candidates(
         if len(profiles.entries) <= _MAX_SEARCHED
         else heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
     )
-    seen = _Seen(part, weighted, meant, _words(part, meant, wording), wording)
+    seen = _Seen(part, weighted, intended, _words(part, intended, wording), wording)
     rough = []
     for index in indices:
         profile = profiles[index]
         is_entry = profile.entry.kind is not EntryKind.PIPELINE and not counts_others(part, weighted, profile)
-        if is_entry and _is_safe(part, meant, profile):
+        if is_entry and _is_safe(part, intended, profile):
             found = _word_features(seen, profile)
             # A verb that an entry has nothing to do with requests something else.
             if seen.is_reading or found["verb"] > 0:
@@ -147,44 +147,44 @@ class _Seen:
 
     part: Part
     weighted: Weighted
-    meant: Reading
+    intended: Reading
     words: Sequence[_Word]
     wording: Wording
 
     @property
     def is_reading(self) -> bool:
         """Whether it is a question, or names no act."""
-        return self.part.is_question or not (self.part.verb or self.meant.verbs)
+        return self.part.is_question or not (self.part.verb or self.intended.verbs)
 
 
 def _rough(found: Mapping[str, float]) -> float:
     return found["score"] + found["verb_name"] + found["name_covered"] + found["best_name"] + found["inputs"]
 
 
-def _is_safe(part: Part, meant: Reading, profile: Profile) -> bool:
+def _is_safe(part: Part, intended: Reading, profile: Profile) -> bool:
     """Whether an entry does no more than what a part may request."""
     sides = requested_sides(part)
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False
     own = profile.verbs | profile.choice_verbs
     verb = "" if part.is_question and part.verb == "get" else stem(part.verb)
-    is_meant = bool((meant.verbs.keys() | {verb}) & own)
+    is_intended = bool((intended.verbs.keys() | {verb}) & own)
     if profile.deletes:
-        return not part.is_question and bool((meant.verbs.keys() | {verb}) & own & _DELETING)
-    if part.is_question or not (part.verb or meant.verbs):
+        return not part.is_question and bool((intended.verbs.keys() | {verb}) & own & _DELETING)
+    if part.is_question or not (part.verb or intended.verbs):
         return not profile.writes or (part.is_question and verb in own)
     if profile.writes:
-        return is_meant
+        return is_intended
     actions = requested_actions(part)
-    return is_meant or not actions or not actions <= WRITING or profile.writes is None
+    return is_intended or not actions or not actions <= WRITING or profile.writes is None
 
 
-def _words(part: Part, meant: Reading, wording: Wording) -> list[_Word]:
+def _words(part: Part, intended: Reading, wording: Wording) -> list[_Word]:
     """Return the words of a part without its verb, prepositions and fillers."""
     found = []
     for place, token in enumerate(part.tokens):
         is_own = is_catalog_word(token, wording)
-        if not (token.is_word or is_own) or place in meant.places:
+        if not (token.is_word or is_own) or place in intended.places:
             continue
         if place == part.verb_place:
             if part.is_question and token.word in _PEOPLE:
@@ -218,13 +218,13 @@ def _strength(stems: frozenset[str], known: frozenset[str], lexicon: Lexicon) ->
 
 def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
     """Return how well the words of a part fit an entry, before its inputs are filled."""
-    part, meant, lexicon = seen.part, seen.meant, seen.weighted.lexicon
+    part, intended, lexicon = seen.part, seen.intended, seen.weighted.lexicon
     own = profile.verbs | profile.choice_verbs
-    verb = "" if part.is_question or (meant.is_phrase and stem(part.verb) not in meant.verbs) else stem(part.verb)
+    verb = "" if part.is_question or (intended.is_phrase and stem(part.verb) not in intended.verbs) else stem(part.verb)
     literal = float(verb in own)
-    by_act = max((share for term, share in meant.verbs.items() if term in own), default=0.0)
+    by_act = max((share for term, share in intended.verbs.items() if term in own), default=0.0)
     by_text = max(
-        (share for term, share in meant.verbs.items() if term in profile.opening),
+        (share for term, share in intended.verbs.items() if term in profile.opening),
         default=float(verb in profile.opening),
     )
     by_class = float(bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset())))
@@ -233,7 +233,7 @@ def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
     name = frozenset(profile.name)
     about = [word.stems for word in seen.words if not word.is_name]
     every = [*about, seen.weighted.hints]
-    verbs = seen.weighted.verbs | meant.verbs.keys()
+    verbs = seen.weighted.verbs | intended.verbs.keys()
     covered = [
         1.0 if term in verbs else max(_strength(stems, frozenset({term}), lexicon) for stems in every)
         for term in profile.name

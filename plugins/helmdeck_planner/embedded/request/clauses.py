@@ -1,4 +1,4 @@
-"""Reads clauses that are no plain command: questions inside a sentence, passives, gerunds, and what goes before a command."""
+"""Reads clauses that are no plain command: questions inside a sentence, passives, gerunds, and the context before a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes what goes around a command and means nothing: list numbers, conjunctions, polite words."""
+"""Removes words around a command that request nothing: list numbers, conjunctions, polite words."""
 
 from __future__ import annotations
 

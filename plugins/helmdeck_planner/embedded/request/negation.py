@@ -45,7 +45,7 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
         return 0
     if (free := _free_negator(tokens, wording)) >= 0:
         commas = [place for place in range(1, free) if tokens[place].value == ","]
-        # "unstage all of it, nothing may be left": what goes before the comma is requested.
+        # "unstage all of it, nothing may be left": the words before the comma are requested.
         return commas[-1] + 1 if commas and wording.verb(tokens[0].word) else 0
     for place in range(1, len(tokens)):
         if phrase_length(tokens, place, wording.language.exclusions) or _excludes_action(tokens, place, wording):

@@ -41,7 +41,7 @@ class Part:
     :ivar verb_place: its place in the tokens, -1 without one.
     :ivar is_question: it starts with a question word.
     :ivar is_excluded: it must not be planned.
-    :ivar is_wish: it names no act, but what somebody needs or wants to have.
+    :ivar is_wish: it names no act, but a thing that is needed.
     """
 
     text: str
@@ -87,7 +87,7 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
 
 
 def _with_context(parts: Sequence[Part], wording: Wording) -> list[Part]:
-    """Add what goes before a command to each part: "in /srv/repo, stage all and commit", "OPS-12: log 30 minutes, move to done"."""
+    """Add the context before a command to each part: "in /srv/repo, stage all and commit", "OPS-12: log 30 minutes, move to done"."""
     first = parts[0] if len(parts) > 1 else None
     if first is None or first.is_excluded or not is_context(first.tokens, wording):
         return list(parts)
