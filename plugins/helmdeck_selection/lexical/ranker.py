@@ -60,6 +60,8 @@ class CatalogIndex(RankIndex):
         reading = self._index.read(request)
         if translation := self._translator.translate(reading):
             reading = translation.reading
+        else:
+            reading = self._translator.relate(reading)
         asking = "\n".join(reading.asking) or request
         if terms := value_terms(asking):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
