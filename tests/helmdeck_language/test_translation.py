@@ -129,6 +129,21 @@ def test_words_of_people_find_those_of_a_catalog_in_the_same_language():
 
 
 @each_case(
+    ("request_text", "tool"),
+    [
+        ("turn the lamp on", "lamp_on"),
+        ("turn off the lamp on my desk", "lamp_off"),
+        ("Schalte die Lampe aus", "lamp_off"),
+        ("Schalte die Lampe ein", "lamp_on"),
+    ],
+)
+def test_entry_with_the_word_of_the_request_precedes_its_opposite(request_text, tool):
+    packs = [{"name": name, "description": "Switches a lamp."} for name in ("lamp_off", "lamp_on")]
+    own = helmdeck_rankers()[0].index(Catalog.from_data({"packs": packs, "pipelines": []}, "lamps"), cache=False)
+    assert own.rank(request_text).scores[0].id == tool
+
+
+@each_case(
     ("text", "expected"),
     [
         ("날씨를", ["날씨"]),
