@@ -130,13 +130,20 @@ class Translator:
                         weights[term] = max(weight, weights.get(term, 0.0))
         return attrs.evolve(reading, weights={**reading.weights, **weights}) if weights else reading
 
+    @cached_property
+    def _only_english(self) -> frozenset[str]:
+        """English words that are function words of no other language in this script."""
+        latin = [each for each in self._vocabularies if "Latin" in _scripts(each.sample)]
+        return self._english.difference(*(each.function_words for each in latin))
+
     def _may_be_foreign(self, asking: Sequence[str]) -> bool:
-        """Whether less than half of the words are English, and one of the others is known; decides nearly always, and fast."""
-        own = sum(map(self._english.__contains__, asking))
-        if 2 * own >= len(asking):
+        """Whether less than half of the words are English, and others enough are known; decides nearly always, and fast."""
+        english = self._english
+        if 2 * sum(map(english.__contains__, asking)) >= len(asking):
             return False
         votes = self._votes
-        return any(word not in self._english and votes[word] != () for word in asking)
+        known = sum([word not in english and votes[word] != () for word in asking])
+        return _is_enough(known, asking) and known > sum(map(self._only_english.__contains__, asking))
 
     def _detect(self, asking: Sequence[str]) -> Vocabulary | None:
         """Return the language with the most known words, if it has more than English and the catalog."""
@@ -144,7 +151,7 @@ class Translator:
         unknown = [word for word in asking if word not in self._english]
         count = Counter(chain.from_iterable(map(self._votes.__getitem__, unknown)))
         most = max(count.values(), default=0)
-        if most < (_MIN_SHARE if most > 1 else _ALONE) * max(1, len(asking)):
+        if not _is_enough(most, asking):
             return None
         leading = [self._vocabularies[place] for place in sorted(count) if count[place] == most]
         best = max(leading, key=lambda each: sum(map(each.contains, asking)))
@@ -152,6 +159,11 @@ class Translator:
         # "in" and "me" are words of several languages: they say nothing.
         own = sum([word not in best.function_words for word in (*english, *shared)])
         return best if most > own else None
+
+
+def _is_enough(known: int, asking: Sequence[str]) -> bool:
+    """Whether so many known words show the language of a request."""
+    return known > 0 and known >= (_MIN_SHARE if known > 1 else _ALONE) * len(asking)
 
 
 class _Votes(dict[str, tuple[int, ...]]):
