@@ -25,8 +25,8 @@ from helmdeck_language.text.terms import word_terms, words
 _MOST_WORDS: Final = 120
 # The share of the words of a request that its language knows; fewer are names and paths.
 _MIN_SHARE: Final = 0.25
-# The same for a single word: of three words, one is a name.
-_ALONE: Final = 0.5
+# Of more words, a single known one beside an English one is a name: "restaurant reservation Lucia".
+_MOST_BESIDE_ONE: Final = 2
 # Size limit of the cache of words.
 _MOST_CACHED: Final = 20_000
 _LONGEST_CACHED: Final = 64
@@ -153,6 +153,8 @@ class Translator:
         most = max(count.values(), default=0)
         if not _is_enough(most, asking):
             return None
+        if most == 1 and len(asking) > _MOST_BESIDE_ONE and not self._lexicon.known_words.isdisjoint(asking):
+            return None
         leading = [self._vocabularies[place] for place in sorted(count) if count[place] == most]
         best = max(leading, key=lambda each: sum(map(each.contains, asking)))
         shared = [word for word in unknown if all(map(self._contains, word_terms(word)))]
@@ -162,8 +164,8 @@ class Translator:
 
 
 def _is_enough(known: int, asking: Sequence[str]) -> bool:
-    """Whether so many known words show the language of a request."""
-    return known > 0 and known >= (_MIN_SHARE if known > 1 else _ALONE) * len(asking)
+    """Whether so many known words may show the language of a request."""
+    return known > 0 and known >= _MIN_SHARE * len(asking)
 
 
 class _Votes(dict[str, tuple[int, ...]]):
