@@ -41,7 +41,7 @@ How often do the first twelve entries of an English catalog include what a reque
 
 The first set was written by another author, who had seen neither the stems nor the ranker. Half of its requests, by the hash of the text,
 were read after the first score, and stems of what they lacked were added in all languages, so only the other half, of which only totals
-were seen, shows what to expect of other requests to such tools. The totals were looked at eight times in between, once to take back a
+were seen, shows what to expect of other requests to such tools. The totals were looked at about ten times in between, once to take back a
 change of the detection of languages that lost two requests. The other sets were written by the author of the first stems, and most of
 them had been read when most of the stems were written: they show losses, but no gains.
 """
