@@ -19,7 +19,13 @@ _WORDS: Final = (
     "function_words", "determiners", "lead_ins", "joints", "strong_joints", "references", "questions", "free_negators",
     "action_exclusions", "naming", "nothing", "statements",
 )  # fmt: skip
-KEYS: Final = ("code", "name", "action_endings", *_WORDS, *_PHRASES, *_TABLES, "stems")
+VALUE_WORDS: Final = (
+    "inside", "label_joints", "loose_joints", "saying", "files", "extensions", "counting", "first", "last", "at_most", "ends_topic",
+    "particles", "clause_starts", "kinds_of_text", "key_words", "languages", "half", "quarter", "after_hour", "before_hour", "noon",
+    "midnight", "before_noon", "after_noon", "whole_hour",
+)  # fmt: skip
+"""The keys of the table ``values``: words beside the values of arguments."""
+KEYS: Final = ("code", "name", "action_endings", *_WORDS, *_PHRASES, *_TABLES, "stems", "values")
 """The keys of a file of a language."""
 
 
@@ -48,6 +54,7 @@ class Language:
     :ivar naming: words before a name or a text: "called", "saying".
     :ivar nothing: words that stand for everything excluded: "anything".
     :ivar statements: words of sentences that state or greet rather than request.
+    :ivar values: words beside the values of arguments, by the keys of ``VALUE_WORDS``.
     """
 
     code: str
@@ -73,6 +80,7 @@ class Language:
     naming: frozenset[str]
     nothing: frozenset[str]
     statements: frozenset[str]
+    values: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, file: WordFile) -> Language:
@@ -89,6 +97,8 @@ class Language:
         found |= {key: frozenset(map(fold, file.words(key))) for key in _WORDS}
         found |= {key: _phrases(file.lines(key)) for key in _PHRASES}
         found |= {key: _by_english(file.rows(key)) for key in _TABLES}
+        values = file.table("values").only(VALUE_WORDS)
+        found["values"] = {key: frozenset(map(fold, values.words(key))) for key in VALUE_WORDS}
         found["stems"] = {english: tuple(map(fold, stems)) for english, stems in file.stems("stems").items()}
         return cls(**found)
 
@@ -97,6 +107,7 @@ class Language:
         changes: dict[str, Any] = {"action_endings": (*self.action_endings, *other.action_endings)}
         changes |= {key: getattr(self, key) | getattr(other, key) for key in _WORDS}
         changes |= {key: {**getattr(other, key), **getattr(self, key)} for key in _TABLES}
+        changes["values"] = {key: self.values[key] | other.values[key] for key in VALUE_WORDS}
         changes["stems"] = {
             english: (*self.stems.get(english, ()), *other.stems.get(english, ()))
             for english in {**self.stems, **other.stems}

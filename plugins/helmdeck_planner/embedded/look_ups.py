@@ -20,7 +20,6 @@ from helmdeck_selection import LexicalIndex
 # How much better than the second one the entry that returns an id must fit.
 _CLEAR: Final = 0.5
 _TEXTS: Final = (Role.QUERY, Role.NAME, Role.TEXT, Role.PLACE)
-_ABOUT: Final = frozenset("about regarding concerning".split())
 
 
 @attrs.frozen
@@ -103,7 +102,7 @@ def _thing(draft: Draft, each: Property) -> str:
         before = place - 1
         if before >= 0 and (draft.stems(before) & each.labels or tokens[before].word in draft.wording.language.naming):
             return draft.text(place, _end(free, place))
-    starts = [place for place, token in enumerate(tokens) if token.word in _ABOUT]
+    starts = [place for place, token in enumerate(tokens) if draft.preposition(place) == "about"]
     after = [place for place in free if starts and place > starts[0]]
     return draft.text(after[0], _end(after, after[0])) if after else ""
 

@@ -17,6 +17,8 @@ _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
 )
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
+# "a 3-day forecast".
+_COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 _EXTENSIONS: Final = frozenset(FILE_TYPES.values())
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
 
@@ -31,7 +33,8 @@ def fill_ids(draft: Draft) -> None:
     left = [
         place
         for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH)
-        if draft.tokens[place].kind is Kind.ID or _is_dotted(draft, place)
+        if (draft.tokens[place].kind is Kind.ID and not _COUNTED.fullmatch(draft.tokens[place].value))
+        or _is_dotted(draft, place)
     ]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
     if len(left) == 1 and (own := _only_likely(draft, needed, left[0])):
@@ -97,10 +100,14 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         if (draft.tokens[place].value.startswith("/") or not is_file(draft.tokens[place]))
         and is_id(draft, needed[0], [place])
     ]
+    # "the PDF document" states no id; a ticker or a code is one.
     symbols = [
         place
         for place in draft.free(Kind.WORD)
-        if (value := draft.tokens[place].value).isupper() and 1 < len(value) <= 6 and not draft.is_filler(place)
+        if _takes_names(needed[0])
+        and (value := draft.tokens[place].value).isupper()
+        and 1 < len(value) <= 6
+        and not draft.is_filler(place)
     ]
     if len(paths) == 1:
         draft.set(needed[0], _id_text(draft, paths), paths)
@@ -136,11 +143,18 @@ def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
     place = first[-1] + 1
     while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
         following = place + 1
-        if draft.tokens[following].is_word and not draft.is_filler(following) and following not in draft.used_places:
+        if _is_name_of_list(draft, following):
             runs.append(word_run(draft, following))
             place = runs[-1][-1]
         place += 1
     return runs
+
+
+def _is_name_of_list(draft: Draft, place: int) -> bool:
+    """Whether a word goes on with a list of names; in "label bug, assignee ana", the label of another input does not."""
+    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    is_free = draft.tokens[place].is_word and place not in draft.used_places and not draft.is_filler(place)
+    return is_free and not draft.stems(place) & labels
 
 
 def _unknown_object(draft: Draft, each: Property) -> list[int]:

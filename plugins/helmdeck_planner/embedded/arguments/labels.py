@@ -8,18 +8,15 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS
 
-# Words and marks between a label and its value.
-_BETWEEN: Final = frozenset(":=#(") | frozenset(
-    "number no nr id is as the with called named titled entitled to of name".split()
-)
+# Marks between a label and its value.
+_MARKS: Final = (":", "=", "#", "(")
 _MAX_BETWEEN: Final = 3
 _MIN_LABEL: Final = 5
-# Words before a text: "saying 'hello'".
-_SAYING: Final = frozenset("saying says stating reading text message body content disant diciendo".split())
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH)
-_PATH_LABELS: Final = frozenset(stem(word) for word in "file directory folder path".split())
+_PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
 _QUOTE_ROLES: Final = (
     Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID, Role.PATTERN, Role.PATH, Role.PLACE, Role.CODE, Role.SQL,
 )  # fmt: skip
@@ -70,7 +67,10 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         if token.is_value:
             return [position] if _takes(each, token) else []
         is_naming = token.word in draft.wording.language.naming
-        if (token.word in _BETWEEN or is_naming) and token.word != "to":
+        is_joint = token.value in _MARKS or draft.is_one_of(position, "label_joints")
+        # "update the order with 3 apples" states no id.
+        is_loose = each.role is not Role.ID and draft.is_one_of(position, "loose_joints")
+        if is_joint or is_loose or is_naming:
             is_named = is_named or is_naming
             continue
         if each.role is Role.ID and is_named:
@@ -146,7 +146,7 @@ def named(draft: Draft, each: Property) -> list[int]:
     for place, token in enumerate(draft.tokens):
         if not token.is_word or place + 1 >= len(draft.tokens):
             continue
-        is_saying = token.word in _SAYING
+        is_saying = draft.is_one_of(place, "saying")
         if token.word not in draft.wording.language.naming and not is_saying:
             continue
         if is_saying != (each.role is Role.CONTENT):

@@ -1,0 +1,157 @@
+"""Values that the embedded planner takes from a request, and those that it leaves open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helmdeck_core import Catalog
+from helmdeck_planner.embedded.entries.profiles import Profiles
+from helmdeck_planner.embedded.steps import steps_of, understand
+from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
+from tests.case_support import each_case
+
+TEXT: dict[str, Any] = {"type": "string"}
+NUMBER: dict[str, Any] = {"type": "number"}
+SWITCH: dict[str, Any] = {"type": "boolean"}
+
+
+def described(text: str, schema: dict[str, Any] = TEXT) -> dict[str, Any]:
+    return {**schema, "description": text}
+
+
+def tool(name: str, optional: dict[str, Any] | None = None, /, **required: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+    return {"name": name, "description": f"{name.replace('_', ' ').capitalize()}.", "input_schema": schema}
+
+
+def plan(request: str, *tools: dict[str, Any]) -> list[dict[str, Any]]:
+    catalog = Catalog.from_data({"packs": list(tools)}, "test")
+    lexical = LexicalIndex(catalog)
+    return steps_of(understand(request, lexical, Profiles(catalog.entries, lexical.lexicon)), {}, ())
+
+
+def arguments(request: str, *tools: dict[str, Any]) -> Any:
+    """Return the arguments of the last step."""
+    return plan(request, *tools)[-1]["args"]
+
+
+ISSUES = tool("search_issues", {"state": {"enum": ["open", "closed"]}, "private": SWITCH}, query=TEXT)
+LIST = tool(
+    "list_issues", {"since": described("Only issues after this date"), "timeout": described("In seconds", NUMBER)}
+)
+WEATHER = tool("get_weather", city=TEXT)
+TRANSLATE = tool("translate_text", text=TEXT, target_language=TEXT)
+MONEY = tool("convert_money", **{"amount": NUMBER, "from": described("Currency code"), "to": described("Currency code")})
+DOCUMENT = tool("get_document", document_id=TEXT)
+ORDER = tool("update_order", {"quantity": NUMBER}, order_id=TEXT)
+MAIL = tool("send_email", {"cc": TEXT}, to=TEXT, subject=TEXT)
+KEY = tool("press_key", key=described("Name of the key to press"))
+RENAME = tool("rename_branch", old_name=TEXT, new_name=TEXT)
+SETTING = tool("set_setting", key=TEXT, value=TEXT)
+READ = tool("read_file", path=TEXT)
+WRITE = tool("write_file", path=TEXT, content=TEXT)
+ISSUE = tool("create_issue", {"assignee": TEXT, "labels": {"type": "array", "items": TEXT}}, title=TEXT)
+CONTACT = tool("find_contact", name=TEXT)
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        # A word of the topic is no choice and no switch.
+        (ISSUES, "search issues about open source licensing", {"query": "open source licensing"}),
+        (ISSUES, "search for closed issues about login", {"query": "login", "state": "closed"}),
+        (ISSUES, "find open issues about private keys", {"query": "private keys", "state": "open"}),
+        # A date of the other end of a range, and a duration that is no timeout.
+        (LIST, "list issues until 2024-05-05", {}),
+        (LIST, "list issues since 2024-05-05", {"since": "2024-05-05"}),
+        (LIST, "list issues of the last 24 hours", {}),
+        (LIST, "list issues with a timeout of 2 minutes", {"timeout": 120}),
+        # Words in lower case that name no place and no language.
+        (WEATHER, "get the weather for my mom", {}),
+        (WEATHER, "what is the weather in detail", {}),
+        (WEATHER, "get the weather for the trip to Rome", {"city": "Rome"}),
+        (WEATHER, "get the weather in oslo", {"city": "oslo"}),
+        (TRANSLATE, "translate 'hi' in my document", {"text": "hi"}),
+        (TRANSLATE, "translate 'hi' to german", {"text": "hi", "target_language": "german"}),
+        # Capitals are no currency and no id by themselves.
+        (MONEY, "convert the PDF amount 5 to EUR", {"amount": 5, "to": "EUR"}),
+        (DOCUMENT, "get the PDF document", {}),
+        (DOCUMENT, "get the 3-day document", {}),
+        (ORDER, "update the order with 3 apples", {}),
+        (MAIL, "send an email to a@x.org and b@x.org with subject 'A'", {"to": "a@x.org", "subject": "A"}),
+        (MAIL, "email a@x.org, cc b@x.org, subject 'A'", {"to": "a@x.org", "cc": "b@x.org", "subject": "A"}),
+        (KEY, "press the F5 key", {"key": "F5"}),
+        (KEY, "press the save key", {}),
+        # A name in capitals is whole, and a verb after "to" is no value.
+        (RENAME, "rename Old Name to New Name", {"old_name": "Old Name", "new_name": "New Name"}),
+        (SETTING, "set the setting to remember me", {}),
+        (READ, "read and/or show the file", {}),
+        (READ, "read docs/guide", {"path": "docs/guide"}),
+        (ISSUE, "create an issue titled 'A', labels bug, assignee ana", {"title": "A", "labels": ["bug"], "assignee": "ana"}),
+        (CONTACT, "find the contact Ada Lovelace's number", {"name": "Ada Lovelace"}),
+    ],
+)  # fmt: skip
+def test_a_word_for_another_purpose_is_no_value(entry: dict[str, Any], request_text: str, args: dict[str, Any]) -> None:
+    assert arguments(request_text, entry) == args
+
+
+@each_case(
+    ("request_text", "args"),
+    [
+        ("never overwrite a.txt, just read it", {"path": "a.txt"}),
+        ("don't delete a.txt, write 'x' to it", {"content": "x"}),
+        ("read a.txt and write a file that contains 'x'", {"content": "x"}),
+        ("read a.txt and write 'x' to it", {"path": "a.txt", "content": "x"}),
+    ],
+)
+def test_it_is_an_excluded_value_only_where_nothing_else_is_meant(request_text: str, args: dict[str, Any]) -> None:
+    assert arguments(request_text, READ, WRITE) == args
+
+
+MAKE = tool("create_directory", path=TEXT)
+
+
+@each_case(
+    ("request_text", "args"),
+    [
+        ("create a directory called backups in /srv", {"path": "/srv/backups"}),
+        ("create a directory called backups under /srv/app/", {"path": "/srv/app/backups"}),
+    ],
+)
+def test_a_new_folder_is_named_inside_another(request_text: str, args: dict[str, Any]) -> None:
+    assert arguments(request_text, MAKE) == args
+
+
+def test_the_name_of_a_new_folder_stays_free_if_the_path_is_refused() -> None:
+    # A file is no folder.
+    create = tool("create_repository", repo_directory=TEXT)
+    assert arguments("create a repository called backups in /srv/a.txt", create) == {"repo_directory": "backups"}
+
+
+@each_case(
+    ("schema", "written", "value"),
+    [
+        (described("Start (HH:MM)"), "9:15", "09:15"),
+        (described("Start in 24-hour format"), "2pm", "14:00"),
+        (described("Start, e.g. '08:30'"), "half past two pm", "14:30"),
+        (described("Start (HH:MM)"), "quarter to 3 in the afternoon", "14:45"),
+        (described("Start (HH:MM)"), "noon", "12:00"),
+        (described("Start (HH:MM:SS)"), "12:05 am", "00:05:00"),
+        (described("Start, such as '2:30 PM'"), "14:05", "2:05 PM"),
+        ({**TEXT, "pattern": r"^([01]\d|2[0-3]):[0-5]\d$"}, "7 am", "07:00"),
+        ({**TEXT, "format": "time"}, "9 o'clock", "09:00"),
+        ({**TEXT, "examples": ["18:00"]}, "5:30pm", "17:30"),
+        # Without a stated form, or without a half of the day, a time is as it is written.
+        (TEXT, "2pm", "2pm"),
+        (TEXT, "9:15", "9:15"),
+        (described("Start (HH:MM)"), "half past two", "half past two"),
+    ],
+)
+def test_a_time_has_the_form_that_the_schema_states(schema: dict[str, Any], written: str, value: str) -> None:
+    assert arguments(f"set the alarm at {written}", tool("set_alarm", time=schema)) == {"time": value}
+
+
+def test_two_times_are_the_ends_of_a_range() -> None:
+    meeting = tool("create_meeting", start=described("Start (HH:MM)"), end=described("End (HH:MM)"))
+    assert arguments("create a meeting from 9:15 to 10", meeting) == {"start": "09:15"}
+    assert arguments("create a meeting from 9:15 until noon", meeting) == {"start": "09:15", "end": "12:00"}
