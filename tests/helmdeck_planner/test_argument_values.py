@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from helmdeck_core import Catalog
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.steps import steps_of, understand
@@ -41,7 +44,9 @@ LIST = tool(
 )
 WEATHER = tool("get_weather", city=TEXT)
 TRANSLATE = tool("translate_text", text=TEXT, target_language=TEXT)
-MONEY = tool("convert_money", **{"amount": NUMBER, "from": described("Currency code"), "to": described("Currency code")})
+MONEY = tool(
+    "convert_money", **{"amount": NUMBER, "from": described("Currency code"), "to": described("Currency code")}
+)
 DOCUMENT = tool("get_document", document_id=TEXT)
 ORDER = tool("update_order", {"quantity": NUMBER}, order_id=TEXT)
 MAIL = tool("send_email", {"cc": TEXT}, to=TEXT, subject=TEXT)
@@ -155,3 +160,49 @@ def test_two_times_are_the_ends_of_a_range() -> None:
     meeting = tool("create_meeting", start=described("Start (HH:MM)"), end=described("End (HH:MM)"))
     assert arguments("create a meeting from 9:15 to 10", meeting) == {"start": "09:15"}
     assert arguments("create a meeting from 9:15 until noon", meeting) == {"start": "09:15", "end": "12:00"}
+
+
+URI = {**TEXT, "format": "uri"}
+EMAIL = {**TEXT, "format": "email"}
+PATTERN = described("The regular expression")
+WHOLE = [
+    (tool("get_order", order_id=TEXT), "get the order {}", "A-17 ord_9f3c 9f3c2ab1 PROJ-123 v1.2.3 ORD:2024:7".split()),
+    (
+        tool("fetch_url", url=URI),
+        "fetch {}",
+        "https://a.example/x?y=1&z=2#f https://a.example/a_(b) http://localhost:80/v1/ ftp://a.example/x,y;z "
+        "https://a.example/?q=[a] https://a.example/q?x='y' https://u@a.example/\u00fc".split(),
+    ),
+    (READ, "read the file {}", "/srv/a.txt ./x/y.tar.gz ~/plan.md C:\\a\\b.txt ../up /etc/hosts src/@types/i.d.ts".split()),
+    (tool("invite_user", email=EMAIL), "invite {}", "a@b.example first.last+tag@sub.b.example x_y-z@a-b.co.uk".split()),
+    (
+        tool("run_sql_query", sql=TEXT),
+        "run the SQL query {}",
+        ["SELECT a FROM b", "SELECT * FROM t WHERE x = 'a b'", "UPDATE t SET a = 1 WHERE b = 2", "DELETE FROM t WHERE id = 7"],
+    ),
+    (tool("test_regular_expression", pattern=PATTERN), "test the regular expression `{}`", ["^a+$", r"^\d{3}-[a-z]*$", r"(a|b)\s+\w+"]),
+]  # fmt: skip
+MARKS = [
+    "{}",
+    '"{}"',
+    "'{}'",
+    "`{}`",
+    "\u201c{}\u201d",
+    "\u2018{}\u2019",
+    "\u00ab{}\u00bb",
+    "\u201e{}\u201c",
+    "({})",
+    "[{}]",
+]
+ENDS = ["", ".", "!", "?", "\u2026", ",", " please", ", please.", " now.", " - thanks", ";", ":", "...", "\n"]
+CASES = [(entry, form, value) for entry, form, values in WHOLE for value in values]
+
+
+@given(st.sampled_from(CASES), st.sampled_from(MARKS), st.sampled_from(ENDS))
+@example(CASES[0], "`{}`", "\u2026")
+def test_a_value_is_whole_whatever_is_around_it(case: tuple[dict[str, Any], str, str], mark: str, end: str) -> None:
+    entry, form, value = case
+    if "`" in form or set(mark) & set(value) - set("{}"):
+        mark = "{}"
+    [name] = entry["input_schema"]["required"]
+    assert arguments(form.format(mark.format(value)) + end, entry) == {name: value}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import Kind, Token, stem
+from helmdeck_language import Kind, Token, scan, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES, FILE_WORDS, FOLDER_WORDS, PATH_WORDS
@@ -17,6 +17,8 @@ from helmdeck_planner.embedded.request.wording import Wording
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 _PATHS: Final = frozenset(map(stem, PATH_WORDS))
 _EXTENSIONS: Final = frozenset(FILE_TYPES.values())
+# Longer quoted strings are texts.
+_MAX_QUOTED_VALUE: Final = 2_000
 _POSSESSIVES: Final = ("'s", "\u2019s")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
@@ -111,6 +113,15 @@ class Draft:
         return [
             place for place, token in enumerate(self.tokens) if token.kind in kinds and place not in self.used_places
         ]
+
+    def quoted(self, *kinds: Kind) -> list[int]:
+        """Return the places of unused quoted strings that are one value of some kinds: "the page 'https://example.org'"."""
+        return [place for place in self.free(Kind.QUOTE, Kind.CODE) if self._inner_kind(place) in kinds]
+
+    def _inner_kind(self, place: int) -> Kind | None:
+        value = self.tokens[place].value
+        inner = scan(value) if len(value) <= _MAX_QUOTED_VALUE else []
+        return inner[0].kind if len(inner) == 1 and inner[0].value == value else None
 
     def is_filler(self, place: int) -> bool:
         """Whether a token is an article, a preposition or the like."""

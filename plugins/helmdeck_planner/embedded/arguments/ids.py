@@ -17,6 +17,7 @@ _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
 )
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
+_TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 _COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 _EXTENSIONS: Final = frozenset(FILE_TYPES.values())
@@ -37,6 +38,8 @@ def fill_ids(draft: Draft) -> None:
         or _is_dotted(draft, place)
     ]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
+    if not left and not any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs()):
+        left = draft.quoted(Kind.ID)
     if len(left) == 1 and (own := _only_likely(draft, needed, left[0])):
         draft.set(own, draft.tokens[left[0]].value, left)
     elif len(left) > 1 and len(needed) == 1 and needed[0].is_list:
@@ -52,7 +55,7 @@ def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether a labelled value can be an id: "the user Anna" names a person, unless the schema takes names."""
     token = draft.tokens[places[0]]
     if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
-        return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value))
+        return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
     return _takes_names(each) or bool(_ID_SHAPE.fullmatch(draft.text(places[0], places[-1])))
 
 

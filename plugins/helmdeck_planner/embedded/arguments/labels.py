@@ -95,16 +95,23 @@ def _ends_phrase(draft: Draft, place: int) -> bool:
 def _takes(each: Property, token: Token) -> bool:
     kind = token.kind
     if each.role is Role.ID:
-        return kind in (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.SLUG) or (
-            kind is Kind.PATH and (token.value.startswith("/") or not is_file(token))
+        return (
+            kind in (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.SLUG)
+            or _is_one_word(token)
+            or (kind is Kind.PATH and (token.value.startswith("/") or not is_file(token)))
         )
     if each.role in (Role.PATH,):
-        return kind in (Kind.PATH, Kind.SLUG, Kind.QUOTE, Kind.GLOB)
+        return kind in (Kind.PATH, Kind.SLUG, Kind.QUOTE, Kind.GLOB) or _is_one_word(token)
     if each.role is Role.CONTENT:
         return kind is Kind.QUOTE or kind is Kind.CODE
     if each.role is Role.NAME:
         return kind in (Kind.QUOTE, Kind.SLUG, Kind.PATH, Kind.ID, Kind.HASH, Kind.CODE)
     return each.role in _QUOTE_ROLES and kind in (Kind.QUOTE, Kind.PATH, Kind.ID, Kind.SLUG, Kind.CODE, Kind.GLOB)
+
+
+def _is_one_word(token: Token) -> bool:
+    """Whether code is a single value in back quotes: "the order `A-17`"."""
+    return token.kind is Kind.CODE and bool(token.value) and not any(map(str.isspace, token.value))
 
 
 def is_plain_word(draft: Draft, place: int) -> bool:

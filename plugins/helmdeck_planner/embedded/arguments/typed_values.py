@@ -34,6 +34,10 @@ _KINDS: Final = {
 }
 _TARGET: Final = ("to", "until")
 _SOURCE: Final = ("from",)
+_TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
+_AFTER_SQL: Final = " .!,:-\u2013\u2026"
+_OPENING: Final = {")": "(", "]": "[", "}": "{"}
+_CLOSING: Final = tuple(_OPENING)
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 # English prepositions before the first and the last moment of a range.
 _STARTING: Final = ("from", "after")
@@ -53,6 +57,9 @@ def fill_typed(draft: Draft) -> None:
             places = [time.places[0] for time in times_of(draft) if draft.used_places.isdisjoint(time.places)]
         else:
             places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
+        if not places and not _takes_any_text(draft):
+            # "fetch 'https://example.org'"
+            places = draft.quoted(*kinds)
         if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
             places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
         if role is Role.PATH:
@@ -63,6 +70,11 @@ def fill_typed(draft: Draft) -> None:
     _fill_words(draft, Role.CURRENCY, lambda place: _is_currency(draft, place))
     _fill_choices(draft)
     _fill_booleans(draft)
+
+
+def _takes_any_text(draft: Draft) -> bool:
+    """Whether another input may take a quoted string, whatever it contains."""
+    return any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs())
 
 
 def _assign_folders(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> None:
@@ -171,11 +183,27 @@ def _is_unclear(draft: Draft, each: Property, place: int) -> bool:
 def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
     times = [time_at(draft, place) if each.role is Role.TIME else None for place in places]
     values = [
-        draft.tokens[place].value if time is None else in_form_of(each, time)
+        _whole(draft, each, place) if time is None else in_form_of(each, time)
         for place, time in zip(places, times, strict=True)
     ]
     beside = [place for time in times if time is not None for place in time.places]
     draft.set(each, values if each.is_list else values[0], places, beside)
+
+
+def _whole(draft: Draft, each: Property, place: int) -> str:
+    """Return the text of a value; of SQL without the polite words, marks and closing brackets after it."""
+    token = draft.tokens[place]
+    if each.role is not Role.SQL or token.kind is not Kind.SQL:
+        return token.value
+    text, before = token.value, ""
+    while text != before:
+        before, text = text, text.rstrip(_AFTER_SQL)
+        head, space, last = text.rpartition(" ")
+        if space and last.lower() in draft.wording.language.lead_ins:
+            text = head
+        if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
+            text = text[:-1]
+    return text
 
 
 def _fill_owner_and_repo(draft: Draft) -> None:
