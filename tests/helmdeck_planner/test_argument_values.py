@@ -113,6 +113,91 @@ def test_it_is_an_excluded_value_only_where_nothing_else_is_meant(request_text: 
     assert arguments(request_text, READ, WRITE) == args
 
 
+COMMENT = tool("add_comment", task_id=TEXT, text=TEXT)
+UPDATE = tool("update_task", {"name": TEXT, "completed": SWITCH}, task_id=TEXT)
+ATTACHMENT = tool("download_attachment", attachment_id=TEXT)
+ARCHIVE = tool("archive_card", card_id=TEXT)
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (COMMENT, "add a comment 'Done' to the task 'Login'", {"text": "Done"}),
+        (UPDATE, "update the task 'Login': completed", {"completed": True}),
+        (ATTACHMENT, "download the attachment 'plan.pdf'", {}),
+        (ARCHIVE, "archive the card 'Login' in the list 61bc22", {}),
+    ],
+)
+def test_a_quoted_name_of_what_an_id_identifies_is_no_text_and_no_other_id(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
+
+
+ADD = tool("git_add", repo_path=TEXT, files={"type": "array", "items": TEXT})
+COMMIT = tool("git_commit", repo_path=TEXT, message=TEXT)
+BRANCH = tool("create_branch", {"from_branch": TEXT}, owner=TEXT, repo=TEXT, branch=TEXT)
+PULL = tool(
+    "create_pull_request", owner=TEXT, repo=TEXT, title=TEXT, head=TEXT, base=described("The branch to be pulled into")
+)
+GIT = (ADD, COMMIT)
+
+
+@each_case(
+    ("tools", "request_text", "args"),
+    [
+        (GIT, "in /srv/app, add a.txt and commit with the message 'x'", [
+            {"repo_path": "/srv/app", "files": ["a.txt"]}, {"repo_path": "/srv/app", "message": "x"},
+        ]),
+        (GIT, "add a.txt in /srv/app and commit with the message 'x'", [
+            {"repo_path": "/srv/app", "files": ["a.txt"]}, {"repo_path": "/srv/app", "message": "x"},
+        ]),
+        (GIT, "add a.txt in /srv/app, add b.txt in /srv/web and commit with the message 'x'", [
+            {"repo_path": "/srv/app", "files": ["a.txt"]}, {"repo_path": "/srv/web", "files": ["b.txt"]}, {"message": "x"},
+        ]),
+        ((BRANCH, PULL), "create a branch fix-1 in acme/web and create a pull request titled 'Fix' from fix-1 into main", [
+            {"owner": "acme", "repo": "web", "branch": "fix-1"},
+            {"owner": "acme", "repo": "web", "title": "Fix", "head": "fix-1", "base": "main"},
+        ]),
+    ],
+)  # fmt: skip
+def test_a_single_folder_or_repository_is_that_of_all_parts(
+    tools: tuple[dict[str, Any], ...], request_text: str, args: list[dict[str, Any]]
+) -> None:
+    assert [step["args"] for step in plan(request_text, *tools)] == args
+
+
+BOARD = (
+    tool("get_lists"),
+    tool("get_cards_by_list_id", list_id=described("ID of the list")),
+    tool("archive_card", card_id=described("ID of the card")),
+)
+
+
+def test_two_look_ups_find_an_id_that_needs_another_id() -> None:
+    steps = plan("archive the card 'Login' in the list Doing", *BOARD)
+    assert [(step["tool"], step["args"], step.get("inferred_for")) for step in steps] == [
+        ("get_lists", {}, ["list_id"]),
+        ("get_cards_by_list_id", {}, ["card_id"]),
+        ("archive_card", {}, None),
+    ]
+    assert steps[0]["rationale"] == "inferred: finds list_id of 'Doing' for get_cards_by_list_id"
+
+
+@each_case(
+    ("request_text", "tools"),
+    [
+        ("archive the card 'Login'", BOARD),
+        ("archive the card 'Login' in the list Doing", (*BOARD, tool("list_lists"))),
+        ("archive the card 'Login' in the list Doing", (tool("create_lists"), *BOARD[1:])),
+    ],
+)
+def test_without_a_clear_chain_that_only_reads_nothing_is_looked_up(
+    request_text: str, tools: tuple[dict[str, Any], ...]
+) -> None:
+    assert [step["tool"] for step in plan(request_text, *tools)] == ["archive_card"]
+
+
 MAKE = tool("create_directory", path=TEXT)
 
 

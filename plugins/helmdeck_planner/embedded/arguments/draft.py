@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import attrs
@@ -23,7 +24,7 @@ _POSSESSIVES: Final = ("'s", "\u2019s")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
 
-@attrs.define
+@attrs.define(slots=False)
 class Draft:
     """The arguments of a step, by input name.
 
@@ -48,6 +49,18 @@ class Draft:
         """Whether a token is one of the words that the language has for a key of its table ``values``."""
         return self.tokens[place].word.lower() in self.wording.language.values[key]
 
+    @cached_property
+    def named_ids(self) -> frozenset[int]:
+        """The places of quoted strings that name what an id identifies: "add a comment 'Done' to the task 'Login'"."""
+        inputs = self.profile.required
+        ids = frozenset[str]().union(*(each.labels for each in inputs if each.role is Role.ID))
+        others = frozenset[str]().union(*(each.labels for each in self.profile.properties if each.role is not Role.ID))
+        return frozenset(
+            place
+            for place in range(1, len(self.tokens))
+            if self.tokens[place].kind is Kind.QUOTE and self.stems(place - 1) & (ids - others)
+        )
+
     def open_inputs(self) -> Iterator[Property]:
         """Yield the inputs without a value, required ones first."""
         for each in self.profile.properties:
@@ -71,6 +84,8 @@ class Draft:
         ):
             return False
         if not is_shared and not self.used_places.isdisjoint(places):
+            return False
+        if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
             return False
         if self.part.verb_place in places and each.role is not Role.CHOICE:
             return False

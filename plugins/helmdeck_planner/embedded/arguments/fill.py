@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
@@ -45,6 +46,7 @@ _QUOTE_ROLES: Final = (
 )
 _QUOTES: Final = (Kind.QUOTE, Kind.CODE)
 _SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind.HASH)
+_ENTERED: Final = (Kind.EMAIL, Kind.URL, Kind.NUMBER, Kind.DATE)
 _SOLE_ROLES: Final = (Role.TEXT, Role.QUERY, Role.NAME, Role.CONTENT)
 _NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
 _REFERRED: Final = {
@@ -56,19 +58,12 @@ _REFERRED: Final = {
 
 
 @attrs.frozen
-class Earlier:
-    """A part before the current one, with the arguments of its step; without any if it was not planned."""
-
-    part: Part
-    args: Mapping[str, Any]
-
-
-@attrs.frozen
 class Sources:
     """Where values come from besides the part itself.
 
     :ivar request: the whole request.
     :ivar earlier: the parts before, in order.
+    :ivar settings: the parts that only state where the others act.
     """
 
     request: str
@@ -76,6 +71,7 @@ class Sources:
     document: str = ""
     defaults: Mapping[str, Any] = attrs.Factory(dict)
     earlier: tuple[Earlier, ...] = ()
+    settings: tuple[Part, ...] = ()
 
 
 def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
@@ -110,6 +106,7 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     fill_places(draft)
     _fill_only_value(draft)
     _fill_references(draft, sources)
+    fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     return draft
 
@@ -190,6 +187,7 @@ def _fill_sides(draft: Draft) -> None:
     inputs = [
         each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.PLACE) and each.side and each.is_required
     ]
+    _fill_words_of_sides(draft)
     kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
     for each in sorted(inputs, key=lambda other: other.side == "source"):
         for place in draft.free(*kinds):
@@ -197,6 +195,38 @@ def _fill_sides(draft: Draft) -> None:
             if is_target == (each.side == "target"):
                 draft.set(each, draft.tokens[place].value, [place])
                 break
+
+
+def _fill_words_of_sides(draft: Draft) -> None:
+    """Set two inputs from the words after "from" and "to", or one from the word after "against": "from fix-cart into main"."""
+    inputs = [
+        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and each.side and each.is_required
+    ]
+    sides = [each.side for each in inputs]
+    prepositions = (
+        {"from": "source", "to": "target"} if sorted(sides) == ["source", "target"] else {"against": "target"}
+    )
+    found: dict[str, list[int]] = {}
+    for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
+        side = prepositions.get(draft.preposition(place))
+        if side and _is_free_word(draft, place + 1):
+            found.setdefault(side, []).append(place + 1)
+    if sorted(found) == sorted(sides) and all(len(places) == 1 for places in found.values()):
+        for each in inputs:
+            draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
+
+
+def _is_free_word(draft: Draft, place: int) -> bool:
+    """Whether a word or id is free, and the last one before another preposition or the end."""
+    token = draft.tokens[place]
+    is_name = (token.is_word and not draft.is_filler(place)) or token.kind in (Kind.ID, Kind.SLUG)
+    following = place + 1
+    ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or bool(draft.preposition(following))
+    return (
+        is_name
+        and place not in draft.used_places
+        and (ends or draft.tokens[following].word in draft.wording.language.naming)
+    )
 
 
 def _fill_words_beside_to(draft: Draft) -> None:
@@ -248,6 +278,12 @@ def _before_to(draft: Draft, to: int) -> list[int]:
 def _fill_only_value(draft: Draft) -> None:
     """Set the only open required text from the only value that is left: "subscribe to plant/line2/temp"."""
     needed = [each for each in draft.open_inputs() if each.is_required]
+    direct = draft.part.verb_place + 1
+    if [each.role for each in needed] == [Role.CONTENT] and 0 < direct < len(draft.tokens) - 1:
+        # "enter ann@example.org in the field"
+        is_entered = draft.tokens[direct].kind in _ENTERED and draft.preposition(direct + 1) in ("in", "to")
+        if is_entered and draft.set(needed[0], draft.tokens[direct].value, [direct]):
+            return
     left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
     if (
         len(needed) == 1

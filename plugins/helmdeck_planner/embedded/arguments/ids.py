@@ -26,7 +26,9 @@ _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w
 
 def fill_ids(draft: Draft) -> None:
     """Set ids: the value after their label, else the only one."""
-    inputs = [each for each in draft.open_inputs() if each.role is Role.ID]
+    # "the card 'Login' in the list 61bc": the id is not that of the card.
+    named_words = frozenset[str]().union(*(draft.stems(place - 1) for place in draft.named_ids))
+    inputs = [each for each in draft.open_inputs() if each.role is Role.ID and not each.labels & named_words]
     for each in inputs:
         places = labelled(draft, each)
         if places and is_id(draft, each, places):
@@ -54,6 +56,9 @@ def fill_ids(draft: Draft) -> None:
 def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether a labelled value can be an id: "the user Anna" names a person, unless the schema takes names."""
     token = draft.tokens[places[0]]
+    if token.kind is Kind.QUOTE and token.value.rpartition(".")[2].lower() in _EXTENSIONS:
+        # "download the attachment 'plan.pdf'" names a file.
+        return _takes_names(each)
     if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
         return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
     return _takes_names(each) or bool(_ID_SHAPE.fullmatch(draft.text(places[0], places[-1])))

@@ -39,13 +39,15 @@ def labelled(draft: Draft, each: Property) -> list[int]:
         object_labels = frozenset(draft.profile.name)
     else:
         object_labels = frozenset()
-    for place in range(len(draft.tokens)):
-        if place == draft.part.verb_place or not _is_label(draft.stems(place), labels | object_labels):
-            continue
-        value = _value_after(draft, each, place)
-        is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
-        if value and not (is_id and not _is_label(draft.stems(place), labels)):
-            return value
+    # Its own label first: in "the project Website of the workspace Acme", a workspace is "Acme".
+    for known in (labels, object_labels - labels):
+        for place in range(len(draft.tokens)):
+            if place == draft.part.verb_place or not _is_label(draft.stems(place), known):
+                continue
+            value = _value_after(draft, each, place)
+            is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
+            if value and not (is_id and known is not labels):
+                return value
     if each.role is Role.NAME and not each.is_list:
         return _word_before_label(draft, labels)
     return []

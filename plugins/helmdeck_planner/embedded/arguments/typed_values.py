@@ -66,10 +66,20 @@ def fill_typed(draft: Draft) -> None:
             _assign_folders(draft, inputs, places)
             inputs = [each for each in inputs if each.name not in draft.args]
             places = [place for place in places if place not in draft.used_places]
+        if role is Role.PATTERN and any(map(_takes_files, inputs)):
+            # "grep for 'x' in *.py": a pattern of files beside one of text.
+            globs = [place for place in places if draft.tokens[place].kind is Kind.GLOB]
+            _assign(draft, [each for each in inputs if _takes_files(each)], globs)
+            inputs = [each for each in inputs if not _takes_files(each)]
+            places = [place for place in places if place not in globs]
         _assign(draft, inputs, places)
     _fill_words(draft, Role.CURRENCY, lambda place: _is_currency(draft, place))
     _fill_choices(draft)
     _fill_booleans(draft)
+
+
+def _takes_files(each: Property) -> bool:
+    return "file" in each.words or "glob" in each.words or stem("glob") in each.hints
 
 
 def _takes_any_text(draft: Draft) -> bool:
@@ -135,7 +145,7 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
         if each.is_list:
             chosen = _files(draft, left) if each.role is Role.PATH else left
         _set(draft, each, chosen)
-        left = [place for place in left if place not in chosen]
+        left = [place for place in left if place not in draft.used_places]
 
 
 def _files(draft: Draft, places: Sequence[int]) -> list[int]:

@@ -122,6 +122,7 @@ _SECONDS: Final = re.compile(r"\bhh:mm:ss\b", re.IGNORECASE)
 _TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
 # Patterns of hours and minutes with two digits, such as "^([01]\\d|2[0-3]):[0-5]\\d$".
 _CLOCK_PATTERN: Final = re.compile(r":\(?(?:\[0-5\]|\\d\{2\})")
+_INTO: Final = re.compile(r"\b(?:pulled|merged?|moved?|copied) into\b", re.IGNORECASE)
 _LISTS_CHOICES: Final = re.compile(
     r"\bwhether\b|\bone of\b|\beither\b|\b(?:allowed|valid|possible|supported) (?:values|options)\b|\boptions?:",
     re.IGNORECASE,
@@ -168,7 +169,7 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         words=name_words,
         labels=labels,
         hints=frozenset(stem(word) for word in words(text)[:60]),
-        side=_side(name_words) or _described_side(text),
+        side="target" if _INTO.search(text) else _side(name_words) or _described_side(text),
         is_required=is_required,
         is_list=items is not None,
         choices=tuple(choices) if isinstance(choices, (list, tuple)) else (),
