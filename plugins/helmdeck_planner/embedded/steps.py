@@ -10,8 +10,9 @@ import attrs
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
 from helmdeck_language import ACTIONS, READING, Kind, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, is_setting
+from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
+from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
@@ -331,8 +332,9 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
             looked_up: list[dict[str, Any]] = []
             if pick.profile is not None:
                 sources = _sources(understood, defaults, earlier)
-                args = fill(part, pick.profile, sources)
-                looked_up = _looked_up(understood, pick, part, pick.profile, args, sources)
+                draft = drafted(part, pick.profile, sources)
+                args = arguments_of(draft)
+                looked_up = _looked_up(understood, pick, pick.profile, draft)
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
             is_gap = pick.profile is None or pick.probability is None
             step = step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)}
@@ -350,15 +352,13 @@ def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return bool(step["tool"] == other["tool"] and step["args"] == other["args"])
 
 
-def _looked_up(
-    understood: Understood, pick: Pick, part: Part, profile: Profile, args: Mapping[str, Any], sources: Sources
-) -> list[dict[str, Any]]:
+def _looked_up(understood: Understood, pick: Pick, profile: Profile, draft: Draft) -> list[dict[str, Any]]:
     """Return the steps that find an id that a step requires, if the request only names the thing."""
     lexical, profiles = understood.lexical, understood.profiles
-    is_open = any(each.name not in args for each in profile.required)
+    is_open = any(each.name not in draft.args for each in profile.required)
     if not is_open or lexical is None or profiles is None or profile.entry.kind is EntryKind.PIPELINE:
         return []
-    found = look_up(drafted(part, profile, sources), lexical, profiles)
+    found = look_up(draft, lexical, profiles)
     needing = [*(each.profile.entry.id for each in found), profile.entry.id][1:]
     return [
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import attrs
@@ -52,6 +52,8 @@ class Draft:
     @cached_property
     def named_ids(self) -> frozenset[int]:
         """The places of quoted strings that name what an id identifies: "add a comment 'Done' to the task 'Login'"."""
+        if all(token.kind is not Kind.QUOTE for token in self.tokens):
+            return frozenset()
         inputs = self.profile.required
         ids = frozenset[str]().union(*(each.labels for each in inputs if each.role is Role.ID))
         others = frozenset[str]().union(*(each.labels for each in self.profile.properties if each.role is not Role.ID))
@@ -131,12 +133,7 @@ class Draft:
 
     def quoted(self, *kinds: Kind) -> list[int]:
         """Return the places of unused quoted strings that are one value of some kinds: "the page 'https://example.org'"."""
-        return [place for place in self.free(Kind.QUOTE, Kind.CODE) if self._inner_kind(place) in kinds]
-
-    def _inner_kind(self, place: int) -> Kind | None:
-        value = self.tokens[place].value
-        inner = scan(value) if len(value) <= _MAX_QUOTED_VALUE else []
-        return inner[0].kind if len(inner) == 1 and inner[0].value == value else None
+        return [place for place in self.free(Kind.QUOTE, Kind.CODE) if _inner_kind(self.tokens[place].value) in kinds]
 
     def is_filler(self, place: int) -> bool:
         """Whether a token is an article, a preposition or the like."""
@@ -186,3 +183,10 @@ class Draft:
             if tokens[place].end > tokens[place + 1].start or any(char.isalnum() for char in gap):
                 return ""
         return self.source[tokens[first].start : tokens[last].end]
+
+
+@lru_cache(256)
+def _inner_kind(text: str) -> Kind | None:
+    """Return the kind of the only value of a quoted string; ``None`` if it is a longer text."""
+    inner = scan(text) if len(text) <= _MAX_QUOTED_VALUE else []
+    return inner[0].kind if len(inner) == 1 and inner[0].value == text else None

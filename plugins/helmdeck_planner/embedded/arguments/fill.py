@@ -76,8 +76,12 @@ class Sources:
 
 def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
     """Return the arguments of an entry for a part, in the order of the entry's inputs."""
-    names = [each.name for each in profile.properties]
-    return dict(sorted(drafted(part, profile, sources).args.items(), key=lambda row: names.index(row[0])))
+    return arguments_of(drafted(part, profile, sources))
+
+
+def arguments_of(draft: Draft) -> dict[str, Any]:
+    """Return the arguments of a draft in the order of the entry's inputs."""
+    return {each.name: draft.args[each.name] for each in draft.profile.properties if each.name in draft.args}
 
 
 def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:

@@ -26,6 +26,8 @@ _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w
 
 def fill_ids(draft: Draft) -> None:
     """Set ids: the value after their label, else the only one."""
+    if not any(each.role is Role.ID for each in draft.open_inputs()):
+        return
     # "the card 'Login' in the list 61bc": the id is not that of the card.
     named_words = frozenset[str]().union(*(draft.stems(place - 1) for place in draft.named_ids))
     inputs = [each for each in draft.open_inputs() if each.role is Role.ID and not each.labels & named_words]

@@ -296,11 +296,10 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
             if is_action and own == draft.stems(place) & own and own:
                 return place
             continue
-        if not _is_request(draft, each, place):
-            continue
-        if token.word in related or (
+        is_meant = token.word in related or (
             len(own) == 1 and own & draft.stems(place) and not _names_object(draft, each, [place])
-        ):
+        )
+        if is_meant and _is_request(draft, each, place):
             return place
     if is_action and own == {stem(draft.part.verb)}:
         return draft.part.verb_place
