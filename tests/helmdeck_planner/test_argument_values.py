@@ -87,7 +87,7 @@ CONTACT = tool("find_contact", name=TEXT)
         (MAIL, "email a@x.org, cc b@x.org, subject 'A'", {"to": "a@x.org", "cc": "b@x.org", "subject": "A"}),
         (KEY, "press the F5 key", {"key": "F5"}),
         (KEY, "press the save key", {}),
-        # A name in capitals is whole, and a verb after "to" is no value.
+        # A name in capitals is whole, and a verb after "to" is not a value.
         (RENAME, "rename Old Name to New Name", {"old_name": "Old Name", "new_name": "New Name"}),
         (SETTING, "set the setting to remember me", {}),
         (READ, "read and/or show the file", {}),
@@ -96,7 +96,9 @@ CONTACT = tool("find_contact", name=TEXT)
         (CONTACT, "find the contact Ada Lovelace's number", {"name": "Ada Lovelace"}),
     ],
 )  # fmt: skip
-def test_a_word_for_another_purpose_is_no_value(entry: dict[str, Any], request_text: str, args: dict[str, Any]) -> None:
+def test_a_word_for_another_purpose_is_not_a_value(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
     assert arguments(request_text, entry) == args
 
 
@@ -128,7 +130,7 @@ ARCHIVE = tool("archive_card", card_id=TEXT)
         (ARCHIVE, "archive the card 'Login' in the list 61bc22", {}),
     ],
 )
-def test_a_quoted_name_of_what_an_id_identifies_is_no_text_and_no_other_id(
+def test_a_quoted_name_of_what_an_id_identifies_fills_neither_a_text_nor_another_id(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args

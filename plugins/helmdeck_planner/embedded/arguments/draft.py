@@ -79,7 +79,7 @@ class Draft:
 
         :param places: where the value is stated; empty if the part only refers to it.
         :param beside: further places that belong to the value, such as its unit.
-        :param is_shared: two inputs take a piece of the value each, as ``owner`` and ``repo`` do.
+        :param is_shared: two inputs take a part of the value each, as ``owner`` and ``repo`` do.
         """
         if value in ("", []) or not all(
             self._can_be(each, self.tokens[place], is_alone=len(places) == 1) for place in places

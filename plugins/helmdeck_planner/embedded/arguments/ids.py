@@ -161,7 +161,7 @@ def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
 
 
 def _is_name_of_list(draft: Draft, place: int) -> bool:
-    """Whether a word goes on with a list of names; in "label bug, assignee ana", the label of another input does not."""
+    """Whether a word continues a list of names; in "label bug, assignee ana", the label of another input does not."""
     labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
     is_free = draft.tokens[place].is_word and place not in draft.used_places and not draft.is_filler(place)
     return is_free and not draft.stems(place) & labels
