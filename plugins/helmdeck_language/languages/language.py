@@ -21,8 +21,14 @@ _WORDS: Final = (
 )  # fmt: skip
 _STEMS: Final = ("stems", "related")
 _MAX_ENDING: Final = 12
+VALUE_WORDS: Final = (
+    "inside", "label_joints", "loose_joints", "saying", "files", "extensions", "counting", "first", "last", "at_most", "ends_topic",
+    "particles", "clause_starts", "kinds_of_text", "key_words", "languages", "half", "quarter", "after_hour", "before_hour", "noon",
+    "midnight", "before_noon", "after_noon", "whole_hour",
+)  # fmt: skip
+"""The keys of the table ``values``: words beside the values of arguments."""
 KEYS: Final = (
-    "code", "name", "action_endings", "prefixes", "longest_ending", "compounds", *_WORDS, *_PHRASES, *_TABLES, *_STEMS,
+    "code", "name", "action_endings", "prefixes", "longest_ending", "compounds", *_WORDS, *_PHRASES, *_TABLES, *_STEMS, "values",
 )  # fmt: skip
 """The keys of a file of a language."""
 
@@ -56,6 +62,7 @@ class Language:
     :ivar naming: words before a name or a text: "called", "saying".
     :ivar nothing: words that stand for everything excluded: "anything".
     :ivar statements: words of sentences that state or greet rather than request.
+    :ivar values: words beside the values of arguments, by the keys of ``VALUE_WORDS``.
     """
 
     code: str
@@ -85,6 +92,7 @@ class Language:
     naming: frozenset[str]
     nothing: frozenset[str]
     statements: frozenset[str]
+    values: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, file: WordFile) -> Language:
@@ -104,6 +112,8 @@ class Language:
         found |= {key: frozenset(map(fold, file.words(key))) for key in _WORDS}
         found |= {key: _phrases(file.lines(key)) for key in _PHRASES}
         found |= {key: _by_english(file.rows(key)) for key in _TABLES}
+        values = file.table("values").only(VALUE_WORDS)
+        found["values"] = {key: frozenset(map(fold, values.words(key))) for key in VALUE_WORDS}
         for key in _STEMS:
             found[key] = {means: tuple(map(fold, stems)) for means, stems in file.stems(key).items()}
         return cls(**found)
@@ -118,6 +128,7 @@ class Language:
         }
         changes |= {key: getattr(self, key) | getattr(other, key) for key in _WORDS}
         changes |= {key: {**getattr(other, key), **getattr(self, key)} for key in _TABLES}
+        changes["values"] = {key: self.values[key] | other.values[key] for key in VALUE_WORDS}
         for key in _STEMS:
             own, others = getattr(self, key), getattr(other, key)
             changes[key] = {means: (*own.get(means, ()), *others.get(means, ())) for means in {**own, **others}}
