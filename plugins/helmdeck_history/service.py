@@ -71,7 +71,7 @@ class LearningHistory(DeckHistory):
         """Return what the history contributes to a request."""
         caller = self._owners.owner(caller)
         self._settle(caller)
-        return self._access.try_use(caller, lambda store: self._learned(store, caller, request)) or Learned()
+        return self._access.try_use(caller, self._learned, caller, request) or Learned()
 
     def _learned(self, store: HistoryStore, caller: str, request: str) -> Learned:
         sha, sketch, now = sha_of(request), self._access.sketch(request), time.time()

@@ -133,8 +133,7 @@ class SqlStore:
         """Return the weights of a caller's tools for similar requests."""
         oldest = now - self._keep_s
         if self.database.dialect == "sqlite":
-            with self.database.session(writes=False) as session:
-                weights = sqlite_digests.weights(session.rows, caller, intent_sha, sketch, now, oldest)
+            weights = sqlite_digests.weights(self.database.read, caller, intent_sha, sketch, now, oldest)
             if weights is not None:
                 return weights
         return self.computed_weights(caller, intent_sha, sketch, now)
