@@ -56,7 +56,7 @@ def site(folder, tmp_path_factory):
 def python(*words, folder, site):
     """Run Python in another process, which finds the checkout and the installed distributions."""
     command = [sys.executable, *map(str, words)]
-    env = environment(site, COLUMNS="100")
+    env = environment(site, COLUMNS="100", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
@@ -157,8 +157,9 @@ def test_commands_of_the_tutorial_lead_from_nothing_to_a_planned_and_executed_st
     python = str(tmp_path / "venv" / "bin" / "python")
     packages = Path(pytest.__file__).parents[1]
     env = environment(
-        packages, COLUMNS="100", HELMDECK_DATA_DIR=str(tmp_path / "data"), PIP_DISABLE_PIP_VERSION_CHECK="1"
-    )
+        packages, COLUMNS="100", HELMDECK_DATA_DIR=str(tmp_path / "data"), PIP_DISABLE_PIP_VERSION_CHECK="1",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )  # fmt: skip
     programs = {
         "helmdeck": [python, "-m", "helmdeck_core.cli"],
         "pip": [python, "-m", "pip"],
