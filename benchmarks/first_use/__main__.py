@@ -10,6 +10,7 @@
     python -m benchmarks.first_use --second            # a second set, of the classes that were weak
     python -m benchmarks.first_use --third             # a third set, over the recorded servers, in other words
     python -m benchmarks.first_use --fourth            # a fourth set, by an author who had not seen the rules
+    python -m benchmarks.first_use --fifth             # a fifth set, by two further authors
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ SETS: Mapping[str, str] = {
     "second": "the second set of the weak classes",
     "third": "the third set, over the recorded servers,",
     "fourth": "the fourth set, by an author who had not seen the rules,",
+    "fifth": "the fifth set, by two authors who had not seen the rules,",
 }
 """Folders of further requests, with what they hold."""
 

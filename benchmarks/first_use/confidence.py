@@ -6,8 +6,9 @@
     python -m benchmarks.first_use.confidence --write  # write the table of the present weights to docs/benchmarks/first-use.md
 
 Fitted are the dev halves of all sets. As nearly all their steps are right, each request is planned once more over its catalog without
-the tools that serve it: every step is wrong there. Measured are the held-out halves of ``requests`` and ``classes``, and the second
-set of ``benchmarks/mcp``, of which only the tools are known.
+the tools that serve it: every step is wrong there. Fitted are also requests of MetaTool and Seal-Tools, whose tools have no input
+schemas: every other one of those that ``benchmarks.choice`` draws. Measured are the held-out halves of ``requests`` and ``classes``, and the
+second set of ``benchmarks/mcp``, of which only the tools are known; the fifth set's held-out half; and the others of MetaTool and Seal-Tools.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from benchmarks.choice.requests import catalog_of, drawn
 from benchmarks.first_use.data import (
     ExpectedStep,
     Request,
@@ -31,6 +33,7 @@ from benchmarks.first_use.data import (
 from benchmarks.first_use.scoring import right_steps
 from benchmarks.mcp.catalogs import requests as server_requests
 from benchmarks.pages import write_between
+from benchmarks.selection.data import data_folder
 from helmdeck_core import Catalog, Step
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import WEIGHTS, Weights, features, probability
@@ -44,7 +47,9 @@ _RATE = 0.2
 _PENALTY = 0.002
 # How often a request needs a tool that is missing, relative to the others.
 _MISSING = 0.2
-FOLDERS = ("requests", "classes", "second", "third")
+FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth")
+DRAWN = {"metatool-dev": 400, "sealtools-dev": 300}
+"""Requests of data sets whose tools have no input schemas."""
 
 
 @attrs.frozen
@@ -96,6 +101,20 @@ def known(catalogs: Mapping[str, Catalog]) -> list[Request]:
     """Return the requests of the dev halves."""
     found = of_half([request for folder in FOLDERS for request in load_requests(folder)], "dev")
     return [each for each in found if all(name in catalogs for name in each.catalog.split("+"))]
+
+
+def without_schemas(half: int) -> tuple[list[Request], dict[str, Catalog]]:
+    """Return every other drawn request of the data sets that are there, only the tools of which are known, and their catalogs.
+
+    :param half: 0 for those that are fitted, 1 for the others.
+    """
+    names = [name for name in DRAWN if (data_folder() / name / "queries.jsonl").is_file()]
+    found = [
+        Request(name, row["intent"], tags=("tools",), steps=(ExpectedStep(tuple(row["gold"]), {}, {}),))
+        for name in names
+        for row in drawn(DRAWN[name], name)[half::2]
+    ]
+    return found, {name: catalog_of(name) for name in names}
 
 
 def missing(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> list[Row]:
@@ -159,14 +178,19 @@ def main() -> None:
     arguments = parser.parse_args()
     catalogs = load_catalogs(mcp_folder())
     requests = known(catalogs)
-    fitted = fit([*rows(requests, catalogs), *missing(requests, catalogs)])
+    fitted = fit([*rows(requests, catalogs), *missing(requests, catalogs), *rows(*without_schemas(0))])
     print(fitted)
-    test = rows(unseen(catalogs), catalogs)
-    print("\npresent weights:", table(test, WEIGHTS), sep="\n\n")
-    if arguments.write:
-        from benchmarks.first_use.__main__ import PAGE
+    tables = {
+        "confidence": table(rows(unseen(catalogs), catalogs), WEIGHTS),
+        "confidence of others": table(rows(of_half(load_requests("fifth"), "held-out"), catalogs), WEIGHTS),
+        "confidence without schemas": table(rows(*without_schemas(1)), WEIGHTS),
+    }
+    for name, text in tables.items():
+        print(f"\n{name}, present weights:", text, sep="\n\n")
+        if arguments.write:
+            from benchmarks.first_use.__main__ import PAGE
 
-        write_between(PAGE, "confidence", table(test, WEIGHTS))
+            write_between(PAGE, name, text)
 
 
 if __name__ == "__main__":

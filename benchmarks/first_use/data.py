@@ -12,7 +12,7 @@ A file of ``requests`` belongs to the catalog of its name. A request is one line
 
 Above the line, ``@ LANGUAGE TAGS`` names the language; without it, a request is English.
 
-A file of ``classes``, ``second``, ``third`` or ``fourth`` holds the requests of one class of difficulty: its name is their tag, and
+A file of the other folders (``classes``, ``second`` and so on) holds the requests of one class of difficulty: its name is their tag, and
 ``= CATALOG`` alone, or ``= ONE+OTHER``, is the catalog of those that follow.
 """
 

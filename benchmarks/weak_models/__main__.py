@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -291,6 +292,7 @@ def measure(arguments: argparse.Namespace, tasks: Sequence[Task], server: Served
 def main() -> None:
     """Measure and write."""
     arguments = arguments_of()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # the started server ends with the benchmark
     warnings.simplefilter("ignore", CatalogWarning)
     try:
         pool = read_requests(arguments.requests) if arguments.requests else own_pool()

@@ -46,7 +46,7 @@ class Sizes:
 
 WHOLE = Sizes(
     requests=320, texts=100, plans=60, outputs=40, runs=1, request_s=120.0,
-    most={"helped": 320, "ranker": 320, "logprobs": 320, "raw": 15, "uncut": 10, "typed_gguf": 60, "peers": 15},
+    most={"helped": 320, "ranker": 320, "logprobs": 320, "raw": 15, "uncut": 10, "typed_gguf": 3, "peers": 15},
 )  # fmt: skip
 """Different requests tell more than further runs of the same ones, which hardly differ at a low temperature."""
 

@@ -235,6 +235,15 @@ def test_an_interrupted_run_is_resumed_from_its_log(deck_with, tmp_path):
     assert whole.claimed == SIZES[6]
 
 
+def test_no_trial_begins_that_would_exceed_the_time_limit(deck_with):
+    times = iter(range(0, 10_000, 10))
+    limits = Limits(max_seconds=200.0)
+    outcome = run_calibration(deck_with, memory_log(), limits=limits, clock=lambda: float(next(times)))
+    # The clock is read three times for a trial: for the limit, at its start and at its end. At 190 seconds, one of 10 still fits.
+    assert outcome.stopped == "the time limit of 200 seconds (--seconds)" and outcome.median_latency_s == 10.0
+    assert outcome.calls == 7
+
+
 @pytest.fixture
 def cli(capsys, monkeypatch, tmp_path):
     leave_the_machine(monkeypatch, tmp_path)

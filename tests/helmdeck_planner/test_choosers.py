@@ -205,6 +205,85 @@ def test_clear_parts_of_a_request_are_planned_one_after_the_other(choosing):
     assert not plan(deck, request, done=done).steps
 
 
+SHELF = [
+    {
+        "name": "update_stock",
+        "description": "Set the number of pieces of an article",
+        "input_schema": {
+            "type": "object",
+            "properties": {"article_id": {"type": "string"}, "count": {"type": "integer"}},
+            "required": ["article_id", "count"],
+        },
+    },
+    {
+        "name": "stock.article",
+        "description": "Returns the stock of an article",
+        "input_schema": {
+            "type": "object",
+            "properties": {"article_id": {"type": "string"}},
+            "required": ["article_id"],
+        },
+    },
+    {
+        "name": "write_note",
+        "description": "Writes a note",
+        "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    },
+]
+COUNT = "set the stock of article A-731 to 40"
+
+
+@pytest.mark.parametrize("chooser", ["ranker", "logprobs"])
+def test_entry_that_takes_what_the_request_states_is_chosen_without_ranker_and_model(choosing, chooser):
+    model = Weighing({"stock.article": -1.0, "update_stock": -90.0, "write_note": -90.0})
+    deck = choosing(model, chooser, tools=SHELF)
+    assert deck.rank(COUNT).scores[0].id == "stock.article"
+    found = plan(deck, COUNT)
+    assert [(step.tool, step.args) for step in found.steps] == [("update_stock", {"article_id": "A-731", "count": 40})]
+    assert found.choice.probability >= 0.9 and not model.requests
+
+
+@pytest.mark.parametrize("chooser", ["ranker", "logprobs", "words"])
+def test_part_that_nothing_fits_is_a_gap_after_the_other_parts(choosing, chooser):
+    deck = choosing(StubProvider({"tool": "update_stock"}), chooser, tools=SHELF)
+    request = f'water the plants, {COUNT}, and write a note "counted"'
+    first = plan(deck, request)
+    assert (tools_of(first), first.more_steps_likely) == (["update_stock"], True)
+    done = [CompletedStep("update_stock")]
+    assert tools_of(plan(deck, request, done=done)) == ["write_note" if chooser != "words" else "update_stock"]
+    last = plan(deck, request, done=[*done, CompletedStep("write_note")])
+    assert [step.is_gap for step in last.steps] == [True] and "water the plants" in last.steps[0].rationale
+    assert not last.more_steps_likely
+
+
+BOOKING = {
+    "name": "cancel_booking",
+    "description": "Cancels a booking",
+    "input_schema": {
+        "type": "object",
+        "properties": {"booking_id": {"type": "string"}, "reason": {"type": "string"}},
+        "required": ["booking_id", "reason"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("request_text", "written", "kept"),
+    [
+        ("cancel my booking", "B-1234567890", False),
+        ("cancel my booking B 77", "b77", True),
+        ("cancel my booking\n\nYour number is 4711", "4711", True),
+    ],
+)
+def test_id_that_a_model_writes_is_kept_only_if_it_occurs_somewhere(choosing, request_text, written, kept):
+    model = StubProvider({"steps": [{"tool": "cancel_booking", "args": {"booking_id": written, "reason": "ill"}}]})
+    found = plan(choosing(model, tools=[BOOKING, *TOOLS]), request_text)
+    (step,) = found.steps
+    assert step.args == ({"booking_id": written} if kept else {}) | {"reason": "ill"}
+    assert step.missing == (() if kept else ("booking_id",))
+    assert any("booking_id of cancel_booking was left out" in each for each in found.notices) is not kept
+
+
 # -- probabilities -------------------------------------------------------------------------------------------
 
 AGAINST_THE_RANKER = {"weather.history": -20.0, "weather.forecast": -60.0, "mail.send": -70.0, "stock.price": -70.0}

@@ -1,4 +1,4 @@
-"""Runs a calibration: trials until the search is done, then probes, within limits of calls and cost."""
+"""Runs a calibration: trials until the search is done, then probes, within limits of calls, cost and time."""
 
 from __future__ import annotations
 
@@ -60,10 +60,12 @@ class Limits:
 
     :ivar max_calls: maximum number of calls, those of earlier runs of the same log included.
     :ivar max_cost_usd: maximum cost in US dollars, likewise; ``None`` is no limit.
+    :ivar max_seconds: maximum time of this run in seconds; a trial begins only if a typical one still ends in time. ``None`` is no limit.
     """
 
     max_calls: int = 150
     max_cost_usd: float | None = None
+    max_seconds: float | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -94,6 +96,7 @@ class Calibration:
     :param entries: entries of a user's catalog that fill the prompts.
     :param maker: makes the trials; else one with ``entries`` and the seed of the log.
     :param on_progress: called before each call with the search and the number of calls so far.
+    :param clock: returns seconds; their differences are latencies, and count towards the time limit.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class Calibration:
         on_progress: Callable[[Calibration], None] | None = None,
         maker: TrialMaker | None = None,
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.model = model
         self.search: CalibrationSearch = CalibrationSearch()
@@ -119,6 +123,8 @@ class Calibration:
         self._probes = probes
         self._on_progress = on_progress
         self._wait = wait
+        self._clock = clock
+        self._start = clock()
         self._results: dict[str, Mapping[str, Any]] = {}
         self._costs: list[float] = []
         self._latencies: list[float] = []
@@ -161,7 +167,6 @@ class Calibration:
 
     def outcome(self, stopped: str = "") -> Outcome:
         """Return the result so far."""
-        ordered = sorted(self._latencies)
         return Outcome(
             model=self.model,
             claimed=self.search.claimed,
@@ -169,7 +174,7 @@ class Calibration:
             probes=dict(self._results),
             calls=self.calls,
             cost_usd=sum(self._costs) if self._costs else None,
-            median_latency_s=ordered[len(ordered) // 2] if ordered else 0.0,
+            median_latency_s=self._typical_s(),
             stopped=stopped,
         )
 
@@ -179,7 +184,14 @@ class Calibration:
             return f"the limit of {limits.max_calls} calls (--max-calls)"
         if limits.max_cost_usd is not None and sum(self._costs) >= limits.max_cost_usd:
             return f"the cost limit of {limits.max_cost_usd:g} US dollars (--max-cost)"
+        if limits.max_seconds is not None and self._clock() - self._start + self._typical_s() > limits.max_seconds:
+            return f"the time limit of {limits.max_seconds:g} seconds (--seconds)"
         return ""
+
+    def _typical_s(self) -> float:
+        """Median seconds of a trial so far; 0 without one."""
+        ordered = sorted(self._latencies)
+        return ordered[len(ordered) // 2] if ordered else 0.0
 
     def _left(self) -> CallLimits:
         most = self._limits.max_cost_usd
@@ -192,7 +204,7 @@ class Calibration:
         assert size is not None
         trial = self._maker.trial(size)
         self._report()
-        start = time.monotonic()
+        start = self._clock()
         cause: str | None
         attempts: Sequence[Attempt]
         try:
@@ -215,7 +227,7 @@ class Calibration:
         else:
             cause = trial.problem([(step.tool, step.args) for step in answer.value.steps])
             attempts = answer.attempts
-        latency_s = time.monotonic() - start
+        latency_s = self._clock() - start
         costs = [each.cost_usd for each in attempts if each.cost_usd is not None]
         line = TrialLine(size, cause, round(latency_s, 3), sum(costs) if costs else None)
         self._log.append(line)

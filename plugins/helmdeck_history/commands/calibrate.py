@@ -49,6 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-cost", metavar="USD", type=float, help="maximum cost per model, in US dollars; default: no limit"
     )
+    parser.add_argument(
+        "--seconds",
+        metavar="N",
+        type=float,
+        help="maximum time per model; the same command continues; default: no limit",
+    )
     parser.add_argument("--yes", action="store_true", help="start without confirmation")
     parser.add_argument("--fresh", action="store_true", help="discard the results of an interrupted run")
     parser.add_argument(
@@ -76,8 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--log names the log of one model; leave it out with --compare")
     if arguments.max_cost is not None and not arguments.max_cost > 0:
         raise UsageError(f"--max-cost is a positive number of US dollars, found {arguments.max_cost:g}")
+    if arguments.seconds is not None and not arguments.seconds > 0:
+        raise UsageError(f"--seconds is a positive number, found {arguments.seconds:g}")
     loaded = read_config(arguments)
-    limits = Limits(max_calls=arguments.max_calls, max_cost_usd=arguments.max_cost)
+    limits = Limits(max_calls=arguments.max_calls, max_cost_usd=arguments.max_cost, max_seconds=arguments.seconds)
     if arguments.write is not None:
         _check_target(arguments.write, models)
     decks = {model: calibration_deck(loaded, model) for model in models}

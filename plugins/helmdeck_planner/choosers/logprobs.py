@@ -28,7 +28,7 @@ from helmdeck_core import (
     TextPart,
     hookimpl,
 )
-from helmdeck_planner.choosers.parts import Candidate, Part, candidates, described, next_part
+from helmdeck_planner.choosers.parts import Candidate, Part, candidates, described, next_part, read_choice
 from helmdeck_planner.choosers.probability import Weights, probabilities
 from helmdeck_planner.choosers.ranker import ranked
 
@@ -73,9 +73,11 @@ class LogprobChooser:
 
         :raises CallFailed: the model cannot be reached, or failed in another way than by rejecting the request.
         """
-        part = next_part(task)
+        part = await next_part(task)
         if part is None:
             return Choice(is_complete=True)
+        if settled := read_choice(part):
+            return settled
         listed = candidates(task, part, CANDIDATES)
         if len(listed) < 2 or part.ranking.is_confident(SURE_MARGIN):
             return ranked(task, part)

@@ -8,12 +8,16 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import PIPELINE_RUN, ChoiceTask, Entry, Ranking, Score
+from helmdeck_core import PIPELINE_RUN, Choice, ChoiceTask, Entry, Ranking, Score
 from helmdeck_language import read
+from helmdeck_planner.choosers.reading import Reading, read_parts
 
 PART_CONFIDENCE: Final = 0.5
 """Confidence from which a clause of a request is a step of its own. At 0.4, a second sentence that only explains the first one became a
 step of its own in 4 % of 1,344 requests for one tool, at 0.5 in 2 %."""
+
+BESIDE_CONFIDENCE: Final = 0.3
+"""The same for a clause beside another one that the embedded planner relates to an entry."""
 
 MAX_CLAUSES: Final = 12
 
@@ -49,30 +53,51 @@ class Part:
 
     :ivar text: the words of the part; the whole request if it has one part.
     :ivar has_more: whether other parts are left.
+    :ivar read: the reading of the embedded planner, where it settles the choice.
+    :ivar is_gap: whether nothing fits the part.
     """
 
     text: str
     ranking: Ranking
-    has_more: bool
+    has_more: bool = False
+    read: Reading | None = None
+    is_gap: bool = False
 
 
-def next_part(task: ChoiceTask) -> Part | None:
+async def next_part(task: ChoiceTask) -> Part | None:
     """Return the first part of a request that is not done; ``None`` if all are."""
-    parts = _parts(task)
     done = [step.tool for step in task.done if not step.failure]
-    left: list[tuple[str, Ranking]] = []
-    for text, ranking in parts:
-        names = _tools(task, ranking)
+    left: list[Part] = []
+    for part in await _parts(task):
+        names = _tools(task, part)
         executed = next((tool for tool in done if tool in names), None)
         if executed is None:
-            left.append((text, ranking))
+            left.append(part)
         else:
             done.remove(executed)
-    # What is left of the executed steps ran another entry than the ranker's first one, for the first parts.
+    # What is left of the executed steps ran another entry than the expected one, for the first parts.
     left = left[len(done) :]
-    if not left:
+    return attrs.evolve(left[0], has_more=len(left) > 1) if left else None
+
+
+def read_choice(part: Part) -> Choice | None:
+    """The choice that the embedded planner alone makes: an entry that it is sure of, or none; ``None`` if others choose."""
+    if part.is_gap:
+        return gap(part)
+    if part.read is None:
         return None
-    return Part(*left[0], has_more=len(left) > 1)
+    return Choice(
+        entry_id=part.read.entry_id,
+        probabilities={part.read.entry_id: part.read.probability},
+        part=part.text,
+        has_more=part.has_more,
+        reason="the embedded planner reads this part so",
+    )
+
+
+def gap(part: Part) -> Choice:
+    """The choice for a part that nothing fits."""
+    return Choice(part=part.text, has_more=part.has_more, is_sure=False, reason="no entry fits this part")
 
 
 def candidates(task: ChoiceTask, part: Part, count: int) -> Sequence[Candidate]:
@@ -106,16 +131,40 @@ def _matches(score: Score) -> list[tuple[str, str]]:
     return [(field, word) for field, colon, word in (match.partition(":") for match in score.matched) if colon]
 
 
-def _parts(task: ChoiceTask) -> list[tuple[str, Ranking]]:
+async def _parts(task: ChoiceTask) -> Sequence[Part]:
+    read = await read_parts(task.request, task.catalog)
+    match read:
+        case [one] if one.is_evident:
+            return [Part(one.text, task.ranking, read=one)]
+        case [_, _, *_] if any(each.entry_id for each in read):
+            return _read(task, read)
+        case _:
+            return _ranked(task)
+
+
+def _read(task: ChoiceTask, read: Sequence[Reading]) -> Sequence[Part]:
+    """The parts of a reading; those that nothing fits are last, since they hold no other step up."""
+    fitting, gaps = list[Part](), list[Part]()
+    for each in read:
+        part = Part(each.text, task.rank(each.text), read=each if each.entry_id else None)
+        if part.read or (part.ranking.leading(1) and part.ranking.is_confident(BESIDE_CONFIDENCE)):
+            fitting.append(part)
+        else:
+            gaps.append(attrs.evolve(part, is_gap=True))
+    return [*fitting, *gaps]
+
+
+def _ranked(task: ChoiceTask) -> Sequence[Part]:
     """The clauses with a clear best entry each, if there are several and one of them is the best for the whole request."""
     whole = task.ranking
-    found: dict[int, tuple[str, Ranking]] = {}
+    found: dict[int, Part] = {}
     for text in _requested(task.request) if len(whole.clauses) > 1 else ():
         ranking = task.rank(text)
         if ranking.leading(1) and ranking.is_confident(PART_CONFIDENCE):
-            found.setdefault(ranking.leading(1)[0][0], (text, ranking))
+            found.setdefault(ranking.leading(1)[0][0], Part(text, ranking))
     best = [index for index, _ in whole.leading(1)]
-    return list(found.values()) if len(found) > 1 and found.keys() & {*best} else [(task.request, whole)]
+    is_split = len(found) > 1 and bool(found.keys() & {*best})
+    return list(found.values()) if is_split else [Part(task.request, whole)]
 
 
 def _requested(request: str) -> Sequence[str]:
@@ -125,7 +174,8 @@ def _requested(request: str) -> Sequence[str]:
     return [clause.text for clause in clauses if clause not in told][:MAX_CLAUSES]
 
 
-def _tools(task: ChoiceTask, ranking: Ranking) -> tuple[str, ...]:
+def _tools(task: ChoiceTask, part: Part) -> tuple[str, ...]:
     """The tool names that an executed step of a part can have."""
     entries = task.catalog.entries
-    return (*(entries[index].id for index, _ in ranking.leading(1)), PIPELINE_RUN)
+    expected = [part.read.entry_id] if part.read else []
+    return (*expected, *(entries[index].id for index, _ in part.ranking.leading(1)), PIPELINE_RUN)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_core import Choice, ChoiceTask, Chooser, hookimpl
-from helmdeck_planner.choosers.parts import Part, candidates, next_part
+from helmdeck_planner.choosers.parts import Part, candidates, next_part, read_choice
 from helmdeck_planner.choosers.probability import RANKER_ALONE, probabilities
 
 NAME: Final = "ranker"
@@ -18,7 +18,7 @@ CANDIDATES: Final = 8
 
 async def choose(task: ChoiceTask) -> Choice:
     """Choose the best entry for the next part of the request."""
-    part = next_part(task)
+    part = await next_part(task)
     return Choice(is_complete=True) if part is None else ranked(task, part)
 
 
@@ -27,6 +27,8 @@ def ranked(task: ChoiceTask, part: Part, reason: str = "") -> Choice:
 
     :param reason: why no other chooser chose.
     """
+    if settled := read_choice(part):
+        return settled
     listed = candidates(task, part, CANDIDATES)
     if not listed:
         return Choice(

@@ -27,7 +27,7 @@ from helmdeck_core import (
     TextPart,
     hookimpl,
 )
-from helmdeck_planner.choosers.parts import Part, described, leading, next_part
+from helmdeck_planner.choosers.parts import Part, described, gap, leading, next_part
 from helmdeck_planner.choosers.ranker import ranked
 
 NAME: Final = "words"
@@ -59,9 +59,11 @@ async def choose(task: ChoiceTask) -> Choice:
 
     :raises CallFailed: the model failed in another way than by rejecting the request.
     """
-    part = next_part(task)
+    part = await next_part(task)
     if part is None:
         return Choice(is_complete=True)
+    if part.is_gap:
+        return gap(part)
     listed = leading(task, part, CANDIDATES)
     try:
         response = await task.send(_request(part, listed))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, Choice, Entry, EntryKind, Task
+from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Choice, Entry, EntryKind, Question, Task
 from helmdeck_planner.embedded.entries.profiles import Profiles
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.steps import quoted, understand, whole_inputs
 from helmdeck_planner.packs.arguments import parse_arguments
 from helmdeck_selection import LexicalIndex, required_inputs
+
+GIVEN: Final = (Role.ID, Role.EMAIL)
+"""Inputs whose values nobody can derive: they are stated somewhere, or a model has invented them."""
 
 
 def settled_steps(task: Task, choice: Choice) -> list[dict[str, Any]] | None:
@@ -57,3 +61,46 @@ def arguments_of(entry: Entry, steps: Sequence[Any]) -> Mapping[str, Any]:
             arguments, _ = parse_arguments(arguments["inputs"])
         return arguments
     return {}
+
+
+def given_inputs(entry: Entry) -> Mapping[str, Property]:
+    """Return the inputs of an entry whose values nobody can derive, by name."""
+    profiles = Profiles([entry], LexicalIndex(Catalog([entry])).lexicon)
+    return {each.name: each for each in profiles[0].properties if each.role in GIVEN}
+
+
+def without_invented(
+    entry: Entry, arguments: Mapping[str, Any], question: Question[Any]
+) -> tuple[Mapping[str, Any], Sequence[str]]:
+    """Return the arguments that a model wrote, less ids and addresses that occur nowhere, and the names of those.
+
+    A small model writes an id wherever one is required. It may occur in the request, the context, the outcome of a step, the defaults of
+    the caller, or the choices of the input.
+    """
+    given = given_inputs(entry)
+    steps = [step.output for step in question.done]
+    known = _letters(" ".join([question.request, question.context, *steps, *_texts(question.defaults)]))
+    invented = [
+        name
+        for name, value in arguments.items()
+        if name in given
+        and any(_letters(text) not in known for text in _texts(value) if text not in given[name].choices)
+    ]
+    return {name: value for name, value in arguments.items() if name not in invented}, invented
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts and numbers of a value, as texts."""
+    if isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _texts(each)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, since ids are written with and without their separators."""
+    return "".join(char for char in text.casefold() if char.isalnum())

@@ -10,7 +10,7 @@ There are two forms: one with the arguments of every entry, and a smaller one wi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -47,6 +47,7 @@ MOST_SCANNED: Final = 10_000
 _NO_VALUES: Final = frozenset((Kind.WORD, Kind.MARK, Kind.BREAK))
 
 _TEXT: Final[Mapping[str, Any]] = {"$ref": "#/$defs/text"}
+_SHORT: Final[Mapping[str, Any]] = {"type": "string", "maxLength": 80}
 _VALUE: Final[Mapping[str, Any]] = {"$ref": "#/$defs/value"}
 _AS_TEXT: Final[Mapping[str, Any]] = {"$ref": "#/$defs/object"}
 _WHY: Final[Mapping[str, Any]] = {"$ref": "#/$defs/sentence"}
@@ -111,8 +112,11 @@ def plan_forms(task: Task, *, single_pick: str) -> Sequence[SchemaForm]:
 
 def _chosen(catalog: Catalog, values: Sequence[str]) -> Schema | None:
     """The smallest schema of a step whose tool is chosen: the name, and the arguments that the tool takes."""
+    # Imported with the first choice: the embedded planner's modules take a fifth of a command's start.
+    from helmdeck_planner.packs.chosen import given_inputs
+
     (entry,) = catalog.entries
-    inputs = _with_values(_inputs(entry), values)
+    inputs = _with_values(_inputs(entry), values, given_inputs(entry).keys())
     is_run = entry.kind is EntryKind.PIPELINE
     name, args = (PIPELINE_RUN, _run([entry.id], inputs)) if is_run else (entry.id, inputs)
     steps = {"type": "array", "items": _closed({"tool": _one_of([name]), "args": args}), "minItems": 1, "maxItems": 1}
@@ -125,13 +129,16 @@ def literal_values(request: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in found if 0 < len(text) <= SENTENCE))[:MOST_ITEMS]
 
 
-def _with_values(inputs: Schema, values: Sequence[str]) -> Schema:
-    """The inputs with the literal values of the request before the free text."""
-    if not values:
-        return inputs
-    offered = {"anyOf": [_one_of(values), _TEXT]}
-    properties = {name: offered if schema is _TEXT else schema for name, schema in inputs["properties"].items()}
-    return {**inputs, "properties": properties}
+def _with_values(inputs: Schema, values: Sequence[str], given: Collection[str]) -> Schema:
+    """The inputs with the literal values of the request before the free text, which is short for ids and addresses."""
+
+    def offered(name: str, schema: Schema) -> Schema:
+        if schema is not _TEXT:
+            return schema
+        text = _SHORT if name in given else _TEXT
+        return {"anyOf": [_one_of(values), text]} if values else text
+
+    return {**inputs, "properties": {name: offered(name, schema) for name, schema in inputs["properties"].items()}}
 
 
 def _forms(arguments: Callable[[], Schema | None], ids: Callable[[], Schema | None]) -> Sequence[SchemaForm]:

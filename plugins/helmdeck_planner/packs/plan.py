@@ -166,14 +166,21 @@ def settle(made: MadeChoices, task: Task, choice: Choice) -> PlanAnswer | None:
     return None if steps is None else PlanAnswer([StepAnswer(**step) for step in steps])
 
 
-def _of_choice(choice: Choice, written: Sequence[StepAnswer], checker: StepChecker) -> list[StepAnswer]:
-    """The step of the chosen entry with the arguments that were read or written for it; a gap stays as it is."""
+def _of_choice(
+    choice: Choice, written: Sequence[StepAnswer], checker: StepChecker, question: Question[Any]
+) -> tuple[list[StepAnswer], tuple[str, ...]]:
+    """The step of the chosen entry with the arguments that were read or written for it, and what to report; a gap stays as it is."""
     entry = checker.catalog.get(choice.entry_id)
     if entry is None:
-        return list(written)
-    from helmdeck_planner.packs.chosen import arguments_of, chosen_step
+        return list(written), ()
+    from helmdeck_planner.packs.chosen import arguments_of, chosen_step, without_invented
 
-    return [StepAnswer(**chosen_step(entry, arguments_of(entry, written), choice))]
+    arguments, invented = without_invented(entry, arguments_of(entry, written), question)
+    notices = tuple(
+        f"{name} of {entry.id} was left out: the model wrote a value that occurs neither in the request nor in its context"
+        for name in invented
+    )
+    return [StepAnswer(**chosen_step(entry, arguments, choice))], notices
 
 
 def without_written_arguments(
@@ -224,8 +231,9 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
     is_single = answer.variant == SINGLE_PICK or choice is not None
     # A model that returns several steps where one was requested has more to do, whatever it claims.
     more = is_single and (bool(answer.value.more_steps_likely) or len(wanted) > 1)
+    notices: tuple[str, ...] = ()
     if choice is not None:
-        wanted, more = _of_choice(choice, wanted, checker), choice.has_more
+        (wanted, notices), more = _of_choice(choice, wanted, checker, question), choice.has_more
     wanted = wanted[:1] if is_single else wanted
     checked = [checker.check(step.tool, step.args, step.rationale) for step in wanted]
     steps = tuple(_numbered(each, order) for order, each in enumerate(checked, 1))
@@ -238,7 +246,7 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
     unseen = dict.fromkeys(
         each.entry_id for each in checked if each.entry_id and not (shown and shown.shows(each.entry_id))
     )
-    return Plan(
+    plan = Plan(
         steps=steps,
         complexity=derive_complexity(steps),
         outcome=derive_outcome(steps, bool(question.done)),
@@ -251,6 +259,7 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
         advice=answer.value.advice or "",
         **answer.facts,
     )
+    return attrs.evolve(plan, notices=(*plan.notices, *notices)) if notices else plan
 
 
 def derive_complexity(steps: Sequence[Step]) -> Complexity:

@@ -34,16 +34,20 @@ class Weights:
     complete: float
     unused: float
     unexplained: float
+    bare: float
 
 
-WEIGHTS: Final = Weights(constant=-1.63, total=0.41, margin=1.37, complete=1.71, unused=-0.54, unexplained=-0.79)
+WEIGHTS: Final = Weights(
+    constant=-1.63, total=0.41, margin=1.37, complete=1.71, unused=-0.54, unexplained=-0.79, bare=-1.9
+)
 
 
 def features(found: Sequence[Scored]) -> tuple[float, ...]:
     """Return the features of a choice, in the order of the weights after the constant.
 
     They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share
-    of values that it does not take, and the share of words and values that are foreign to it.
+    of values that it does not take, the share of words and values that are foreign to it, and whether it has no input schema: then
+    every value fits it, which tells nothing.
     """
     best = found[0]
     margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN
@@ -53,6 +57,7 @@ def features(found: Sequence[Scored]) -> tuple[float, ...]:
         float(best.is_complete),
         best.unused,
         best.unexplained,
+        float(not best.profile.properties and not best.profile.takes_nothing),
     )
 
 
