@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 @cache
-def passed_on() -> tuple[type[BaseException], ...]:
+def passed_on() -> tuple[type[BaseException], type[BaseException], type[BaseException]]:
     """What is not a fault of the plugin that raises it."""
     import asyncio  # takes a tenth of the start-up of a command, and most commands that only print need none of it
 
