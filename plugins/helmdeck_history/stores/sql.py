@@ -149,8 +149,7 @@ class SqlStore:
 
     def values(self, caller: str, limit: int) -> Sequence[tuple[str, str, Any, int]]:
         """Return a caller's newest values with their numbers of uses."""
-        with self.database.session(writes=False) as session:
-            rows = session.rows(_VALUES, (caller, self._oldest, limit))
+        rows = self.database.read(_VALUES, (caller, self._oldest, limit))
         return [(tool, name, msgspec.json.decode(value), uses) for tool, name, value, uses in rows]
 
     def groups(self, caller: str, limit: int) -> tuple[PlanGroup, ...]:
