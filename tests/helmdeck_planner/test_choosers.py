@@ -1,5 +1,6 @@
 """Choosers: who chooses the tool of a single step, when a model is called for it, and for what."""
 
+import asyncio
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from helmdeck_core import (
     Catalog,
     ChatResponse,
     Choice,
+    ChoiceTask,
     Chooser,
     CompletedStep,
     ConfigError,
@@ -24,6 +26,7 @@ from helmdeck_core import (
     Task,
     Usage,
 )
+from helmdeck_core.context.history_prior import with_prior
 from helmdeck_planner.packs.plan import CONSTRAINT
 from helmdeck_providers import constrained
 from helmdeck_providers.schemas.server_dialects import JSON_SCHEMA
@@ -254,6 +257,22 @@ def test_part_that_nothing_fits_is_a_gap_after_the_other_parts(choosing, chooser
     last = plan(deck, request, done=[*done, CompletedStep("write_note")])
     assert [step.is_gap for step in last.steps] == [True] and "water the plants" in last.steps[0].rationale
     assert not last.more_steps_likely
+
+
+def test_entry_that_was_planned_before_does_not_fit_a_part_without_its_words(choosing):
+    deck = choosing(StubProvider(FILLED), tools=SHELF)
+    request = f"{COUNT} and water the plants"
+
+    def rank(text):
+        return with_prior(deck.rank(text), {0: 1.0}, deck.runtime.weights)
+
+    task = ChoiceTask(
+        request=request, catalog=deck.catalog, budget=deck.budget("weak/one").budget, ranking=rank(request), rank=rank,
+        send=None, done=(CompletedStep("update_stock"),),
+    )  # fmt: skip
+    assert rank("water the plants").leading(1)
+    choice = asyncio.run(deck.runtime.contributed(Chooser)["ranker"].value.choose(task))
+    assert (choice.entry_id, choice.part) == ("", "water the plants")
 
 
 BOOKING = {

@@ -29,6 +29,9 @@ NUMBER_WORDS: Final = frozenset(
 WEAK_FIELD: Final = "description"
 """A single word of the description is a weak match: in 30 % of 69 requests, the entry is the right one."""
 
+HISTORY_FIELD: Final = "history"
+"""The field of a match that the history contributes."""
+
 DESCRIPTION_CHARS: Final = 160
 """Characters of the description of a candidate; each token of it is read for every request."""
 
@@ -91,7 +94,7 @@ def read_choice(part: Part) -> Choice | None:
         probabilities={part.read.entry_id: part.read.probability},
         part=part.text,
         has_more=part.has_more,
-        reason="the embedded planner reads this part so",
+        reason="matched by words and inputs, as local/lexical does",
     )
 
 
@@ -147,11 +150,18 @@ def _read(task: ChoiceTask, read: Sequence[Reading]) -> Sequence[Part]:
     fitting, gaps = list[Part](), list[Part]()
     for each in read:
         part = Part(each.text, task.rank(each.text), read=each if each.entry_id else None)
-        if part.read or (part.ranking.leading(1) and part.ranking.is_confident(BESIDE_CONFIDENCE)):
+        if part.read or _fits(part.ranking):
             fitting.append(part)
         else:
             gaps.append(attrs.evolve(part, is_gap=True))
     return [*fitting, *gaps]
+
+
+def _fits(ranking: Ranking) -> bool:
+    """Whether the first entry fits a part of a request: what was planned before for the whole of it does not show that."""
+    first = ranking.scores[0] if ranking.leading(1) else None
+    is_known_alone = first is not None and {field for field, _ in _matches(first)} == {HISTORY_FIELD}
+    return first is not None and not is_known_alone and ranking.is_confident(BESIDE_CONFIDENCE)
 
 
 def _ranked(task: ChoiceTask) -> Sequence[Part]:
