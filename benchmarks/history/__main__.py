@@ -27,6 +27,7 @@ from helmdeck_core import Helmdeck, HistorySetup, PlanRecord, PluginError, Recor
 from helmdeck_history import access, writer
 from helmdeck_history.history import helmdeck_history_stores
 from helmdeck_history.service import LearningHistory
+from helmdeck_history.store_types import MAX_SAME_PART, MAX_STEPS
 from helmdeck_history.stores.databases import open_sqlite
 
 FORK = multiprocessing.get_context("fork")
@@ -35,6 +36,20 @@ FREE = "openrouter/openrouter/free"
 ROWS = 10_000
 TURNS = 5
 _AT_ONCE = 20_000
+DIGESTS = (
+    (
+        "INSERT INTO history_part_digest SELECT caller, part, group_concat(intent_sha || ':' || size, ' '), MIN(time) FROM (SELECT *, "
+        "row_number() OVER (PARTITION BY caller, part ORDER BY time DESC) AS place FROM history_part) "
+        f"WHERE place <= {MAX_SAME_PART} GROUP BY caller, part"
+    ),
+    (
+        "INSERT INTO history_intent_digest SELECT caller, intent_sha, json_group_object(tool, weight), MIN(oldest) FROM (SELECT caller, "
+        "intent_sha, tool, SUM(weight) AS weight, MIN(time) AS oldest FROM (SELECT *, "
+        "row_number() OVER (PARTITION BY caller, intent_sha ORDER BY time DESC) AS place FROM history_step) "
+        f"WHERE place <= {MAX_STEPS} GROUP BY caller, intent_sha, tool) GROUP BY caller, intent_sha"
+    ),
+)
+"""Fill the digests of all requests as the triggers of the store do for one."""
 
 
 def open_history(url: str) -> LearningHistory:
@@ -195,10 +210,19 @@ def _times(deck: Helmdeck, rng: random.Random, rows: int) -> str:
 
 
 def _fill(history: Any, rows: int, ids: Sequence[str], rng: random.Random) -> None:
-    """Add records of a caller whose requests are all planned twice; in few transactions, since a million take long."""
+    """Add records of a caller whose requests are all planned twice.
+
+    The indexes are created, and the digests filled, once after all records: to update them with each record takes most of the time.
+    """
     texts = [f"{sentence(rng)} number {number}" for number in range(rows // 2)]
-    with history._access._opened().database.session(writes=False) as session:  # noqa: SLF001
+    store = history._access._opened()  # noqa: SLF001
+    with store.database.session() as session:
         session.rows("PRAGMA cache_size = -1000000")  # KiB; of the connection, which the pool gives out again
+        derived = session.rows(
+            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
+        )
+        for kind, name, _ in derived:
+            session.change(f"DROP {kind} {name}")
     for start in range(0, rows, _AT_ONCE):
         records = []
         for number in range(start, min(start + _AT_ONCE, rows)):
@@ -210,7 +234,20 @@ def _fill(history: Any, rows: int, ids: Sequence[str], rng: random.Random) -> No
                     time=time.time() - rng.random() * 2_000_000, steps=steps, sketch=history._access.sketch(text),  # noqa: SLF001
                 )
             )  # fmt: skip
-        history._access._opened().add_all(records)  # noqa: SLF001
+        store.add_all(records)
+    with store.database.session() as session:
+        for kind in ("index", "trigger"):
+            for statement in DIGESTS if kind == "trigger" else ():
+                session.change(statement)
+            for sql in (sql for each, _, sql in derived if each == kind):
+                session.change(sql)
+    now = time.time()
+    for text in (texts[0], sentence(rng)):
+        arguments = ("ada", intent_sha(text), history._access.sketch(text), now)  # noqa: SLF001
+        read, computed = store.weights(*arguments), store.computed_weights(*arguments)
+        assert {tool: round(weight, 9) for tool, weight in read.items()} == {
+            tool: round(weight, 9) for tool, weight in computed.items()
+        }, text
     history._access.close()  # noqa: SLF001  # its next connection has the usual cache
 
 

@@ -41,25 +41,24 @@ def house_catalog() -> Catalog:
     return Catalog([*tools.entries, *everyday_catalog().entries])
 
 
-def house_requests(*, examined: bool) -> list[LabelledRequest]:
-    """Short commands, each in eleven languages; the half that may be examined, or the other one."""
-    blocks = list(_blocks(HERE / "house.txt"))[0 if examined else 1 :: 2]
+def house_requests() -> list[LabelledRequest]:
+    """Short commands, each in eleven languages."""
     return [
         LabelledRequest(number, line[3:], tuple(lines[0].removeprefix("= ").split()), group=line[:2])
-        for number, lines in blocks
+        for number, lines in _blocks(HERE / "house.txt")
         for line in lines[1:]
     ]
 
 
-def korean_set(*, examined: bool) -> tuple[Catalog, list[LabelledRequest]]:
-    """A Korean catalog with a request for each tool; the half that may be examined, or the other one."""
+def korean_set() -> tuple[Catalog, list[LabelledRequest]]:
+    """A Korean catalog with a request for each tool."""
     lines = (HERE / "korean.txt").read_text(encoding="utf-8").splitlines()
     rows = [line.split(" | ") for line in lines if not line.startswith("#")]
     packs = [{"name": f"tool_{number}", "description": text} for number, (_, text, _) in enumerate(rows)]
     requests = [
         LabelledRequest(number, text, (f"tool_{number}",), group="ko") for number, (*_, text) in enumerate(rows)
     ]
-    return read_catalog({"packs": packs, "pipelines": []}, "korean"), requests[0 if examined else 1 :: 2]
+    return read_catalog({"packs": packs, "pipelines": []}, "korean"), requests
 
 
 def multilingual_requests() -> list[LabelledRequest]:

@@ -1,4 +1,4 @@
-"""Requests in eleven languages over English catalogs, and Korean ones over a Korean catalog.
+"""Requests in thirteen languages over English catalogs, and Korean ones over Korean catalogs.
 
 ::
 
@@ -17,7 +17,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from benchmarks.pages import publish, run_section
-from benchmarks.selection import bm25
+from benchmarks.selection import bm25, commands
 from benchmarks.selection.own_sets import (
     everyday_catalog,
     house_catalog,
@@ -36,10 +36,36 @@ Rank = Callable[[str], Sequence[str]]
 HEAD = """\
 # Language benchmark
 
-How often do the first twelve entries of an English catalog include what a request in another language needs? `lexical` translates the
-words that it knows by their stems; `vectors` adds multilingual sentence vectors. All requests were written for this project, and those of
-a house by the author of the stems, so figures for other data will be lower. Of the short commands, every second one was looked at while
-the stems were written; the others were only counted. Of the thirty requests of the other set, five were read before the stems were written.
+How often do the first twelve entries of an English catalog include what a request in another language needs, and is the first one right?
+`lexical` translates the words that it knows by their stems; `vectors` adds multilingual sentence vectors.
+
+The first set was written by another author, who had seen neither the stems nor the ranker. Half of its requests, by the hash of the text,
+were read after the first score, and stems of what they lacked were added in all languages, so only the other half, of which only totals
+were seen, shows what to expect of other requests to such tools. The totals were looked at about ten times in between, once to take back a
+change of the detection of languages that lost two requests. The other sets were written by the author of the first stems, and most of
+them had been read when most of the stems were written: they show losses, but no gains.
+"""
+OWN = """\
+## Requests by another author
+
+{count} requests of each language over {tools} tools of a house, a phone and everyday life, written from scratch in each language: colloquial,
+with names, particles and clitics. The tables are of the half that was not read, {held} to {most} requests of a language.
+
+The first score of that half, before anything of the set had been read, and the words of the project before:
+
+| `lexical`, mean of the languages without English | first entry | first twelve |
+|---|--:|--:|
+| 3,700 stems of ten languages | 35.1 | 58.9 |
+| 11,400 stems of thirteen languages, before the set was read | 55.0 | 83.4 |
+| now | {first:.1f} | {twelve:.1f} |
+
+Percent of requests of which a right tool is among the first twelve:
+
+{table_twelve}
+
+Percent of requests whose first tool is right:
+
+{table_first}
 """
 
 
@@ -89,33 +115,70 @@ def table(found: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join(lines)
 
 
+def by_another_author(made: Rankers) -> str:
+    """Measure the half of the requests by another author that was not read."""
+    catalog = commands.catalog()
+    by_name = rankers(catalog, made)
+    held_out = {code: commands.commands(code, held_out=True) for code in commands.LANGUAGES}
+    rows = {
+        top: {
+            name: {code: commands.share(rank, found, top) for code, found in held_out.items()}
+            for name, rank in by_name.items()
+        }
+        for top in (1, TOP)
+    }
+    sizes = [len(found) for found in held_out.values()]
+    every = [commands.commands(code, held_out=held) for code in commands.LANGUAGES for held in (True, False)]
+    means = {top: fmean(value for code, value in of["`lexical`"].items() if code != "en") for top, of in rows.items()}
+    return OWN.format(
+        count=sum(map(len, every)) // len(commands.LANGUAGES),
+        tools=len(catalog),
+        held=min(sizes),
+        most=max(sizes),
+        first=means[1],
+        twelve=means[TOP],
+        table_first=table(rows[1]),
+        table_twelve=table(rows[TOP]),
+    )
+
+
+def korean(made: Rankers) -> str:
+    """Measure Korean requests over Korean catalogs."""
+    lines = [
+        "## Korean over Korean\n\nPercent of requests whose tool is the first one: of 48 tools, by the author of the stems, and of 50",
+        "tools, by another author. The first score of `lexical` for the half that was not read was 65.5; with related words from general",
+        "knowledge, and some for the half that was read, it was 82.8. Then related words were written for each of the 50 tools, without a",
+        "look at a request of that half, so for other tools 82.8 is the figure to expect.\n",
+        "| | own set | other author, half that was read | half that was not read |",
+        "|---|--:|--:|--:|",
+    ]
+    catalog, requests = korean_set()
+    own = rankers(catalog, made)
+    others = rankers(commands.catalog(commands.KOREAN), made)
+    for name, rank in others.items():
+        halves = [commands.share(rank, commands.commands(commands.KOREAN, held_out=held), 1) for held in (False, True)]
+        cells = (shares(own[name], requests, 1)["ko"], *halves)
+        lines.append(f"| {name} | " + " | ".join(f"{cell:.1f}" for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def page() -> str:
     """Measure everything."""
     with TemporaryDirectory() as cache:
         made = Rankers(cache)
         house, everyday = house_catalog(), everyday_catalog()
         by_name = rankers(house, made)
-        parts = [HEAD]
-        for title, examined in (("the other half", False), ("the examined half", True)):
-            requests = house_requests(examined=examined)
-            rows = {name: shares(rank, requests) for name, rank in by_name.items()}
-            count = len(requests) // len(rows["`lexical`"])
-            parts.append(
-                f"## Short commands, {title}\n\n{count} of each language, {len(house)} entries.\n\n{table(rows)}\n"
-            )
+        parts = [HEAD, by_another_author(made)]
+        requests = house_requests()
+        rows = {name: shares(rank, requests) for name, rank in by_name.items()}
+        count = len(requests) // len(rows["`lexical`"])
+        parts.append(f"## Short commands\n\n{count} of each language, {len(house)} entries.\n\n{table(rows)}\n")
         by_name = rankers(everyday, made)
         rows = {name: shares(rank, multilingual_requests()) for name, rank in by_name.items()}
         parts.append(
-            f"## Requests of an office, a shop and of travel\n\nThirty of each language, {len(everyday)} entries. There are no "
-            f"stems of Arabic.\n\n{table(rows)}\n"
+            f"## Requests of an office, a shop and of travel\n\nThirty of each language, {len(everyday)} entries.\n\n{table(rows)}\n"
         )
-        parts.append("## Korean over Korean\n\nPercent of requests whose tool is the first one, of 48 tools.\n")
-        lines = ["| | examined half | other half |", "|---|--:|--:|"]
-        halves = [korean_set(examined=examined) for examined in (True, False)]
-        for name, rank in rankers(halves[0][0], made).items():
-            cells = [f"{shares(rank, requests, 1)['ko']:.1f}" for _, requests in halves]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
-        parts.append("\n".join(lines) + "\n")
+        parts.append(korean(made))
     return "\n".join([*parts, run_section(__doc__)])
 
 

@@ -16,7 +16,7 @@ from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.providers import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
-from helmdeck_core.hooks.calls import PASSED_ON, Contribution
+from helmdeck_core.hooks.calls import Contribution, passed_on
 from helmdeck_core.redaction import MIN_TELLING_CHARS, REDACTED, Secrets, masked, without, without_cut_secret
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_core.secret_places import header_secrets, url_secrets, without_scheme
@@ -195,7 +195,7 @@ class ProviderRegistry:
         The variables of its frames, and the exceptions of HTTP libraries, hold keys and requests, and loggers write them.
         Raise the result where no exception is being handled, so that nothing is attached to it again.
         """
-        if isinstance(exc, (HelmdeckError, *PASSED_ON)):
+        if isinstance(exc, (HelmdeckError, *passed_on())):
             exc.__cause__ = exc.__context__ = None
             return exc.with_traceback(None)
         return self.contribution(provider).crash(f"provider {provider!r} {what}", exc, self.secrets(provider))

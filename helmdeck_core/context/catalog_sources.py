@@ -13,7 +13,7 @@ from helmdeck_core.domain.catalog import Catalog, CatalogSource
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.runs import Pipeline
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
-from helmdeck_core.hooks.calls import PASSED_ON, Contribution
+from helmdeck_core.hooks.calls import Contribution, passed_on
 from helmdeck_core.hooks.foreign_code import describe_error
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
@@ -93,7 +93,7 @@ def _checked(source: Contribution[CatalogSource], load: Callable[[], Catalog]) -
         for entry in catalog.entries:
             if (problem := misfit(entry)) is not None:
                 raise TypeError(f"source {name!r} gave an entry whose {problem}")
-    except (HelmdeckError, *PASSED_ON):
+    except (HelmdeckError, *passed_on()):
         raise
     except BaseException as exc:
         raise source.fault(f"source {name!r}: {describe_error(exc)}") from exc

@@ -15,7 +15,7 @@ import msgspec
 
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimSize, TrimStep
 from helmdeck_core.domain.events import Event, InvariantRestored
-from helmdeck_core.hooks.calls import PASSED_ON, Contribution
+from helmdeck_core.hooks.calls import Contribution, passed_on
 from helmdeck_core.hooks.foreign_code import describe_error
 
 Report = Callable[[Event], None]
@@ -180,7 +180,7 @@ def _trimmed(entry: Entry, full: bytes, old: bytes, contribution: Contribution[T
             raise TypeError(f"returned {type(result).__name__}, not the entry's data")
         guarded, fields = restore_invariants(entry, dict(result))
         return msgspec.json.encode(guarded), fields
-    except PASSED_ON:
+    except passed_on():
         raise
     except BaseException as exc:
         raise contribution.fault(f"step {contribution.value.name!r} on {entry.id!r}: {describe_error(exc)}") from exc

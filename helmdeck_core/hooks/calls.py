@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -19,8 +19,13 @@ from helmdeck_core.redaction import Secrets, without
 T = TypeVar("T")
 R = TypeVar("R")
 
-PASSED_ON = (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
-"""What is not a fault of the plugin that raises it."""
+
+@cache
+def passed_on() -> tuple[type[BaseException], type[BaseException], type[BaseException]]:
+    """What is not a fault of the plugin that raises it."""
+    import asyncio  # takes a tenth of the start-up of a command, and most commands that only print need none of it
+
+    return (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
 
 
 @attrs.frozen
@@ -47,7 +52,7 @@ class Contribution(Generic[T]):
         """Turn an exception of the block into an error that names the plugin; ``what`` is the start of its detail."""
         try:
             yield
-        except PASSED_ON:
+        except passed_on():
             raise
         except BaseException as exc:
             raise self.fault(f"{what}{describe_error(exc)}") from exc
@@ -142,19 +147,19 @@ def attributed(
     contribution: Contribution[T],
     function: Callable[..., R],
     returns: type[R],
-    passed_on: tuple[type[BaseException], ...] = (),
+    not_faults: tuple[type[BaseException], ...] = (),
 ) -> Callable[..., R]:
     """Wrap a function of a contributed value: errors and wrong return types name its plugin.
 
-    :param passed_on: exceptions that are caused by the input, and not by the plugin.
+    :param not_faults: exceptions that are caused by the input, and not by the plugin.
     """
     label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
-    not_faults: tuple[type[BaseException], ...] = (HelmdeckError, *PASSED_ON, *passed_on)
+    raised_as_is: tuple[type[BaseException], ...] = (HelmdeckError, *passed_on(), *not_faults)
 
     def call(*arguments: Any, **named: Any) -> R:
         try:
             result = function(*arguments, **named)
-        except not_faults:
+        except raised_as_is:
             raise
         except BaseException as exc:
             raise contribution.fault(f"{label} raised {describe_error(exc)}") from exc
@@ -183,7 +188,7 @@ def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) 
         owner = next(str(impl.plugin_name) for impl in reversed(impls) if impl.wrapper or impl.hookwrapper)
         try:
             answer = caller(**arguments)
-        except PASSED_ON:
+        except passed_on():
             raise
         except BaseException as exc:
             raise _failed(plugins, _culprit(impls, exc), hook, describe_error(exc)) from exc

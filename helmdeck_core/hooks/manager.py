@@ -6,14 +6,15 @@ override that is silently missing would give wrong results later. A built-in or 
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import os
 import sys
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,10 @@ _STUCK: set[str] = set()
 
 _MARKED: weakref.WeakKeyDictionary[ModuleType, Mapping[str, Any]] = weakref.WeakKeyDictionary()
 """The hook implementations of modules that were registered before: every deck registers all built-in ones."""
+
+MAX_REGISTERED = 16
+_REGISTERED: dict[tuple[int, tuple[str, ...]], tuple[_PluginManager, tuple[PluginInfo, ...], Mapping[str, object]]] = {}
+"""Managers in which only built-in plugins are registered, by the names of these: to register them takes half of a deck's construction."""
 
 HOOKS = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
 
@@ -149,6 +154,17 @@ class _PluginManager(pluggy.PluginManager):
         super().__init__(project_name)
         self._modules: dict[ModuleType, str | None] = {}
 
+    def copy(self) -> _PluginManager:
+        """Return a manager with the same plugins; what is registered with one of the two is unknown to the other."""
+        other = _PluginManager(self.project_name)
+        other._modules = dict(self._modules)
+        other._name2plugin.update(self._name2plugin)
+        for name, caller in vars(self.hook).items():
+            duplicate = copy.copy(caller)
+            duplicate._hookexec, duplicate._hookimpls = other._hookexec, caller.get_hookimpls()  # noqa: SLF001
+            setattr(other.hook, name, duplicate)
+        return other
+
     def register(self, plugin: object, name: str | None = None) -> str | None:
         """Register a plugin; a module is known by its marked functions."""
         if type(plugin) is not ModuleType:
@@ -242,21 +258,17 @@ def load_plugins(
     [True]
     """
     installed = _entry_points() if autoload else ()
-    candidates = [*_builtins(commands_only), *_arranged([*installed, *_files(files), *_extras(extra or {})], first)]
-    blocked = set(disable)
-    pm = _PluginManager(GROUP)
-    for module in hookspecs.MODULES:
-        pm.add_hookspecs(module)
-    infos: list[PluginInfo] = []
-    conflicts = _name_conflicts(candidate for candidate in candidates if candidate.name not in blocked)
-    for c in candidates:
+    others = _arranged([*installed, *_files(files), *_extras(extra or {})], first)
+    builtins, blocked = _builtins(commands_only), frozenset(disable)
+    conflicts = _name_conflicts(candidate for candidate in (*builtins, *others) if candidate.name not in blocked)
+
+    def register(pm: _PluginManager, c: _Candidate) -> PluginInfo:
         if c.name in blocked:
-            infos.append(PluginInfo(c.name, c.source, c.target, c.distribution, is_blocked=True))
-            continue
+            return PluginInfo(c.name, c.source, c.target, c.distribution, is_blocked=True)
         try:
             if conflict := conflicts.get(c):
                 raise conflict
-            infos.append(_register(pm, c, limit_s))
+            return _register(pm, c, limit_s)
         except PluginError as exc:
             if errors is not None:
                 errors.append(exc)
@@ -264,7 +276,10 @@ def load_plugins(
                 _warn(exc)
             else:
                 raise
-            infos.append(PluginInfo(c.name, c.source, c.target, c.distribution, error=str(exc)))
+            return PluginInfo(c.name, c.source, c.target, c.distribution, error=str(exc))
+
+    pm, of_builtins = _with_builtins(builtins, blocked, register)
+    infos = [*of_builtins, *(register(pm, candidate) for candidate in others)]
     names = {info.name for info in infos if not info.is_blocked}
     for name in required if errors is None else ():
         if name not in names:
@@ -276,12 +291,37 @@ def _warn(error: PluginError) -> None:
     warnings.warn(f"left out: {error}", PluginWarning, stacklevel=4)
 
 
-def _builtins(commands_only: bool) -> list[_Candidate]:
+@cache
+def _builtins(commands_only: bool) -> tuple[_Candidate, ...]:
     table = builtin_commands() if commands_only else builtin_plugins()
-    return [
+    return tuple(
         _Candidate(name, "built-in", target, lambda target=target: importlib.import_module(target))
         for name, target in table.items()
-    ]
+    )
+
+
+def _with_builtins(
+    builtins: Sequence[_Candidate],
+    blocked: frozenset[str],
+    register: Callable[[_PluginManager, _Candidate], PluginInfo],
+) -> tuple[_PluginManager, tuple[PluginInfo, ...]]:
+    """A manager in which the built-in plugins are registered: a copy of an earlier one, unless a module was imported anew."""
+    allowed = [candidate for candidate in builtins if candidate.name not in blocked]
+    key = (len(builtins), tuple(candidate.name for candidate in allowed))
+    if (known := _REGISTERED.get(key)) is not None:
+        pm, infos, modules = known
+        if all(sys.modules.get(target) is module for target, module in modules.items()):
+            return pm.copy(), infos
+    pm = _PluginManager(GROUP)
+    for module in hookspecs.MODULES:
+        pm.add_hookspecs(module)
+    infos = tuple(register(pm, candidate) for candidate in builtins)
+    if all(info.error is None for info in infos):
+        if len(_REGISTERED) >= MAX_REGISTERED:
+            _REGISTERED.clear()
+        modules = {candidate.target: sys.modules.get(candidate.target) for candidate in allowed}
+        _REGISTERED[key] = (pm.copy(), infos, modules)
+    return pm, infos
 
 
 def _entry_points() -> Sequence[_Candidate]:

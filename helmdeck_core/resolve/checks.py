@@ -25,15 +25,18 @@ from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions
 
 
-def checked(contributions: Contributions, texts: Mapping[str, str]) -> Contributions:
-    """Return the contributions after every check, those of built-ins included.
+def checked(
+    contributions: Contributions, texts: Mapping[str, str], is_builtin: Callable[[str], bool] = lambda _: False
+) -> Contributions:
+    """Return the contributions after every check. Whether values of built-in plugins have a problem is left to the tests.
 
     :param texts: the contributed texts, for prompt variants without headings of their own.
+    :param is_builtin: whether a plugin is built in.
     :raises PluginError: a value is not valid.
     """
     for values in contributions.values():
         for contribution in values:
-            if problem := getattr(contribution.value, "problem", ""):
+            if not is_builtin(contribution.plugin) and (problem := getattr(contribution.value, "problem", "")):
                 raise contribution.fault(f"{type(contribution.value).__name__} {contribution.value.name!r}: {problem}")
     changed = {kind: tuple(map(check, contributions.of(kind))) for kind, check in CHECKS.items()}
     return contributions.replaced({**changed, PromptVariant: _variants(contributions.of(PromptVariant), texts)})

@@ -203,7 +203,7 @@ def resolve_runtime(
     if mistakes:
         raise ConfigError(tuple(mistakes))
     texts = dict.fromkeys(TEXTS, "") | {each.name: each.text for each in contributions.values_of(PromptText)}
-    contributions = checked(contributions, texts)
+    contributions = checked(contributions, texts, plugins.is_builtin)
     config = loaded.config
     decoder = open_decoder(contributions)
     budgets = BudgetResolver(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
 
@@ -19,6 +19,7 @@ from helmdeck_history.writer import MAX_BATCH, RETRY_S
 _SHA_DIGITS = len(intent_sha(""))
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @attrs.frozen
@@ -54,7 +55,9 @@ class Access:
             failure = self.setup.fault(exc)
         raise failure  # raised here, where the exception, whose frames may have a password, is not its context
 
-    def try_use(self, caller: str, action: Callable[[HistoryStore], T]) -> T | None:
+    def try_use(
+        self, caller: str, action: Callable[Concatenate[HistoryStore, P], T], *arguments: P.args, **named: P.kwargs
+    ) -> T | None:
         """Do something with the store while it works; a failure is reported, and returns ``None``.
 
         A store that is locked or not reachable takes seconds to fail; plans must not wait for that every time.
@@ -62,7 +65,7 @@ class Access:
         if time.monotonic() < self._used_again_at_s:
             return None
         try:
-            return action(self._opened())
+            return action(self._opened(), *arguments, **named)
         except KeyboardInterrupt:
             raise
         except BaseException as exc:
@@ -125,6 +128,8 @@ class Access:
                 self.setup.report("", self.setup.fault(exc))
 
     def _opened(self) -> HistoryStore:
+        if (store := self._store) is not None:
+            return store
         with self._lock:
             if self._store is None:
                 try:

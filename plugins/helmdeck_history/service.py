@@ -71,7 +71,7 @@ class LearningHistory(DeckHistory):
         """Return what the history contributes to a request."""
         caller = self._owners.owner(caller)
         self._settle(caller)
-        return self._access.try_use(caller, lambda store: self._learned(store, caller, request)) or Learned()
+        return self._access.try_use(caller, self._learned, caller, request) or Learned()
 
     def _learned(self, store: HistoryStore, caller: str, request: str) -> Learned:
         sha, sketch, now = sha_of(request), self._access.sketch(request), time.time()
@@ -172,10 +172,12 @@ class LearningHistory(DeckHistory):
         return self._access.use(lambda store: self._computed_defaults(store, self._owners.owner(caller)))
 
     def _computed_defaults(self, store: HistoryStore, caller: str) -> tuple[LearnedDefault, ...]:
-        if isinstance(store, LearningStore):
-            rows = store.values(caller, RECENT_VALUES)
+        if _learns(type(store)):
+            rows = cast(LearningStore, store).values(caller, RECENT_VALUES)
         else:
             rows = projections.values(store.plans(caller), RECENT_VALUES)
+        if not rows:
+            return ()
         totals: Counter[str] = Counter()
         uses: Counter[tuple[str, str]] = Counter()
         values: dict[tuple[str, str], Any] = {}

@@ -25,6 +25,9 @@ MAX_KNOWN = 8_192
 """Hashes that are kept in memory."""
 
 _WORD = re.compile(r"[^\W_]{3,}")
+_LONG_CHARS = 4_000
+"""Characters from which on a request may have far more words than are considered."""
+
 _STEM_CHARS = 6
 """Characters of a word that count, so that most inflected forms are equal."""
 
@@ -52,11 +55,17 @@ def key_of(secret: str) -> bytes:
 
 def sketch(request: str, key: bytes) -> tuple[int, ...]:
     """Return the smallest keyed hashes of the words and word pairs of a request, at most ``MAX_HASHES``, sorted."""
-    words = [stem(match.group()) for match in itertools.islice(_WORD.finditer(request.casefold()), MAX_WORDS)]
-    grams = {*words, *(" ".join(pair) for pair in itertools.pairwise(words))}
-    return tuple(sorted([_hash(gram, key) for gram in grams])[:MAX_HASHES])
+    text = request.casefold()
+    if len(text) > _LONG_CHARS:
+        words = [match.group() for match in itertools.islice(_WORD.finditer(text), MAX_WORDS)]
+    else:
+        words = _WORD.findall(text)[:MAX_WORDS]
+    stems = list(map(stem, words))
+    grams = {*stems, *map(" ".join, itertools.pairwise(stems))}
+    return tuple(sorted(map(_hash, grams, itertools.repeat(key)))[:MAX_HASHES])
 
 
+@functools.lru_cache(maxsize=MAX_KNOWN)
 def stem(word: str) -> str:
     """The start of a word without the plural ending that most languages with one share."""
     return (word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM_CHARS]

@@ -78,10 +78,8 @@ class SqlLedger:
 
     def entries(self, owner: str) -> list[str]:
         """Implement ``Ledger.entries``."""
-        with self.database.session(writes=False) as session:
-            return sorted(
-                entry for (entry,) in session.rows("SELECT entry FROM ledger_entries WHERE owner = ?", (owner,))
-            )
+        rows = self.database.read("SELECT entry FROM ledger_entries WHERE owner = ?", (owner,))
+        return sorted(entry for (entry,) in rows)
 
     def purge(self, before: float) -> None:
         """Implement ``Ledger.purge``."""

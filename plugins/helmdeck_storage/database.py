@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from helmdeck_storage.errors import StorageError
 from helmdeck_storage.schema import Schema, Session
@@ -32,6 +33,14 @@ class Database(abc.ABC):
         :raises ValueError: a value cannot be stored, such as a string that is not valid Unicode.
         :raises StorageError: the database cannot be used.
         """
+
+    def read(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of one statement that changes nothing, in a transaction of its own.
+
+        :raises StorageError: the database cannot be used.
+        """
+        with self.session(writes=False) as session:
+            return session.rows(statement, parameters)
 
     @abc.abstractmethod
     def close(self) -> None:

@@ -69,6 +69,19 @@ class SqliteDatabase(Database):
             raise
         self._pool.put(connection)
 
+    def read(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement; SQLite gives it a transaction, so that none has to be started and ended."""
+        connection = self._checkout()
+        try:
+            rows = connection.execute(statement, parameters).fetchall()
+        except BaseException as exc:
+            self._undo(connection, exc)
+            if isinstance(exc, sqlite3.Error):
+                raise self._failure(exc) from exc
+            raise
+        self._pool.put(connection)
+        return rows
+
     def close(self) -> None:
         """Close the idle connections; a later use opens others."""
         self._pool.close()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from helmdeck_core.public_names import export_from_stub
 
-_get, __dir__ = export_from_stub(__name__, __file__)
+# Without ``__dir__``: pytest gets every name that it lists of a plugin, which would import all modules for each session.
+_get, _ = export_from_stub(__name__, __file__)
 
 # pytest imports this module by name, so that importing helmdeck_testing does not import pytest.
 pytest_plugins = ("helmdeck_testing.fixtures",)

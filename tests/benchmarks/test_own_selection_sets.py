@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.adapters import ranker
+from benchmarks.selection import commands
 from benchmarks.selection.own_sets import everyday_catalog, multilingual_requests, server_catalog, server_requests
 
 
@@ -15,6 +16,14 @@ def test_every_language_has_the_same_thirty_requests():
     assert all(tools == by_language["en"] and len(tools) == 30 for tools in by_language.values())
     known = {entry.id for entry in everyday_catalog().entries}
     assert {tool for request in requests for tool in request.tools} <= known
+
+
+def test_commands_of_every_language_are_in_two_halves_and_name_tools_of_their_catalog():
+    for name in (*commands.LANGUAGES, commands.KOREAN):
+        halves = [commands.commands(name, held_out=held_out) for held_out in (False, True)]
+        assert all(halves) and sum(map(len, halves)) == (60 if name == commands.KOREAN else 40)
+        known = {entry.id for entry in commands.catalog(name).entries}
+        assert all(each.tools and each.tools <= known for half in halves for each in half)
 
 
 def test_requests_over_many_servers_name_tools_of_the_recorded_catalogs():

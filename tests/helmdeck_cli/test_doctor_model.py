@@ -1,5 +1,6 @@
 """``helmdeck doctor --model``: what a model can do, on servers that keep, ignore, refuse or mishandle what they accept."""
 
+import asyncio
 import datetime
 import errno
 import json
@@ -13,7 +14,8 @@ from helmdeck_cli import config_file
 from helmdeck_cli.model_checks import probes, server_facts, tool_choice
 from helmdeck_cli.model_checks.proposal import proposed
 from helmdeck_cli.model_checks.results import Examination, Result, Verdict
-from helmdeck_core import Helmdeck, ProviderPool
+from helmdeck_cli.model_checks.session import Reply, Session
+from helmdeck_core import Helmdeck, LikelyTimeout, ProviderPool
 from helmdeck_core.cli import ExitCode
 from helmdeck_testing import Chunks, Ending, completion
 from tests.case_support import each_case
@@ -334,3 +336,14 @@ def test_a_full_disk_leaves_the_file_that_is_there(examined, tmp_path, monkeypat
     assert done.code == ExitCode.USAGE and "No space left on device" in done.err
     assert (tmp_path / "helmdeck.toml").read_text().endswith("# measured by hand\n")
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["helmdeck.toml"], "no draft is left"
+
+
+@pytest.mark.parametrize(("writes_per_s", "verdict", "fact"), [(5.0, "not tried", None), (60.0, "no", "refused")])
+def test_schema_that_is_not_answered_in_time_says_nothing_about_a_slow_server(writes_per_s, verdict, fact):
+    class Late(Session):
+        async def send(self, request, bound_s=0.0):
+            return Reply(failure=LikelyTimeout("no answer"))
+
+    session = Late(deck=None, model="m/one", rank=str, facts={"writes_per_s": writes_per_s})
+    result = asyncio.run(probes.json_schema(session))
+    assert (result.verdict, result.facts.get("schema")) == (verdict, fact)

@@ -56,7 +56,7 @@ def site(folder, tmp_path_factory):
 def python(*words, folder, site):
     """Run Python in another process, which finds the checkout and the installed distributions."""
     command = [sys.executable, *map(str, words)]
-    env = environment(site, COLUMNS="100")
+    env = environment(site, COLUMNS="100", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
@@ -157,8 +157,9 @@ def test_commands_of_the_tutorial_lead_from_nothing_to_a_planned_and_executed_st
     python = str(tmp_path / "venv" / "bin" / "python")
     packages = Path(pytest.__file__).parents[1]
     env = environment(
-        packages, COLUMNS="100", HELMDECK_DATA_DIR=str(tmp_path / "data"), PIP_DISABLE_PIP_VERSION_CHECK="1"
-    )
+        packages, COLUMNS="100", HELMDECK_DATA_DIR=str(tmp_path / "data"), PIP_DISABLE_PIP_VERSION_CHECK="1",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )  # fmt: skip
     programs = {
         "helmdeck": [python, "-m", "helmdeck_core.cli"],
         "pip": [python, "-m", "pip"],
@@ -191,18 +192,19 @@ def test_single_file_of_every_kind_is_loaded_with_its_option(kind, tmp_path, cap
     assert main(["plugins", "show", "tide_tables.py", "--plugin", "tide_tables.py", "--no-plugins"]) == ExitCode.OK
     assert "tide_tables.py (file): loaded" in capsys.readouterr().out
     assert main(["plugins", "new", kind, NAME, "--file"]) == ExitCode.USAGE, "an existing file is never changed"
-    for name in (NAME, "a", "a-name-of-24-characters2"):
-        path, text = render_file(kind, name)
-        assert "[[" not in text.replace(f"[providers.{name}]", "")
-        for command in (["check", "--select", "F,I"], ["format", "--check", "--line-length", "120"]):
-            words = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", "--stdin-filename", path, "-"]
-            done = subprocess.run(
-                [*words, *(["--line-length", "120"] if command[0] == "check" else [])],
-                input=text,
-                capture_output=True,
-                text=True,
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_single_files_pass_the_linter_and_the_formatter(tmp_path):
+    for kind in KINDS:
+        for name in (NAME, "a", "a-name-of-24-characters2"):
+            path, text = render_file(kind, name)
+            assert "[[" not in text.replace(f"[providers.{name}]", "")
+            (tmp_path / kind).mkdir(exist_ok=True)
+            (tmp_path / kind / path).write_text(text, encoding="utf-8")
+    for command in (["check", "--select", "F,I"], ["format", "--check"]):
+        words = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", "--line-length", "120", "."]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_provider_in_a_single_file_starts_at_forty_lines_and_answers(tmp_path, monkeypatch, capsys):

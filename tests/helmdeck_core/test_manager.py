@@ -25,9 +25,12 @@ from helmdeck_core import (
     TrimStep,
     hookimpl,
 )
+from helmdeck_core.domain.texts import TEXTS
 from helmdeck_core.hooks import builtins
+from helmdeck_core.hooks.calls import implementations
 from helmdeck_core.hooks.contributions import collect_all
 from helmdeck_core.hooks.manager import Plugins, load_plugins
+from helmdeck_core.resolve.checks import checked
 from helmdeck_testing import make_deck
 from helmdeck_testing.deck_factory import write_distribution
 
@@ -286,7 +289,21 @@ def test_a_value_with_a_field_of_the_wrong_type_is_named_at_start_up(hook, value
 def test_built_ins_contribute_what_is_required_of_other_plugins():
     """Checking their values for every deck would take a quarter of its construction."""
     built_in = load_plugins(autoload=False)
-    assert collect_all(Plugins(built_in.pm, tuple(attrs.evolve(info, source="argument") for info in built_in.infos)))
+    found = collect_all(Plugins(built_in.pm, tuple(attrs.evolve(info, source="argument") for info in built_in.infos)))
+    assert checked(found, dict.fromkeys(TEXTS, ""))
+
+
+def test_decks_share_no_plugin_that_one_of_them_adds_or_leaves_out():
+    before = load_plugins(autoload=False)
+    assert "acme" in [info.name for info in load_plugins(autoload=False, extra={"acme": Acme()}).infos]
+    before.pm.unregister(name="history")
+    after = load_plugins(autoload=False)
+    assert after.pm.has_plugin("history")
+    assert not after.pm.has_plugin("acme")
+    assert "history" in implementations(after, "helmdeck_packs")
+    assert "acme" not in implementations(after, "helmdeck_budget_rows")
+    assert "history" not in implementations(before, "helmdeck_packs")
+    assert "history" not in implementations(load_plugins(autoload=False, disable=["history"]), "helmdeck_packs")
 
 
 @pytest.mark.parametrize("render", [lambda task: 1 / 0, lambda task: None])

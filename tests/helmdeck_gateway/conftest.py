@@ -11,3 +11,10 @@ def server():
     running = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello"))
     yield running
     running.close()
+
+
+@pytest.fixture
+def sent(server):
+    """The requests that the provider gets during a test."""
+    server.requests.clear()
+    return server.requests

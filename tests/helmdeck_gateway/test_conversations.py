@@ -2,20 +2,13 @@
 
 import pytest
 
-from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.batch_support import BatchClient
 from tests.helmdeck_gateway.gateway_key_support import config, keyed
-from tests.helmdeck_gateway.gateway_support import FormatServer
 
 PDF = b"%PDF-1.7 tide"
 PNG = b"\x89PNG\r\n\x1a\n"
 
-
-@pytest.fixture(scope="module")
-def server():
-    server = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="Bond"))
-    yield server
-    server.close()
+pytestmark = pytest.mark.usefixtures("sent")
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +19,6 @@ def own(server):
     with keyed(options) as own:
         own.other = own.add(name="eve")
         yield own
-
-
-@pytest.fixture(autouse=True)
-def sent(server):
-    server.requests.clear()
-    return server.requests
 
 
 def created(own, **fields):
@@ -52,7 +39,7 @@ def test_turns_of_a_conversation_are_sent_and_added(own, sent, stream):
         shown = answer.events[-1]["response"] if stream else answer.body
         assert shown["conversation"] == {"id": made["id"]}
     texts = [each["content"] for each in sent[1].body["messages"]]
-    assert texts == ["Be brief.", "my name is Bond", "Bond", "who am I?"]
+    assert texts == ["Be brief.", "my name is Bond", "hello", "who am I?"]
     items = own.send(f"{path}/items?order=asc", method="GET").body
     assert [item["role"] for item in items["data"]] == ["developer", "user", "assistant", "user", "assistant"]
     assert items["data"][-1] == shown["output"][0]

@@ -2,16 +2,9 @@
 
 import pytest
 
-from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.gateway_key_support import config, keyed
-from tests.helmdeck_gateway.gateway_support import FormatServer
 
-
-@pytest.fixture(scope="module")
-def server():
-    server = FormatServer(OPENAI_CHAT, ScriptedAnswer(text="Bond"))
-    yield server
-    server.close()
+pytestmark = pytest.mark.usefixtures("sent")
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +14,6 @@ def own(server):
     with keyed(options) as own:
         own.other = own.add(name="eve")
         yield own
-
-
-@pytest.fixture(autouse=True)
-def sent(server):
-    server.requests.clear()
-    return server.requests
 
 
 def respond(own, value, **fields):
@@ -53,7 +40,7 @@ def test_input_items_are_those_of_the_whole_conversation_and_are_paged(own):
         own, [{"role": "user", "content": "and?"}, {"role": "user", "content": "?"}], previous_response_id=first["id"]
     )
     items = listed(own, second["id"]).body["data"]
-    assert [item["content"][0]["text"] for item in items] == ["who are you?", "Bond", "and?", "?"]
+    assert [item["content"][0]["text"] for item in items] == ["who are you?", "hello", "and?", "?"]
     assert items[:2] == [*listed(own, first["id"]).body["data"], *first["output"]]
     assert len({item["id"] for item in items}) == 4
     pages = [listed(own, second["id"], "limit=2").body]
@@ -80,7 +67,7 @@ def test_items_of_responses_and_conversations_are_named_by_their_ids(own, sent):
     greeting = own.send(f"/v1/conversations/{made['id']}/items", method="GET").body["data"][0]
     named = [reference(asked), reference(told), {"id": greeting["id"]}, {"role": "user", "content": "go"}]
     named = respond(own, named, store=True)
-    assert contents(sent) == ["who are you?", "Bond", "hello", "go"]
+    assert contents(sent) == ["who are you?", "hello", "hello", "go"]
     assert [item["id"] for item in listed(own, named["id"]).body["data"]][:3] == [
         asked["id"],
         told["id"],

@@ -190,7 +190,9 @@ def test_sketches_need_the_same_key_and_contain_no_hash_of_a_word_alone():
     assert sketch("Draw a Boat!", key) == sketch("draw, a boat", key)
     assert not set(sketch("draw a boat", key)) & set(sketch("draw a boat", other))
     assert sketch("", key) == sketch("a b", key) == ()
-    assert len(sketch(" ".join(map(str, range(1000, 3000))), key)) == sketches.MAX_HASHES
+    words = " ".join(map(str, range(1000, 3000)))
+    assert len(sketch(words, key)) == sketches.MAX_HASHES
+    assert sketch(words, key) == sketch(words[: 5 * sketches.MAX_WORDS], key), "more words add nothing"
 
 
 def test_secret_is_created_once_and_only_its_owner_can_read_it(data):

@@ -47,6 +47,10 @@ def index():
         ("ko", "거실 불 켜줘", "light_on"),
         ("ja", "リビングの電気をつけて", "light_on"),
         ("zh", "明天上海天气怎么样?", "get_weather"),
+        ("nl", "Zet de schemerlamp aan", "light_on"),  # the main part of a compound
+        ("tr", "Işıklarımızı yakabilir misin?", "light_on"),  # a long ending
+        ("ar", "والأضواء", "light_on"),  # two prefixes
+        ("pt", "Acende a luz para me ajudar", "light_on"),  # "me" is an English word as well
     ],
 )
 def test_short_command_of_each_language_finds_the_english_tool(index, language, request_text, tool):
@@ -65,6 +69,7 @@ def test_short_command_of_each_language_finds_the_english_tool(index, language, 
         "list the files of /home/maison/cuisine/lumiere",
         "Translate Zeitgeist",
         "flights from Köln to São Paulo",
+        "restaurant reservation Lucia",
         "",
     ],
 )
@@ -91,8 +96,8 @@ def test_catalog_in_the_language_of_the_request_is_searched_with_its_own_words()
 
 def test_phrase_is_translated_only_if_all_its_parts_follow_in_order():
     german = next(each for each in lexicon().vocabularies if each.code == "de")
-    assert dict(german.english(words("Schalte das Licht ein")))["schalte"] == ("turn", "on")
-    assert dict(german.english(words("Ein Licht schalte")))["schalte"] == ()
+    assert list(dict(german.english(words("Schalte das Licht ein")))["schalte"]) == ["turn", "on"]
+    assert not dict(german.english(words("Ein Licht schalte")))["schalte"]
 
 
 def test_stem_in_several_rows_stands_for_the_words_of_all_of_them():
@@ -111,10 +116,31 @@ def test_stems_of_a_user_are_added_to_a_language_or_are_a_new_one(tmp_path):
 
 
 def test_every_stem_file_has_the_language_of_its_name_and_english_words_that_are_search_terms():
-    by_code = {each.code: each for each in with_stems()}
-    assert set(STEMS) <= by_code.keys()
-    empty = [(code, english) for code in STEMS for english in by_code[code].stems if not terms(english)]
-    assert empty == []
+    languages = [with_stems(code) for code in STEMS]
+    assert [each.code for each in languages] == [*STEMS]
+    assert [(each.code, english) for each in languages for english in each.stems if not terms(english)] == []
+
+
+def test_words_of_people_find_those_of_a_catalog_in_the_same_language():
+    packs = [{"name": "a", "description": "다른 사람의 계좌로 돈을 이체합니다."}, {"name": "b", "description": "택배 배송을 조회합니다."}]  # fmt: skip
+    own = helmdeck_rankers()[0].index(Catalog.from_data({"packs": packs, "pipelines": []}, "korean"), cache=False)
+    ranking = own.rank("민수한테 만원 부쳐 줘")
+    assert ranking.scores[0].id == "a" and ranking.notes == ()
+
+
+@each_case(
+    ("request_text", "tool"),
+    [
+        ("turn the lamp on", "lamp_on"),
+        ("turn off the lamp on my desk", "lamp_off"),
+        ("Schalte die Lampe aus", "lamp_off"),
+        ("Schalte die Lampe ein", "lamp_on"),
+    ],
+)
+def test_entry_with_the_word_of_the_request_precedes_its_opposite(request_text, tool):
+    packs = [{"name": name, "description": "Switches a lamp."} for name in ("lamp_off", "lamp_on")]
+    own = helmdeck_rankers()[0].index(Catalog.from_data({"packs": packs, "pipelines": []}, "lamps"), cache=False)
+    assert own.rank(request_text).scores[0].id == tool
 
 
 @each_case(

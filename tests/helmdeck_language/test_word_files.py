@@ -84,7 +84,7 @@ def test_every_file_of_the_package_says_what_it_is_and_has_lists_only(path):
             assert all(file.table(key).lines(each) for each in value)
         elif isinstance(value, dict):
             assert file.rows(key)
-        else:
+        elif isinstance(value, (list, str)):
             assert file.lines(key) if isinstance(value, list) else file.words(key)
 
 
@@ -133,6 +133,8 @@ def test_a_file_adds_words_to_a_language_that_exists(tmp_path):
         ("code = 'it'\nname = 'Italian'\nverbs = 'elenca'", "verbs: wrong value, found 'elenca'; allowed: a table of strings"),
         ("code = 'it'\nname = 'Italian'\n[verbs]\nlist = 3", "verbs.list: wrong value, found 3; allowed: a string of words"),
         ("code = 'fi'\nname = 'Finnish'\n[stems]\nlight = 'valo+'", "stems.light: wrong value, found 'valo+'; allowed: stems, or parts"),
+        ("code = 'fi'\nname = 'Finnish'\nlongest_ending = 99", "longest_ending: wrong value, found 99; allowed: a number from 0 to 12"),
+        ("code = 'nl'\nname = 'Dutch'\ncompounds = 'yes'", "compounds: wrong value, found 'yes'; allowed: true or false"),
         ("name = 'Italian'", "code: missing; allowed: the code of a language"),
         ("code = 'it'", "name: missing; allowed: the English name of the language"),
         ("synonym = ['a b']", "synonym: unknown key (did you mean 'synonyms'?), found 'synonym'; allowed: broader, everyday, synonyms"),

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from helmdeck_core import CallLimits, CatalogSource, CatalogSourceFailed, ConfigError, PackError, PackErrorCode
-from helmdeck_mcp.client import messages
+from helmdeck_mcp.client import messages, stdio_transport
 from helmdeck_mcp.client.source import McpSource
 from helmdeck_testing import EventRecorder, make_deck, plugin_with
 
@@ -432,7 +432,9 @@ def test_a_server_that_floods_its_output_is_ended_and_others_work_on(deck_of, ki
 
 
 @pytest.mark.parametrize("kind", ["flood_log", "flood_unknown", "flood_changes"])
-def test_a_server_that_floods_with_notifications_delays_no_other(deck_of, kind):
+def test_a_server_that_floods_with_notifications_delays_no_other(monkeypatch, deck_of, kind):
+    # Such a server does not end with its input, which takes twice this time to find out.
+    monkeypatch.setattr(stdio_transport, "EXIT_GRACE_S", 0.01)
     deck = deck_of(bad=raw(kind, call_timeout_s=0.5), good=raw("echo"))
     assert failure(deck, f"bad__{kind}").to_dict()["cause"] == "timeout"
     assert [deck.run("good__echo", {"a": n}) for n in (1, 2)] == [{"text": '{"a": 1}'}, {"text": '{"a": 2}'}]

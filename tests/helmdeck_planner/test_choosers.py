@@ -211,7 +211,7 @@ def test_clear_parts_of_a_request_are_planned_one_after_the_other(choosing):
 SHELF = [
     {
         "name": "update_stock",
-        "description": "Set the number of pieces of an article",
+        "description": "Set the number of articles of a kind",
         "input_schema": {
             "type": "object",
             "properties": {"article_id": {"type": "string"}, "count": {"type": "integer"}},
@@ -287,20 +287,20 @@ BOOKING = {
 
 
 @pytest.mark.parametrize(
-    ("request_text", "written", "kept"),
+    ("request_text", "written", "is_stated"),
     [
         ("cancel my booking", "B-1234567890", False),
         ("cancel my booking B 77", "b77", True),
         ("cancel my booking\n\nYour number is 4711", "4711", True),
     ],
 )
-def test_id_that_a_model_writes_is_kept_only_if_it_occurs_somewhere(choosing, request_text, written, kept):
+def test_id_that_a_model_writes_is_kept_only_if_it_occurs_somewhere(choosing, request_text, written, is_stated):
     model = StubProvider({"steps": [{"tool": "cancel_booking", "args": {"booking_id": written, "reason": "ill"}}]})
     found = plan(choosing(model, tools=[BOOKING, *TOOLS]), request_text)
     (step,) = found.steps
-    assert step.args == ({"booking_id": written} if kept else {}) | {"reason": "ill"}
-    assert step.missing == (() if kept else ("booking_id",))
-    assert any("booking_id of cancel_booking was left out" in each for each in found.notices) is not kept
+    assert step.args == ({"booking_id": written} if is_stated else {}) | {"reason": "ill"}
+    assert step.missing == (() if is_stated else ("booking_id",))
+    assert any("booking_id of cancel_booking was left out" in each for each in found.notices) is not is_stated
 
 
 # -- probabilities -------------------------------------------------------------------------------------------

@@ -114,6 +114,50 @@ def test_no_argument_contains_text_that_the_request_does_not(catalog: Catalog, r
                 assert value in (*CHOICES, "fast", "slow") or spaced(value) in spaced(request)
 
 
+VALUES = [
+    "notes.txt", "/tmp/a", "42", "17", "2025-01-01", "https://a.example/x", "ada@b.example", "'hello there'", "A-100", "B-20",
+    "`x = 1`", "#7", "Oslo", "Bremen", "'red apples'", "zed@c.example", "/srv/b.md", "2024-02-02", "v1.2.3", "*.md", "alpha",
+]  # fmt: skip
+BETWEEN = (
+    "the a my to from in for about called with of title query target name new old id limit and , : as by on".split()
+)
+
+
+@st.composite
+def stated(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A command with values, none of them twice."""
+    values = draw(st.permutations(VALUES))[: draw(st.integers(1, 5))]
+    words = [draw(st.sampled_from(VERBS)), draw(st.sampled_from(NOUNS))]
+    for value in values:
+        words += [*draw(st.lists(st.sampled_from([*BETWEEN, *NOUNS]), max_size=3)), value]
+    return " ".join(words), values
+
+
+@given(CATALOGS, stated())
+def test_no_value_is_an_argument_twice(catalog: Catalog, request: tuple[str, list[str]]) -> None:
+    text, values = request
+    for step in plan(catalog, text):
+        found = [str(each) for each in leaves(step["args"]) if not isinstance(each, bool)]
+        for value in values:
+            bare = value.strip("'`#")
+            assert sum(bare in each.split() or bare == each for each in found) <= 1
+
+
+EXCLUDED = ["/never/me.txt", "'never me'", "N-999", "never@me.example", "999", "Neverland", "never/mine", "2031-03-03"]
+EXCLUSIONS = (
+    "{}, but not {}", "{}; never {verb} {}", "{}, without {verb}ing {}", "{} instead of {}", "{}. Do not {verb} {}",
+    "{} rather than {}",
+)  # fmt: skip
+
+
+@given(CATALOGS, stated(), st.sampled_from(EXCLUSIONS), st.sampled_from(VERBS), st.sampled_from(EXCLUDED))
+def test_no_argument_contains_an_excluded_value(
+    catalog: Catalog, request: tuple[str, list[str]], form: str, verb: str, excluded: str
+) -> None:
+    for step in plan(catalog, form.format(request[0], excluded, verb=verb)):
+        assert not any(excluded.strip("'") in str(each) for each in leaves(step["args"]))
+
+
 @given(CATALOGS, REQUESTS)
 def test_a_planned_step_owns_words_of_the_request_that_its_entry_explains(catalog: Catalog, request: str) -> None:
     lexical = LexicalIndex(catalog)

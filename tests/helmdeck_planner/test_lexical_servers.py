@@ -68,7 +68,7 @@ def plan(name: str, request: str) -> list[tuple[str, dict[str, Any]]]:
         ("clock", "if it's 14:30 in Oslo, what time is that in New York?",
          ("convert_time", {"source_timezone": "Europe/Oslo", "time": "14:30", "target_timezone": "America/New_York"})),
         ("clock", "if it's 9:15 in Oslo, what's the time in New York?",
-         ("convert_time", {"source_timezone": "Europe/Oslo", "time": "9:15", "target_timezone": "America/New_York"})),
+         ("convert_time", {"source_timezone": "Europe/Oslo", "time": "09:15", "target_timezone": "America/New_York"})),
         ("files", "make a folder called old in /d", ("create_directory", {"path": "/d/old"})),
         ("files", "how big is /d/a.csv and when was it last modified?", ("get_file_info", {"path": "/d/a.csv"})),
         ("files", "replace cats with dogs in /d/a.txt",

@@ -209,13 +209,15 @@ def test_error_in_200_is_raised_as_by_a_real_provider():
     assert (caught.value.status, caught.value.sub_cause) == (200, "error_in_200")
 
 
-def test_the_helpers_do_not_import_pytest():
-    code = "import sys, helmdeck_testing as t; t.Scripted, t.make_deck, t.chat_server; print('pytest' in sys.modules)"
+def test_the_helpers_do_not_import_pytest_which_imports_none_of_them_for_a_session():
+    look = "[getattr(t, name) for name in dir(t)]"  # as pytest does with each plugin
+    use = "t.Scripted, t.make_deck, t.chat_server"
+    code = f"import sys, helmdeck_testing as t; {look}; print('pluggy' in sys.modules); {use}; print('pytest' in sys.modules)"
     path = ":".join(entry for entry in sys.path if entry)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": path}, check=True
     )
-    assert done.stdout.strip() == "False"
+    assert done.stdout.split() == ["False", "False"]
 
 
 # -- from the configuration -----------------------------------------------------------------------------------

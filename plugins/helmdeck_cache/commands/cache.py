@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_core import Command, ConfigError, Mistake, Runtime, hookimpl
+from helmdeck_core import Command, ConfigError, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_json, table
 
 if TYPE_CHECKING:
     from helmdeck_cache.caches import ResponseCaches
+    from helmdeck_core import Mistake, Runtime
 
 MEMORY_NOTE = "answers in memory belong to the process that serves; set [cache] store to sqlite:PATH or redis://HOST"
 
@@ -67,6 +67,8 @@ def _with_caches(arguments: argparse.Namespace, action: Callable[[ResponseCaches
         caches = ResponseCaches(deck.runtime)
         if caches.settings.store_url().startswith("memory:"):
             note(MEMORY_NOTE)
+
+        import asyncio  # as the modules of all commands are imported for each of them
 
         async def run() -> Any:
             try:

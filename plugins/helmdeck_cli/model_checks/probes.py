@@ -48,6 +48,12 @@ CLOSED: Final = {
 }
 """A schema whose values no model writes by itself, so that an answer of this form shows that the server keeps it."""
 
+SCHEMA_TOKENS, MOST_SCHEMA_S = 96, 30.0
+"""Output tokens of the schema probe, and seconds that a slow server gets for them at most."""
+
+BUSY = 2
+"""How much slower a server may be during a request than while its speed was measured."""
+
 OBJECT = "Describe Paris as one JSON object with the keys city and country, and nothing else."
 
 TOOLS = (
@@ -141,7 +147,12 @@ async def json_schema(session: Session) -> Result:
     name = "json schema"
     form = ResponseFormat(kind="json_schema", schema=CLOSED)
     question = "In which country is the city of Lyon? Answer in one sentence."
-    reply = await session.send(session.request(question, max_tokens=96, response_format=form))
+    needed_s = BUSY * SCHEMA_TOKENS / session.facts.get("writes_per_s", SCHEMA_TOKENS)
+    bound_s = min(MOST_SCHEMA_S, max(CALL_S, needed_s))
+    reply = await session.send(session.request(question, max_tokens=SCHEMA_TOKENS, response_format=form), bound_s)
+    if reply.response is None and _is_timeout(reply) and needed_s > bound_s:
+        text = f"unknown: not answered within {bound_s:.0f} s by a server that is slow without a schema, too"
+        return Result(name, Verdict.NOT_TRIED, text)
     if reply.response is None:
         return Result(name, Verdict.NO, _refused_text(reply), {"schema": "refused", "cause": reply.cause})
     sent = reply.response.constraint
@@ -160,15 +171,17 @@ async def json_schema(session: Session) -> Result:
     return Result(name, Verdict.YES, "kept: names and values cannot be invented", {"schema": "kept"})
 
 
+def _is_timeout(reply: Reply) -> bool:
+    failure = reply.failure
+    is_late = isinstance(failure, CallFailed) and failure.failure_class is FailureClass.LIKELY_TIMEOUT
+    return is_late and not failure.is_empty
+
+
 def _refused_text(reply: Reply) -> str:
     failure = reply.failure
     if isinstance(failure, CallFailed) and failure.failure_class is FailureClass.INVALID_REQUEST:
         return f"refused: {failure.detail or failure.headline}"
-    if (
-        isinstance(failure, CallFailed)
-        and failure.failure_class is FailureClass.LIKELY_TIMEOUT
-        and not failure.is_empty
-    ):
+    if _is_timeout(reply):
         return f"no end within {CALL_S:g} s: the server may loop inside the schema"
     return _why(reply)
 

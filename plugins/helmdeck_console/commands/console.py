@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import gc
 import secrets
@@ -46,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     del jinja2, uvicorn
     if arguments.port > 65_535:
         raise UsageError(f"--port is a number up to 65535, found {arguments.port}")
+    import asyncio  # as the modules of all commands are imported for each of them
+
     with listen(HOST, arguments.port) as listener:
         url = f"http://{shown_host(HOST)}:{listener.getsockname()[1]}/console/"
         if arguments.demo:

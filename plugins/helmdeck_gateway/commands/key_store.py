@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +30,8 @@ def with_store(
     url = GatewaySettings.read(read_config(arguments).config.gateway).store_url()
     if url is None and is_read and not default_path().exists():
         return None
+
+    import asyncio  # as the modules of all commands are imported for each of them
 
     async def run() -> T:
         store = open_store(url or f"sqlite:{default_path()}")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from helmdeck_cli import whole_number
-from helmdeck_core import Command, EventSink, LoadedConfig, Mistake, Runtime, SecretRef, hookimpl
+from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, note, read_config
-from helmdeck_gateway.calls.call_record import SINK, RecordSink
 
 if TYPE_CHECKING:
+    from helmdeck_core import EventSink, LoadedConfig, Mistake, Runtime
     from helmdeck_gateway.settings import GatewaySettings
 
 REQUESTS = "requests"
@@ -164,6 +164,8 @@ def _clients_of(settings: GatewaySettings) -> str:
 
 def with_sinks(loaded: LoadedConfig, *, has_traces: bool) -> LoadedConfig:
     """Return a configuration with the event sinks of the gateway, for its headers and for call traces."""
+    from helmdeck_gateway.calls.call_record import SINK
+
     events = loaded.config.events
     # The request log of the console holds traces as well, and more of them.
     traces = REQUESTS if _has_console(loaded) else "traces"
@@ -190,6 +192,8 @@ def _has_console(loaded: LoadedConfig) -> bool:
 
 
 def _is_postgres(store: Any) -> bool:
+    from helmdeck_core import SecretRef
+
     kind, _, target = store.partition(":") if isinstance(store, str) else ("", "", "")
     url = SecretRef(kind, target).read() if kind in ("env", "file") else store
     return isinstance(url, str) and url.startswith(("postgresql:", "postgres:"))
@@ -206,6 +210,9 @@ def check(runtime: Runtime) -> Sequence[Mistake]:
 @hookimpl
 def helmdeck_event_sinks() -> Sequence[EventSink]:
     """The sink for the requests of the gateway."""
+    from helmdeck_core import EventSink
+    from helmdeck_gateway.calls.call_record import SINK, RecordSink
+
     return (EventSink(name=SINK, open=RecordSink, summary="call ids and models for the headers of the gateway"),)
 
 

@@ -133,8 +133,7 @@ class SqlStore:
         """Return the weights of a caller's tools for similar requests."""
         oldest = now - self._keep_s
         if self.database.dialect == "sqlite":
-            with self.database.session(writes=False) as session:
-                weights = sqlite_digests.weights(session.rows, caller, intent_sha, sketch, now, oldest)
+            weights = sqlite_digests.weights(self.database.read, caller, intent_sha, sketch, now, oldest)
             if weights is not None:
                 return weights
         return self.computed_weights(caller, intent_sha, sketch, now)
@@ -150,8 +149,7 @@ class SqlStore:
 
     def values(self, caller: str, limit: int) -> Sequence[tuple[str, str, Any, int]]:
         """Return a caller's newest values with their numbers of uses."""
-        with self.database.session(writes=False) as session:
-            rows = session.rows(_VALUES, (caller, self._oldest, limit))
+        rows = self.database.read(_VALUES, (caller, self._oldest, limit))
         return [(tool, name, msgspec.json.decode(value), uses) for tool, name, value, uses in rows]
 
     def groups(self, caller: str, limit: int) -> tuple[PlanGroup, ...]:

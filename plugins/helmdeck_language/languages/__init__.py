@@ -26,21 +26,21 @@ ENGLISH: Final = _english()
 """English, whose words the other languages are translated to."""
 LANGUAGES: Final = (ENGLISH, *(Language.of(WordFile.beside(__file__, f"{code}.toml")) for code in ("de", "fr", "es")))
 """The languages of the package; the first one wins ties."""
-STEMS: Final = ("de", "es", "fr", "it", "ja", "ko", "pl", "pt", "ru", "zh")
-"""The languages whose words the ranker translates."""
+STEMS: Final = {
+    "ar": "ا", "de": "a", "es": "a", "fr": "a", "it": "a", "ja": "あ", "ko": "가", "nl": "a", "pl": "a", "pt": "a", "ru": "я",
+    "tr": "a", "zh": "字",
+}  # fmt: skip
+"""The languages whose words the ranker translates, each with a letter of its script."""
 
 
 @cache
-def with_stems() -> Sequence[Language]:
-    """Return the languages of the package and those of which there are only stems; English first.
+def with_stems(code: str) -> Language:
+    """Return a language of the package with its stems, or one of which there are only stems.
 
-    The files are read at the first use, since most requests over an English catalog are in English.
+    A file is read at the first use, since most requests over an English catalog are in English.
     """
-    found = {each.code: each for each in LANGUAGES}
-    for code in STEMS:
-        stems = Language.of(WordFile.read(Path(__file__).parent / "stems" / f"{code}.toml"))
-        found[code] = found[code].with_more(stems) if code in found else stems
-    return tuple(found.values())
+    stems = Language.of(WordFile.read(Path(__file__).parent / "stems" / f"{code}.toml"))
+    return next((each.with_more(stems) for each in LANGUAGES if each.code == code), stems)
 
 
 # A request is long enough to be identified: tens of thousands of words say nothing more.

@@ -125,7 +125,7 @@ class CatalogLanguages:
         """
         everyday = everyday_words(languages)
         sample = [entry.description for entry in entries[:: max(1, len(entries) // _SAMPLE)]]
-        letters = _letters(" ".join(sample))
+        letters = letters_by_script(" ".join(sample))
         total = sum(letters.values())
         counts = Counter(language for text in sample if (language := everyday.language(_words(text))))
         known = sum(counts.values())
@@ -137,7 +137,9 @@ class CatalogLanguages:
 
     def uses_script(self, word: str) -> bool:
         """Whether the catalog uses the script of a word, and the script shows the language."""
-        return not {"Latin", "other"}.issuperset(_letters(word)) and not self.scripts.isdisjoint(_letters(word))
+        return not {"Latin", "other"}.issuperset(letters_by_script(word)) and not self.scripts.isdisjoint(
+            letters_by_script(word)
+        )
 
     def lack(self, text: str) -> bool:
         """Whether a request is in none of these languages; no for a text that does not show its language."""
@@ -145,7 +147,7 @@ class CatalogLanguages:
         if not self.scripts or not _WORD.search(text):
             return False
         if not (text.isascii() and "Latin" in self.scripts):
-            letters = _letters(text)
+            letters = letters_by_script(text)
             foreign = sum(count for script, count in letters.items() if script not in self.scripts)
             if foreign > _MOST_LETTERS * sum(letters.values()):
                 return True
@@ -180,7 +182,8 @@ def without_values(text: str) -> str:
     return text
 
 
-def _letters(text: str) -> Counter[str]:
+def letters_by_script(text: str) -> Counter[str]:
+    """Return how many letters of a text are in each script; a letter that is a syllable or a word counts as three."""
     found: Counter[str] = Counter()
     for char, count in Counter(text).items():
         if char.isalpha():

@@ -20,7 +20,17 @@ _WORDS: Final = (
     "action_exclusions", "naming", "nothing", "statements", "trailing", "passive", "empty", "wishes", "ordinals", "asking_fillers",
     "conditions", "clause_questions",
 )  # fmt: skip
-KEYS: Final = ("code", "name", "action_endings", *_WORDS, *_PHRASES, *_TABLES, "stems")
+_STEMS: Final = ("stems", "related")
+_MAX_ENDING: Final = 12
+VALUE_WORDS: Final = (
+    "inside", "label_joints", "loose_joints", "saying", "files", "extensions", "counting", "first", "last", "at_most", "ends_topic",
+    "particles", "clause_starts", "kinds_of_text", "key_words", "languages", "half", "quarter", "after_hour", "before_hour", "noon",
+    "midnight", "before_noon", "after_noon", "whole_hour",
+)  # fmt: skip
+"""The keys of the table ``values``: words beside the values of arguments."""
+KEYS: Final = (
+    "code", "name", "action_endings", "prefixes", "longest_ending", "compounds", *_WORDS, *_PHRASES, *_TABLES, *_STEMS, "values",
+)  # fmt: skip
 """The keys of a file of a language."""
 
 
@@ -32,6 +42,10 @@ class Language:
     :ivar verbs: forms of verbs with the English verb.
     :ivar words: nouns, adjectives and numerals with the English words.
     :ivar stems: English words with stems of the language, for the ranker; the parts of a phrase are joined by ``+``.
+    :ivar related: words of catalogs in the language with stems of what people say, for the ranker.
+    :ivar prefixes: letters before a stem that belong to the form of a word, longest first.
+    :ivar longest_ending: letters of an ending behind a stem; 0 is the default of the ranker.
+    :ivar compounds: whether the last part of a word without spaces is its main part.
     :ivar prepositions: prepositions with the English ones that they stand for.
     :ivar function_words: words that identify the language.
     :ivar determiners: words before a noun, such as articles.
@@ -59,6 +73,7 @@ class Language:
     :ivar passive: words before a participle that says what is to be done: "be" in "must be deleted".
     :ivar participles: participles that no rule derives from their verbs.
     :ivar ordinals: words before a number that say which ones are meant: "first".
+    :ivar values: words beside the values of arguments, by the keys of ``VALUE_WORDS``.
     """
 
     code: str
@@ -66,6 +81,10 @@ class Language:
     verbs: Mapping[str, str]
     words: Mapping[str, str]
     stems: Mapping[str, tuple[str, ...]]
+    related: Mapping[str, tuple[str, ...]]
+    prefixes: tuple[str, ...]
+    longest_ending: int
+    compounds: bool
     prepositions: Mapping[str, str]
     function_words: frozenset[str]
     determiners: frozenset[str]
@@ -95,6 +114,7 @@ class Language:
     passive: frozenset[str]
     participles: Mapping[str, str]
     ordinals: frozenset[str]
+    values: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, file: WordFile) -> Language:
@@ -107,22 +127,33 @@ class Language:
             "code": file.text("code", "the code of a language, such as 'it'"),
             "name": file.text("name", "the English name of the language, such as 'Italian'"),
             "action_endings": file.words("action_endings"),
+            "prefixes": tuple(sorted(map(fold, file.words("prefixes")), key=len, reverse=True)),
+            "longest_ending": file.number("longest_ending", _MAX_ENDING),
+            "compounds": file.flag("compounds"),
         }
         found |= {key: frozenset(map(fold, file.words(key))) for key in _WORDS}
         found |= {key: _phrases(file.lines(key)) for key in _PHRASES}
         found |= {key: _by_english(file.rows(key)) for key in _TABLES}
-        found["stems"] = {english: tuple(map(fold, stems)) for english, stems in file.stems("stems").items()}
+        values = file.table("values").only(VALUE_WORDS)
+        found["values"] = {key: frozenset(map(fold, values.words(key))) for key in VALUE_WORDS}
+        for key in _STEMS:
+            found[key] = {means: tuple(map(fold, stems)) for means, stems in file.stems(key).items()}
         return cls(**found)
 
     def with_more(self, other: Language) -> Language:
         """Return this language with the words of another file of it; what it has already stays."""
-        changes: dict[str, Any] = {"action_endings": (*self.action_endings, *other.action_endings)}
+        changes: dict[str, Any] = {
+            "action_endings": (*self.action_endings, *other.action_endings),
+            "prefixes": (*self.prefixes, *other.prefixes),
+            "longest_ending": self.longest_ending or other.longest_ending,
+            "compounds": self.compounds or other.compounds,
+        }
         changes |= {key: getattr(self, key) | getattr(other, key) for key in _WORDS}
         changes |= {key: {**getattr(other, key), **getattr(self, key)} for key in _TABLES}
-        changes["stems"] = {
-            english: (*self.stems.get(english, ()), *other.stems.get(english, ()))
-            for english in {**self.stems, **other.stems}
-        }
+        changes["values"] = {key: self.values[key] | other.values[key] for key in VALUE_WORDS}
+        for key in _STEMS:
+            own, others = getattr(self, key), getattr(other, key)
+            changes[key] = {means: (*own.get(means, ()), *others.get(means, ())) for means in {**own, **others}}
         for key in _PHRASES:
             own, others = getattr(self, key), getattr(other, key)
             every = [phrase for rows in (*own.values(), *others.values()) for phrase in rows]

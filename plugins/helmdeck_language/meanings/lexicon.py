@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from helmdeck_language.languages import ENGLISH, LANGUAGES, with_stems
+from helmdeck_language.languages import ENGLISH, LANGUAGES, STEMS, with_stems
 from helmdeck_language.languages.language import KEYS, Language
 from helmdeck_language.meanings.vocabulary import Vocabulary
 from helmdeck_language.text.terms import stem, word_terms
@@ -44,11 +44,11 @@ class Lexicon:
         """The words of each language that the ranker translates."""
         if self.languages is LANGUAGES:
             return _built_in_vocabularies()
-        found = {each.code: each for each in with_stems()}
+        found = {each.code: each for each in _built_in_vocabularies()}
         for own in self.languages:
-            if own not in LANGUAGES:
-                found[own.code] = found[own.code].with_more(own) if own.code in found else own
-        return tuple([Vocabulary(each) for each in found.values() if each.code != ENGLISH.code])
+            if own not in LANGUAGES and own.code != ENGLISH.code:
+                found[own.code] = Vocabulary.of(with_stems(own.code).with_more(own) if own.code in found else own)
+        return tuple(found.values())
 
     @cached_property
     def synonyms_of(self) -> Mapping[str, tuple[str, ...]]:
@@ -112,7 +112,7 @@ def _with_broader(
 
 @cache
 def _built_in_vocabularies() -> Sequence[Vocabulary]:
-    return tuple([Vocabulary(each) for each in with_stems() if each.code != ENGLISH.code])
+    return tuple([Vocabulary(code, sample, partial(with_stems, code)) for code, sample in STEMS.items()])
 
 
 @cache

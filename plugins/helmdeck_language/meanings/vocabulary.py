@@ -1,23 +1,33 @@
 """Finds English words for the words of one other language, by stems.
 
-A form is a stem with an ending. There is no grammar: a few hundred stems of what tools do are enough to find a tool.
+A form is a stem with an ending. There is no grammar: the stems of what tools do are enough to find a tool.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Final
 
 import attrs
 
 from helmdeck_language.languages.language import Language
-from helmdeck_language.text.terms import words
+from helmdeck_language.text.terms import stem, words
 
-# An ending has at most so many letters; a stem of fewer letters is a whole word.
+# An ending has at most so many letters, unless the language has longer ones; a stem of fewer letters is a whole word.
 _ENDING: Final = 4
 _SHORTEST_STEM: Final = 4
+# Letters of a word without its prefix, of the last part of a compound, and of the unknown part before it.
+_SHORTEST_REST: Final = 3
+_SHORTEST_LAST_PART: Final = 5
+_SHORTEST_FIRST_PART: Final = 3
+# The weight of every English word of a stem behind the first one.
+_FURTHER: Final = 0.6
+# The weight of words of a catalog for what people say, and of words of one language for the same English word.
+_RELATED: Final = 0.5
+_SAME: Final = 0.2
 # Letters between the parts of a compound: "Küche-n-licht".
 _LINKING: Final = 2
 # A compound has at most so many parts, and a word that is looked at so many letters; longer ones are encoded data, or the first part
@@ -31,6 +41,8 @@ _NEAR: Final = 10
 _DENSE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _HANGUL: Final = re.compile("[\uac00-\ud7af]")
 _PARTICLES: Final = frozenset("을 를 이 가 은 는 도 의 에 로 좀 만 과 와".split())
+# Letters that people replace by others on a keyboard without them, or write in several ways; folding keeps these.
+_PLAIN: Final = str.maketrans("łıøđأإآٱىةؤئ", "liodاااايهوي", "ـًٌٍَُِّْٰ")
 
 
 @attrs.frozen(eq=False)
@@ -42,51 +54,118 @@ class _Meaning:
 
 
 class Vocabulary:
-    """The stems of one language with their English words."""
+    """The stems of one language with their English words. The language is loaded at the first use.
 
-    def __init__(self, language: Language) -> None:
-        self.code: str = language.code
-        self.function_words: frozenset[str] = language.function_words
-        self._stems: dict[str, list[_Meaning]] = {}
-        for english, stems in language.stems.items():
-            for stem in stems:
-                first, *further = stem.split("+")
-                self._stems.setdefault(first, []).append(_Meaning(tuple(words(english)), tuple(further)))
-        # The forms of the planner's lists are whole words.
-        self._forms = {
+    :param sample: a word or letter in the script of the language.
+    """
+
+    def __init__(self, code: str, sample: str, load: Callable[[], Language]) -> None:
+        self.code: str = code
+        self.sample: str = sample
+        self._load = load
+        self._of = lru_cache(4_096)(self._meanings)
+
+    @classmethod
+    def of(cls, language: Language) -> Vocabulary:
+        """Return the vocabulary of a language that is loaded."""
+        sample = next(chain(*language.stems.values(), language.words, language.verbs, language.function_words), "")
+        return cls(language.code, sample, lambda: language)
+
+    @cached_property
+    def _language(self) -> Language:
+        return self._load()
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """The words that identify the language."""
+        return self._language.function_words | frozenset(map(_plain, self._language.function_words))
+
+    @cached_property
+    def _stems(self) -> Mapping[str, list[_Meaning]]:
+        found: dict[str, list[_Meaning]] = {}
+        for english, stems in self._language.stems.items():
+            means = tuple(words(english))
+            alone = _Meaning(means, ())
+            for each in stems:
+                first, *further = map(_plain, each.split("+"))
+                found.setdefault(first, []).append(_Meaning(means, tuple(further)) if further else alone)
+        for meanings in found.values():
+            meanings.sort(key=lambda meaning: -len(meaning.further))
+        return found
+
+    @cached_property
+    def _forms(self) -> Mapping[str, _Meaning]:
+        """The forms of the planner's lists, which are whole words."""
+        return {
             form: _Meaning(tuple(words(english)), ())
-            for table in (language.words, language.verbs)
+            for table in (self._language.words, self._language.verbs)
             for form, english in table.items()
             if form not in self._stems
         }
-        for meanings in self._stems.values():
-            meanings.sort(key=lambda meaning: -len(meaning.further))
-        self._longest = max(map(len, self._stems), default=0)
-        self._of = lru_cache(4_096)(self._meanings)
 
-    @property
-    def sample(self) -> str:
-        """A word of the language."""
-        return next(iter(self._stems), "")
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._stems), default=0)
 
-    def __bool__(self) -> bool:
-        return bool(self._stems or self._forms)
+    @cached_property
+    def _ending(self) -> int:
+        return self._language.longest_ending or _ENDING
 
-    def knows(self, word: str) -> bool:
-        """Whether a word has a meaning of its own."""
-        return bool(self._of(word))
+    def contains(self, word: str) -> bool:
+        """Whether a word is a function word or a stem as it is."""
+        return word in self.function_words or _plain(word) in self._stems or word in self._forms
 
-    def english(self, found: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield every word with its English words, if it has any."""
+    def is_own(self, word: str) -> bool:
+        """Whether a word has a meaning and is no English word with the same meaning, such as "radio"."""
+        found = self._of(word)
+        if not found or not word.isascii():
+            return bool(found)
+        same = stem(word)
+        return not any(stem(one) == same for meanings in found for each in meanings for one in each.english)
+
+    def english(self, found: Sequence[str]) -> Iterator[tuple[str, Mapping[str, float]]]:
+        """Yield every word with its English words, if it has any, and their weights."""
+        plain = [*map(_plain, found)]
         for place, word in enumerate(found):
-            english: list[str] = []
-            for meanings in self._of(word):
-                rest = found[place + 1 : place + 1 + _NEAR]
-                own = [each for each in meanings if _follow(each.further, word, rest)]
+            english: dict[str, float] = {}
+            rest = plain[place + 1 : place + 1 + _NEAR]
+            for meanings in self._of(word) or self._last_part(word):
+                own = [each for each in meanings if _follow(each.further, plain[place], rest)]
                 if own and own[0].further:
                     own = own[:1]  # a phrase; its first part means nothing else
-                english += [one for each in own for one in each.english]
-            yield word, tuple(dict.fromkeys(english))
+                for each in own:
+                    for rank, one in enumerate(each.english):
+                        english[one] = max(english.get(one, 0.0), _FURTHER if rank else 1.0)
+            yield word, english
+
+    @cached_property
+    def _people(self) -> Vocabulary:
+        """What people say, with the words of catalogs in this language."""
+        return Vocabulary(
+            self.code,
+            self.sample,
+            lambda: attrs.evolve(self._language, stems=self._language.related, words={}, verbs={}),
+        )
+
+    @cached_property
+    def _same(self) -> Mapping[str, tuple[str, ...]]:
+        """The stems of this language by the English word that they stand for first."""
+        found: dict[str, list[str]] = {}
+        for english, stems in self._language.stems.items():
+            found.setdefault(words(english)[0], []).extend(each for each in stems if "+" not in each)
+        return {english: tuple(stems) for english, stems in found.items()}
+
+    def related(self, found: Sequence[str]) -> Mapping[str, float]:
+        """Return words of this language that a catalog may use for these words, with their weights."""
+        related: dict[str, float] = {}
+        for _, others in self._people.english(found):
+            for other, weight in others.items():
+                related[other] = max(related.get(other, 0.0), _RELATED * weight)
+        for word in found if self._language.related else ():
+            for meaning in chain.from_iterable(self._of(word)):
+                for other in self._same.get(meaning.english[0], ()):
+                    related.setdefault(other, _SAME)
+        return related
 
     def _meanings(self, word: str) -> tuple[Sequence[_Meaning], ...]:
         """Return what each part of a word may mean."""
@@ -96,10 +175,34 @@ class Vocabulary:
             return ()
         if _DENSE.search(word):
             return tuple(self._in_run(word[:_LONGEST_RUN]))
-        return tuple(self._parts(word)) if len(word) <= _LONGEST_WORD else ()
+        if len(word) > _LONGEST_WORD:
+            return ()
+        word = _plain(word)
+        if word in self.function_words and word not in self._stems:
+            return ()
+        found = self._parts(word)
+        for prefix in self._language.prefixes if not found else ():
+            rest = word.removeprefix(prefix)
+            if rest is not word and len(rest) >= _SHORTEST_REST and (found := self._parts(rest)):
+                break
+        return tuple(found)
+
+    def _last_part(self, word: str) -> tuple[Sequence[_Meaning], ...]:
+        """Return what the last part of a compound with an unknown part before it means."""
+        if not self._language.compounds or len(word) > _LONGEST_WORD:
+            return ()
+        for start in range(_SHORTEST_FIRST_PART, len(word) - _SHORTEST_LAST_PART + 1):
+            for size in range(min(len(word) - start, self._longest), _SHORTEST_LAST_PART - 1, -1):
+                if start + size >= len(word) - _LINKING and (meanings := self._stems.get(word[start : start + size])):
+                    return (meanings,)
+        return ()
 
     def _parts(self, word: str, most: int = _MOST_PARTS) -> list[Sequence[_Meaning]]:
-        """Return the meanings of a word, or of the parts of a compound."""
+        """Return the meanings of a word, or of the parts of a compound.
+
+        Where the longest stem only begins phrases, a shorter one says what the word means beside them.
+        """
+        phrases = list[_Meaning]()
         for size in range(min(len(word), self._longest), 1, -1):
             meanings = self._stems.get(word[:size])
             if meanings is None or (size < len(word) and size < _SHORTEST_STEM):
@@ -107,25 +210,28 @@ class Vocabulary:
             rest = word[size:]
             for start in range(_LINKING + 1) if most > 1 and len(rest) >= _SHORTEST_STEM else ():
                 if others := self._parts(rest[start:], most - 1):
-                    return [meanings, *others]
-            if len(rest) <= _ENDING:
-                return [meanings]
-        return []
+                    return [[*phrases, *meanings], *others]
+            if len(rest) <= self._ending:
+                phrases += meanings
+                if not meanings[-1].further:
+                    return [phrases]
+        return [phrases] if phrases else []
 
     def _in_run(self, word: str) -> list[Sequence[_Meaning]]:
         """Return the meanings of all stems in a word with endings and particles, or in a text without spaces."""
         found, place = list[Sequence[_Meaning]](), 0
         is_hangul = _HANGUL.match(word) is not None
         while place < len(word):
+            length = 0
             for size in range(min(len(word) - place, self._longest), 0, -1):
                 meanings = self._stems.get(word[place : place + size])
                 rest = word[place + size :]
                 if meanings and (size > 1 or not is_hangul or (not place and (not rest or rest in _PARTICLES))):
                     found.append(meanings)
-                    place += size
-                    break
-            else:
-                place += 1
+                    length = length or size
+                    if not meanings[-1].further:
+                        break
+            place += length or 1
         return found
 
 
@@ -138,9 +244,14 @@ def _follow(further: Sequence[str], word: str, rest: Sequence[str]) -> bool:
         if part in word and len(part) > 1 and _DENSE.search(part):
             continue
         for at in range(place, len(rest)):
-            if rest[at] == part or (len(part) >= _SHORTEST_STEM and rest[at].startswith(part)):
+            if rest[at] == part or (rest[at].startswith(part) and (len(part) >= _SHORTEST_STEM or _DENSE.search(part))):
                 place = at + 1
                 break
         else:
             return False
     return True
+
+
+def _plain(word: str) -> str:
+    """Return a folded word as it is written on a keyboard without its special letters."""
+    return word if word.isascii() else word.translate(_PLAIN)

@@ -1,12 +1,11 @@
 """Translates the words of a request into the language of a catalog: English.
 
-No grammar and no sentences: a few hundred verbs and nouns of what tools do, by their stems. A request keeps its other words, such as
-names. What a language file contains is described in ``docs/how-to/tune-the-ranking.md``.
+No grammar and no sentences: verbs and nouns of what tools do, by their stems. A request keeps its other words, such as names. What a
+language file contains is described in ``docs/how-to/tune-the-ranking.md``.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,23 +15,23 @@ from typing import Final
 import attrs
 
 from helmdeck_language.languages import ENGLISH
-from helmdeck_language.languages.detection import CatalogLanguages, everyday_words, without_values
+from helmdeck_language.languages.detection import CatalogLanguages, everyday_words, letters_by_script, without_values
 from helmdeck_language.meanings.lexicon import Lexicon
 from helmdeck_language.meanings.vocabulary import Vocabulary
 from helmdeck_language.request.reading import Clause, Reading
 from helmdeck_language.text.terms import word_terms, words
 
-# The weight of every English word of a stem behind the first one.
-_FURTHER: Final = 0.6
 # Words of a request by which its language is found.
 _MOST_WORDS: Final = 120
 # The share of the words of a request that its language knows; fewer are names and paths.
 _MIN_SHARE: Final = 0.25
+# Of more words, a single known one beside an English one is a name: "restaurant reservation Lucia".
+_MOST_BESIDE_ONE: Final = 2
 # Size limit of the cache of words.
 _MOST_CACHED: Final = 20_000
 _LONGEST_CACHED: Final = 64
-# Chinese and Japanese share characters; only Japanese has these.
-_KANA: Final = re.compile("[\u3040-\u30ff]")
+_LATIN: Final = frozenset({"Latin"})
+_HAN: Final = frozenset({"Han"})
 
 
 @attrs.frozen
@@ -40,11 +39,13 @@ class Translation:
     """A request with English words.
 
     :ivar language: the code of the language of the request.
+    :ivar words: the English words, those included that are no search terms.
     :ivar share: how many of the words that are no function words were translated, 0 to 1.
     """
 
     reading: Reading
     language: str
+    words: frozenset[str]
     share: float
 
 
@@ -83,7 +84,7 @@ class Translator:
         vocabulary = self._detect(shown if plain is asking else words(plain)[:_MOST_WORDS])
         if vocabulary is None:
             return None
-        foreign = set[str]()
+        foreign, every = set[str](), set[str]()
         weights: dict[str, float] = {}
         clauses = list[Clause]()
         known = content = 0
@@ -93,8 +94,10 @@ class Translator:
                 terms = word_terms(word)
                 if english:
                     foreign.update(terms)
-                    for rank, term in enumerate(term for each in english for term in word_terms(each)):
-                        own.setdefault(term, _FURTHER if rank else 1.0)
+                    every.update(english)
+                    for each, weight in english.items():
+                        for term in word_terms(each):
+                            own[term] = max(own.get(term, 0.0), weight)
                 elif word in vocabulary.function_words:
                     foreign.update(terms)
                     continue
@@ -104,31 +107,65 @@ class Translator:
             clauses.append(attrs.evolve(clause, terms=tuple(own)))
             for term, weight in own.items():
                 weights[term] = max(weight, weights.get(term, 0.0))
+        if not known:
+            return None
         others = {term: weight for term, weight in reading.weights.items() if term not in foreign}
         found = attrs.evolve(reading, weights={**others, **weights}, clauses=tuple(clauses))
-        return Translation(found, vocabulary.code, known / content if content else 0.0)
+        return Translation(found, vocabulary.code, frozenset(every), known / content)
+
+    @cached_property
+    def _native(self) -> Sequence[Vocabulary]:
+        """Those whose script shows the language, and the catalog uses it."""
+        own = self._catalog
+        wrong = "zh" if "Kana" in own.scripts else "ja"
+        return [each for each in self._lexicon.vocabularies if each.code != wrong and own.uses_script(each.sample)]
+
+    def relate(self, reading: Reading) -> Reading:
+        """Return a request with words that a catalog in its own language may use for those of the request."""
+        weights: dict[str, float] = {}
+        for vocabulary in self._native:
+            for word, weight in vocabulary.related(reading.asking_words[:_MOST_WORDS]).items():
+                for term in word_terms(word):
+                    if term not in reading.weights and self._contains(term):
+                        weights[term] = max(weight, weights.get(term, 0.0))
+        return attrs.evolve(reading, weights={**reading.weights, **weights}) if weights else reading
+
+    @cached_property
+    def _only_english(self) -> frozenset[str]:
+        """English words that are function words of no other language in this script."""
+        latin = [each for each in self._vocabularies if "Latin" in _scripts(each.sample)]
+        return self._english.difference(*(each.function_words for each in latin))
 
     def _may_be_foreign(self, asking: Sequence[str]) -> bool:
         """Whether less than half of the words are English, and others enough are known; decides nearly always, and fast."""
-        own = sum(map(self._english.__contains__, asking))
-        if 2 * own >= len(asking):
+        english = self._english
+        if 2 * sum(map(english.__contains__, asking)) >= len(asking):
             return False
         votes = self._votes
-        return own < sum([word not in self._english and votes[word] != () for word in asking])
+        known = sum([word not in english and votes[word] != () for word in asking])
+        return _is_enough(known, asking) and known > sum(map(self._only_english.__contains__, asking))
 
     def _detect(self, asking: Sequence[str]) -> Vocabulary | None:
         """Return the language with the most known words, if it has more than English and the catalog."""
-        own = sum(map(self._english.__contains__, asking))
+        english = [word for word in asking if word in self._english]
         unknown = [word for word in asking if word not in self._english]
         count = Counter(chain.from_iterable(map(self._votes.__getitem__, unknown)))
         most = max(count.values(), default=0)
-        if most <= own or most < _MIN_SHARE * len(asking):
+        if not _is_enough(most, asking):
+            return None
+        if most == 1 and len(asking) > _MOST_BESIDE_ONE and not self._lexicon.known_words.isdisjoint(asking):
             return None
         leading = [self._vocabularies[place] for place in sorted(count) if count[place] == most]
-        best = max(leading, key=lambda each: len(each.function_words.intersection(unknown)))
+        best = max(leading, key=lambda each: sum(map(each.contains, asking)))
         shared = [word for word in unknown if all(map(self._contains, word_terms(word)))]
-        own += sum([word not in best.function_words for word in shared])
+        # "in" and "me" are words of several languages: they say nothing.
+        own = sum([word not in best.function_words for word in (*english, *shared)])
         return best if most > own else None
+
+
+def _is_enough(known: int, asking: Sequence[str]) -> bool:
+    """Whether so many known words may show the language of a request."""
+    return known > 0 and known >= _MIN_SHARE * len(asking)
 
 
 class _Votes(dict[str, tuple[int, ...]]):
@@ -136,16 +173,28 @@ class _Votes(dict[str, tuple[int, ...]]):
 
     def __init__(self, vocabularies: Sequence[Vocabulary]) -> None:
         self._vocabularies = vocabularies
+        self._scripts = [_scripts(each.sample) for each in vocabularies]
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         if len(self) >= _MOST_CACHED:
             self.clear()
-        wrong = "zh" if _KANA.search(word) else "ja"
+        scripts = _scripts(word)
+        wrong = "zh" if "Kana" in scripts else "ja"
         found = tuple([
             place
             for place, each in enumerate(self._vocabularies)
-            if each.code != wrong and (word in each.function_words or each.knows(word))
+            if each.code != wrong
+            and not scripts.isdisjoint(self._scripts[place])
+            and ("Latin" not in scripts or word in each.function_words or each.is_own(word))
         ])  # fmt: skip
         if len(word) <= _LONGEST_CACHED:
             self[word] = found
         return found
+
+
+def _scripts(word: str) -> frozenset[str]:
+    """Return the scripts of a word that show its language; Japanese is written in two."""
+    found = frozenset(letters_by_script(word))
+    if len(found) > 1:
+        found -= _LATIN  # the particle of a name: "Wi-Fiを"
+    return found | _HAN if "Kana" in found else found

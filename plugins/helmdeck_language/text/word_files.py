@@ -124,6 +124,26 @@ class WordFile:
                     raise self._error(f"{key}.{name}", stem, "stems, or parts of a phrase with a + between them")
         return found
 
+    def number(self, key: str, most: int) -> int:
+        """Return a number from 0 to ``most``; 0 if it is left out.
+
+        :raises ConfigError: the value is something else.
+        """
+        value = self.values.get(key, 0)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+            raise self._error(key, value, f"a number from 0 to {most}")
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Return a truth value; false if it is left out.
+
+        :raises ConfigError: the value is something else.
+        """
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            raise self._error(key, value, "true or false")
+        return value
+
     def table(self, key: str) -> WordFile:
         """Return a table of any lists.
 

@@ -69,7 +69,7 @@ class Token:
 
 # Lengths are bounded, so that unclosed quotation marks and the like are scanned once.
 _SQL_END: Final = (
-    r"(?=,?\s+(?:and\s+)?then\b|;|\n\s*\n|[.?]?\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:the|an?|my|all|it|me|them|to)\b"
+    r"(?=,?\s+(?:and\s+)?then\b|;|\n\s*\n|[.?!,:\u2026]{0,3}\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:the|an?|my|all|it|me|them|to)\b"
     r"|\s+(?-i:on|in|against|from)\s+(?:the\s+|my\s+)?(?:\w+\s+)?(?:database|db)\b)"
 )
 _SQL: Final = (
@@ -78,6 +78,8 @@ _SQL: Final = (
     r"create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|on\b|as\b)",
     r"(?-i:DROP|ALTER|CREATE|TRUNCATE)\s+(?-i:TABLE|VIEW|INDEX)\s+\S+",
 )
+# Quotation marks and brackets belong to a URL in pairs, or inside of a word: "https://example.org/a_(b)".
+_URL_PART: Final = r"[^\s()\[\]'<>\"`\u2018-\u201f\u2026\u00ab\u00bb]|\([^\s()]{0,200}\)|\[[^\s\[\]]{0,200}\]|'[^\s']{0,200}'(?!\w)|[()\[\]'\u2019](?=\w)"
 _PATTERNS: Final = (
     ("CODE", r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"),
     (
@@ -88,14 +90,7 @@ _PATTERNS: Final = (
         r"|(?<!\w)\u2018(?P<q6>[^\u2019\n]{1,200})\u2019(?!\w)"
         ),
     ),
-    # A closing parenthesis belongs to a URL that contains the opening one: "https://example.org/a_(b)".
-    (
-        "URL",
-        (
-        r"(?<!\w)(?:\w{1,12}://|www\.)[^\s()]{1,1000}\([^\s()]{0,200}\)(?:\S{0,1000}[^\s.,;:!?)\]'\"])?"
-        r"|(?<!\w)(?:\w{1,12}://|www\.)\S{0,2000}[^\s.,;:!?)\]'\"]|mailto:\S{1,200}"
-        ),
-    ),
+    ("URL", rf"(?<!\w)(?:\w{{1,12}}://|www\.)(?:{_URL_PART}){{1,2000}}(?<![.,;:!?])|mailto:\S{{1,200}}"),
     ("EMAIL", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
     ("SQL", rf"\b(?:{'|'.join(_SQL)})(?:[^\0]{{0,4000}}?){_SQL_END}"),
     ("DATE", DATE),
@@ -105,8 +100,8 @@ _PATTERNS: Final = (
     (
         "PATH",
         (
-        r"(?<![\w/:.@])(?:[A-Za-z]:\\[\w.\\-]{1,200}|(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,40}[\w.@+-]{0,99}[\w-]/?(?!\w)"
-        r"|(?:[\w.-]{1,100}/){0,40}[\w.-]{0,100}[\w-]\.(?!\d)[A-Za-z][A-Za-z0-9]{0,4}(?![\w/@]|\.\w)|(?:[\w.-]{1,100}/){2,40}[\w-]{0,100}"
+        r"(?<![\w/:.@])(?:[A-Za-z]:\\[\w.\\-]{0,200}[\w\\-]|(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,40}[\w.@+-]{0,99}[\w-]/?(?!\w)"
+        r"|(?:[\w.-][\w.@+-]{0,99}/(?:[\w.@+-]{1,100}/){0,39})?[\w.-]{0,100}[\w-]\.(?!\d)[A-Za-z][A-Za-z0-9]{0,4}(?![\w/@]|\.\w)|(?:[\w.-]{1,100}/){2,40}[\w-]{0,100}"
         r"|[\w.-]{1,100}/(?=[\s,;]|\Z)|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
         ),
     ),

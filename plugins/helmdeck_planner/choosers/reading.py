@@ -1,7 +1,7 @@
 """What the embedded planner reads in a request: its parts, and the entries that it is sure of.
 
 A ranker compares words; the embedded planner also compares values with inputs: "put 12 more of SKU-9 on the shelf" states what one tool
-takes. So it is asked first, and where it is sure by the values, the ranker and the model are not. Of 102 and 252 everyday requests over
+takes. So it reads a request first, and where it is sure by the values, neither the ranker nor the model chooses. Of 102 and 252 everyday requests over
 recorded MCP servers that nothing was fitted on, the first step of 42 and 119 was right by the ranker alone, and of 64 and 149 with this
 rule. Entries without input schemas are left to the ranker: of 693 requests of MetaTool and Seal-Tools for one of them, the planner alone
 was right in 13, and the ranker alone in 86.

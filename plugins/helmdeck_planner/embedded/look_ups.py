@@ -20,7 +20,6 @@ from helmdeck_selection import LexicalIndex
 # How much better than the second one the entry that returns an id must fit.
 _CLEAR: Final = 0.5
 _TEXTS: Final = (Role.QUERY, Role.NAME, Role.TEXT, Role.PLACE)
-_ABOUT: Final = frozenset("about regarding concerning".split())
 
 
 @attrs.frozen
@@ -37,39 +36,113 @@ class LookUp:
     thing: str
 
 
-def look_up(draft: Draft, lexical: LexicalIndex, profiles: Profiles) -> LookUp | None:
-    """Return the step that finds the ids that a step requires and a request only describes; ``None`` without a clear one."""
+def look_up(draft: Draft, lexical: LexicalIndex, profiles: Profiles) -> Sequence[LookUp]:
+    """Return the steps that find the ids that a step requires and a request only describes, in order; none without a clear one.
+
+    There are two where the look-up requires an id itself: the cards of a list need the id of the list.
+    """
     missing = [each for each in draft.profile.required if each.name not in draft.args]
-    found: dict[str, tuple[LookUp, list[str]]] = {}
+    found: dict[str, tuple[Sequence[LookUp], list[str]]] = {}
     for each in missing:
-        thing = _thing(draft, each)
+        thing = _labelled_thing(draft, each.labels) or _thing(draft, each)
+        producers = profiles.producers(draft.profile, each.name, lexical) if thing else ()
         rows = [
-            (fit, profile, args)
-            for profile, fit in (profiles.producers(draft.profile, each.name, lexical) if thing else ())
+            (fit, (LookUp(profile, args, (), thing),))
+            for profile, fit in producers
             if (args := _arguments(draft, profile, thing)) is not None
         ]
-        if rows and (len(rows) == 1 or rows[0][0] - rows[1][0] >= _CLEAR):
-            _, profile, args = rows[0]
-            names = found.setdefault(profile.entry.id, (LookUp(profile, args, (), thing), []))[1]
+        chain = _clear(rows) if rows else _chain(draft, producers, thing, lexical, profiles)
+        if chain:
+            names = found.setdefault(chain[-1].profile.entry.id, (chain, []))[1]
             names.append(each.name)
     if len(found) != 1:
-        return None
-    row, names = next(iter(found.values()))
-    return attrs.evolve(row, needed=tuple(names))
+        return ()
+    chain, names = next(iter(found.values()))
+    return (*chain[:-1], attrs.evolve(chain[-1], needed=tuple(names)))
 
 
-def _arguments(draft: Draft, profile: Profile, thing: str) -> dict[str, Any] | None:
-    """Return the required arguments of a look-up; ``None`` if it changes something, or one of them is not stated."""
+def _clear(rows: Sequence[tuple[float, Sequence[LookUp]]]) -> Sequence[LookUp]:
+    """Return the best look-up, if it fits much better than the second one."""
+    return rows[0][1] if rows and (len(rows) == 1 or rows[0][0] - rows[1][0] >= _CLEAR) else ()
+
+
+def _chain(
+    draft: Draft,
+    producers: Sequence[tuple[Profile, float]],
+    thing: str,
+    lexical: LexicalIndex,
+    profiles: Profiles,
+) -> Sequence[LookUp]:
+    """Return two look-ups, the second of which needs one id that the first returns; none unless each of them is the only one.
+
+    What the first one looks up is named by its own label, "in the list Doing", or is the thing itself.
+    """
+    chains: list[tuple[float, Sequence[LookUp]]] = []
+    for profile, fit in producers:
+        needed = [
+            each for each in profile.required if each.name not in draft.args and not _takes_thing(draft, profile, each)
+        ]
+        if len(needed) != 1 or needed[0].is_list or not _is_identifier(needed[0]):
+            continue
+        own = needed[0]
+        name = _labelled_thing(draft, own.labels)
+        is_passed_on = not name and profile.required == (own,)
+        args = _arguments(draft, profile, thing, without=own.name)
+        if args is None or name == thing or not (name or is_passed_on):
+            continue
+        firsts = [
+            (its_fit, (LookUp(first, its_args, (own.name,), name or thing),))
+            for first, its_fit in profiles.producers(profile, own.name, lexical)
+            if first is not draft.profile
+            and (its_args := _arguments(draft, first, name or thing)) is not None
+            # Without a name of its own, the thing is what the first one searches for.
+            and (name or thing in its_args.values())
+        ]
+        if first := _clear(firsts):
+            chains.append((fit, (*first, LookUp(profile, args, (), thing))))
+    return _clear(chains)
+
+
+def _is_identifier(each: Property) -> bool:
+    return each.role is Role.ID
+
+
+def _takes_thing(draft: Draft, profile: Profile, each: Property) -> bool:
+    texts = [other for other in profile.required if other.role in _TEXTS and other.name not in draft.args]
+    return texts == [each] and not each.is_list and _is_sought(draft, each)
+
+
+def _labelled_thing(draft: Draft, labels: frozenset[str]) -> str:
+    """Return what a label names: "Doing" in "in the list Doing"; empty without one."""
+    for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
+        following = place + 1
+        token = draft.tokens[following]
+        if place == draft.part.verb_place or not draft.stems(place) & labels or following in draft.used_places:
+            continue
+        if token.kind in (Kind.QUOTE, Kind.HASH):
+            return token.value.lstrip("#")
+        if token.is_word and token.value[:1].isupper():
+            names = [other for other in range(following, len(draft.tokens)) if draft.tokens[other].value[:1].isupper()]
+            return draft.text(following, _end(names, following))
+    return ""
+
+
+def _arguments(draft: Draft, profile: Profile, thing: str, without: str = "") -> dict[str, Any] | None:
+    """Return the required arguments of a look-up; ``None`` if it changes something, or one of them is not stated.
+
+    :param without: an argument that another look-up returns.
+    """
     if profile.writes or profile.entry.source != draft.profile.entry.source:
         return None
     args: dict[str, Any] = {}
-    texts = [each for each in profile.required if each.role in _TEXTS and each.name not in draft.args]
     for each in profile.required:
+        if each.name == without:
+            continue
         if each.name in draft.args:
             args[each.name] = draft.args[each.name]
         elif each.role is Role.PLACE and (place := _place(draft)):
             args[each.name] = place
-        elif texts == [each] and not each.is_list and _is_sought(draft, each):
+        elif _takes_thing(draft, profile, each):
             args[each.name] = thing
         else:
             return None
@@ -103,7 +176,7 @@ def _thing(draft: Draft, each: Property) -> str:
         before = place - 1
         if before >= 0 and (draft.stems(before) & each.labels or tokens[before].word in draft.wording.language.naming):
             return draft.text(place, _end(free, place))
-    starts = [place for place, token in enumerate(tokens) if token.word in _ABOUT]
+    starts = [place for place, token in enumerate(tokens) if draft.preposition(place) == "about"]
     after = [place for place in free if starts and place > starts[0]]
     return draft.text(after[0], _end(after, after[0])) if after else ""
 

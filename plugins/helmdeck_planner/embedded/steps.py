@@ -9,8 +9,10 @@ import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
 from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
+from helmdeck_planner.embedded.arguments.context import Earlier, is_setting
+from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
-from helmdeck_planner.embedded.arguments.fill import Earlier, Sources, drafted, fill
+from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
@@ -67,6 +69,7 @@ class Understood:
     :ivar picks: the requested parts in order, each with its entry; excluded parts are left out.
     :ivar pipeline: the pipeline that covers all parts.
     :ivar is_foreign: the request is in a language that the planner does not know.
+    :ivar settings: the parts that only state where the others act; they have no step.
     :ivar is_not_of_catalog: the catalog does not use that language either.
     """
 
@@ -80,6 +83,7 @@ class Understood:
     is_not_of_catalog: bool = False
     lexical: LexicalIndex | None = None
     profiles: Profiles | None = None
+    settings: tuple[Part, ...] = ()
 
 
 def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
@@ -91,8 +95,9 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     picks: tuple[Pick, ...] = ()
     every: list[Part] = []
+    settings = tuple(part for part in parts if len(parts) > 1 and is_setting(part, wording))
     for part in parts:
-        if part.is_excluded:
+        if part.is_excluded or part in settings:
             every.append(part)
             continue
         for own in _objects(part, wording, lexical, profiles, separated.request):
@@ -128,6 +133,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         document=separated.document,
         wording=wording,
         pipeline=pipeline,
+        settings=settings,
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
         lexical=lexical,
@@ -280,13 +286,19 @@ def steps_of(
         found = next((row for row in left if completed.tool in row[0]), None)
         if found is not None:
             left.remove(found)
+            executed_steps = [found[1]]
             # The result of a look-up is known once the step that needs it was executed.
-            left = [row for row in left if row[2] is not found[1]]
+            for row in reversed(left):
+                if any(row[2] is each for each in executed_steps):
+                    executed_steps.append(row[1])
+            left = [row for row in left if not any(row[1] is each for each in executed_steps)]
     return [step for _, step, _ in left]
 
 
 def _sources(understood: Understood, defaults: Mapping[str, Any], earlier: Iterable[Earlier] = ()) -> Sources:
-    return Sources(understood.request, understood.wording, understood.document, defaults, tuple(earlier))
+    return Sources(
+        understood.request, understood.wording, understood.document, defaults, tuple(earlier), understood.settings
+    )
 
 
 _Row = tuple[tuple[str, ...], dict[str, Any], dict[str, Any] | None]
@@ -301,19 +313,22 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
         pick = by_part.get(id(part))
         args: dict[str, Any] = {}
         if pick is not None:
-            looked_up = None
+            looked_up: list[dict[str, Any]] = []
             if pick.profile is not None:
                 sources = _sources(understood, defaults, earlier)
-                args = fill(part, pick.profile, sources)
-                looked_up = _looked_up(understood, pick, part, pick.profile, args, sources)
+                draft = drafted(part, pick.profile, sources)
+                args = arguments_of(draft)
+                looked_up = _looked_up(understood, pick, pick.profile, draft)
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
             is_gap = pick.profile is None or pick.probability is None
             step = step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)}
-            # One look-up of the channels serves two messages; two places need two searches.
-            if looked_up is not None and all(not _is_same(looked_up, before) for _, before, _ in steps):
-                steps.append(((looked_up["tool"],), looked_up, step))
+            for place, found in enumerate(looked_up):
+                # One look-up of the channels serves two messages; two places need two searches.
+                if all(not _is_same(found, before) for _, before, _ in steps):
+                    needing = looked_up[place + 1] if place + 1 < len(looked_up) else step
+                    steps.append(((found["tool"],), found, needing))
             steps.append((pick.tools, step, None))
-        earlier.append(Earlier(part, args))
+        earlier.append(Earlier(part, args, pick.profile if pick else None))
     return steps
 
 
@@ -321,24 +336,24 @@ def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return bool(step["tool"] == other["tool"] and step["args"] == other["args"])
 
 
-def _looked_up(
-    understood: Understood, pick: Pick, part: Part, profile: Profile, args: Mapping[str, Any], sources: Sources
-) -> dict[str, Any] | None:
-    """Return the step that finds an id that a step requires, if the request only names the thing."""
+def _looked_up(understood: Understood, pick: Pick, profile: Profile, draft: Draft) -> list[dict[str, Any]]:
+    """Return the steps that find an id that a step requires, if the request only names the thing."""
     lexical, profiles = understood.lexical, understood.profiles
-    is_open = any(each.name not in args for each in profile.required)
+    is_open = any(each.name not in draft.args for each in profile.required)
     if not is_open or lexical is None or profiles is None or profile.entry.kind is EntryKind.PIPELINE:
-        return None
-    found = look_up(drafted(part, profile, sources), lexical, profiles)
-    if found is None:
-        return None
-    return {
-        "tool": found.profile.entry.id,
-        "args": found.args,
-        "rationale": f"inferred: finds {' and '.join(found.needed)} of {quoted(found.thing)} for {profile.entry.id}",
-        "probability": round(_LOOKED_UP * (pick.probability or 0.0), 2),
-        "inferred_for": list(found.needed),
-    }
+        return []
+    found = look_up(draft, lexical, profiles)
+    needing = [*(each.profile.entry.id for each in found), profile.entry.id][1:]
+    return [
+        {
+            "tool": each.profile.entry.id,
+            "args": each.args,
+            "rationale": f"inferred: finds {' and '.join(each.needed)} of {quoted(each.thing)} for {entry_id}",
+            "probability": round(_LOOKED_UP ** len(found) * (pick.probability or 0.0), 2),
+            "inferred_for": list(each.needed),
+        }
+        for each, entry_id in zip(found, needing, strict=True)
+    ]
 
 
 def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from helmdeck_planner.packs.arguments import parse_arguments
 from helmdeck_selection import LexicalIndex, required_inputs
 
 GIVEN: Final = (Role.ID, Role.EMAIL)
-"""Inputs whose values nobody can derive: they are stated somewhere, or a model has invented them."""
+"""Inputs whose values cannot be derived: they are stated somewhere, or a model has invented them."""
 
 
 def settled_steps(task: Task, choice: Choice) -> list[dict[str, Any]] | None:
@@ -64,7 +64,7 @@ def arguments_of(entry: Entry, steps: Sequence[Any]) -> Mapping[str, Any]:
 
 
 def given_inputs(entry: Entry) -> Mapping[str, Property]:
-    """Return the inputs of an entry whose values nobody can derive, by name."""
+    """Return the inputs of an entry whose values cannot be derived, by name."""
     profiles = Profiles([entry], LexicalIndex(Catalog([entry])).lexicon)
     return {each.name: each for each in profiles[0].properties if each.role in GIVEN}
 

@@ -129,13 +129,13 @@ def literal_values(request: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in found if 0 < len(text) <= SENTENCE))[:MOST_ITEMS]
 
 
-def _with_values(inputs: Schema, values: Sequence[str], given: Collection[str]) -> Schema:
+def _with_values(inputs: Schema, values: Sequence[str], short: Collection[str]) -> Schema:
     """The inputs with the literal values of the request before the free text, which is short for ids and addresses."""
 
     def offered(name: str, schema: Schema) -> Schema:
         if schema is not _TEXT:
             return schema
-        text = _SHORT if name in given else _TEXT
+        text = _SHORT if name in short else _TEXT
         return {"anyOf": [_one_of(values), text]} if values else text
 
     return {**inputs, "properties": {name: offered(name, schema) for name, schema in inputs["properties"].items()}}

@@ -1,7 +1,7 @@
 """The default ranker: BM25 on the full metadata of a catalog, clause by clause.
 
 ``index`` has what is computed once per catalog (fields of entries, postings, the file on disk), ``scores`` what is computed
-per request (``word_scores``, then what values stand for, entries of the same server and look-ups of ids), ``weights`` the
+per request (``word_scores``, then what values stand for, opposites, entries of the same server and look-ups of ids), ``weights`` the
 numbers that a deployment can set. ``ranker`` puts them together.
 """
 

@@ -10,6 +10,7 @@ import attrs
 from helmdeck_core import Catalog, RankIndex, Ranking
 from helmdeck_language import CatalogLanguages, Translator
 from helmdeck_selection.lexical.scores.companions import Companions
+from helmdeck_selection.lexical.scores.opposites import Opposites
 from helmdeck_selection.lexical.scores.servers import Servers
 from helmdeck_selection.lexical.scores.value_hints import value_terms
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
@@ -31,6 +32,7 @@ class CatalogIndex(RankIndex):
     def __init__(self, catalog: Catalog, *, cache: bool = True, words: str = "", **weights: float) -> None:
         self._index = LexicalIndex(catalog, stored=cache, words=words, **weights)
         self._entries = catalog.entries
+        self._opposites = Opposites(catalog.entries)
         self._companions = Companions(catalog.entries, self._index.containing)
         self._servers = Servers(catalog.entries, self._index.impacts)
 
@@ -60,10 +62,13 @@ class CatalogIndex(RankIndex):
         reading = self._index.read(request)
         if translation := self._translator.translate(reading):
             reading = translation.reading
+        else:
+            reading = self._translator.relate(reading)
         asking = "\n".join(reading.asking) or request
         if terms := value_terms(asking):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
-        ranking = self._index.rank_reading(reading)
+        named = translation.words if translation else reading.asking_words
+        ranking = self._opposites.add(self._index.rank_reading(reading), named)
         if translation or self._languages.lack(asking):
             notes = [UNKNOWN_LANGUAGE, *([f"{TRANSLATED}.{translation.language}"] if translation else [])]
             ranking = attrs.evolve(

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import Kind, Token, stem
+from helmdeck_language import Kind, Token, scan, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
+from helmdeck_planner.embedded.entries.property_words import FILE_TYPES, FILE_WORDS, FOLDER_WORDS, PATH_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
-_FOLDERS: Final = frozenset("repo repository directory dir folder root cwd workspace".split())
-_FILES: Final = frozenset(stem(word) for word in "file directory folder path".split())
-_PATHS: Final = frozenset(stem(word) for word in "path url uri".split())
+_FILES: Final = frozenset(map(stem, FILE_WORDS))
+_PATHS: Final = frozenset(map(stem, PATH_WORDS))
 _EXTENSIONS: Final = frozenset(FILE_TYPES.values())
+# Longer quoted strings are texts.
+_MAX_QUOTED_VALUE: Final = 2_000
+_POSSESSIVES: Final = ("'s", "\u2019s")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
 
-@attrs.define
+@attrs.define(slots=False)
 class Draft:
     """The arguments of a step, by input name.
 
@@ -42,20 +45,60 @@ class Draft:
         """The tokens of the part."""
         return self.part.tokens
 
+    def is_one_of(self, place: int, key: str) -> bool:
+        """Whether a token is one of the words that the language has for a key of its table ``values``."""
+        return self.tokens[place].word.lower() in self.wording.language.values[key]
+
+    @cached_property
+    def named_ids(self) -> frozenset[int]:
+        """The places of quoted strings that name what an id identifies: "add a comment 'Done' to the task 'Login'"."""
+        if all(token.kind is not Kind.QUOTE for token in self.tokens):
+            return frozenset()
+        inputs = self.profile.required
+        ids = frozenset[str]().union(*(each.labels for each in inputs if each.role is Role.ID))
+        others = frozenset[str]().union(*(each.labels for each in self.profile.properties if each.role is not Role.ID))
+        return frozenset(
+            place
+            for place in range(1, len(self.tokens))
+            if self.tokens[place].kind is Kind.QUOTE and self.stems(place - 1) & (ids - others)
+        )
+
     def open_inputs(self) -> Iterator[Property]:
         """Yield the inputs without a value, required ones first."""
         for each in self.profile.properties:
             if each.name not in self.args:
                 yield each
 
-    def set(self, each: Property, value: Any, places: Sequence[int]) -> None:
-        """Set an argument from the tokens at some places; not from a value of a form that the input does not take."""
-        if not all(self._can_be(each, self.tokens[place], is_alone=len(places) == 1) for place in places):
-            return
+    def set(
+        self, each: Property, value: Any, places: Sequence[int], beside: Sequence[int] = (), *, is_shared: bool = False
+    ) -> bool:
+        """Set an argument from the tokens at some places, and return whether it was.
+
+        A value is refused if it is empty, has a form that the input does not take, or is the verb of the part. No word is a value of two
+        inputs.
+
+        :param places: where the value is stated; empty if the part only refers to it.
+        :param beside: further places that belong to the value, such as its unit.
+        :param is_shared: two inputs take a part of the value each, as ``owner`` and ``repo`` do.
+        """
+        if value in ("", []) or not all(
+            self._can_be(each, self.tokens[place], is_alone=len(places) == 1) for place in places
+        ):
+            return False
+        if not is_shared and not self.used_places.isdisjoint(places):
+            return False
+        if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
+            return False
+        if self.part.verb_place in places and each.role is not Role.CHOICE:
+            return False
+        if isinstance(value, str) and places and self._is_possessive(each, places[-1]):
+            value = value[:-2]
         if each.is_list and not isinstance(value, list):
             value = [value]
         self.args[each.name] = value
         self.used_places.update(places)
+        self.used_places.update(beside)
+        return True
 
     def _can_be(self, each: Property, token: Token, *, is_alone: bool) -> bool:
         """Whether the form of a value is one that an input takes: a path is no id, and a file no folder.
@@ -72,15 +115,25 @@ class Draft:
             return each.role is Role.QUERY and token.value[0] not in "/~"
         if each.role is Role.NAME:
             return token.kind is not Kind.SQL and not (token.kind is Kind.CODE and "\n" in token.value)
-        if each.role is Role.PATH and is_path and _FOLDERS & set(each.words) and not each.is_list:
+        if each.role is Role.PATH and is_path and FOLDER_WORDS & set(each.words) and not each.is_list:
             return token.value.rpartition(".")[2] not in _EXTENSIONS
         return True
+
+    def _is_possessive(self, each: Property, place: int) -> bool:
+        """Whether a name ends with "'s" before what belongs to it: "Ada's number"."""
+        is_name = each.role in (Role.NAME, Role.PLACE, Role.ID) and self.tokens[place].is_word
+        followed = place + 1 < len(self.tokens) and self.tokens[place + 1].is_word
+        return is_name and followed and self.tokens[place].value.endswith(_POSSESSIVES)
 
     def free(self, *kinds: Kind) -> list[int]:
         """Return the places of unused tokens of some kinds."""
         return [
             place for place, token in enumerate(self.tokens) if token.kind in kinds and place not in self.used_places
         ]
+
+    def quoted(self, *kinds: Kind) -> list[int]:
+        """Return the places of unused quoted strings that are one value of some kinds: "the page 'https://example.org'"."""
+        return [place for place in self.free(Kind.QUOTE, Kind.CODE) if _inner_kind(self.tokens[place].value) in kinds]
 
     def is_filler(self, place: int) -> bool:
         """Whether a token is an article, a preposition or the like."""
@@ -118,7 +171,22 @@ class Draft:
         return found
 
     def text(self, first: int, last: int) -> str:
-        """Return the text from one token to another, both included; a single quoted string without its marks."""
+        """Return the text from one token to another, both included; a single quoted string without its marks.
+
+        It is empty if the request has other words in between, such as an excluded value.
+        """
+        tokens = self.tokens
         if first == last:
-            return self.tokens[first].value
-        return self.source[self.tokens[first].start : self.tokens[last].end]
+            return tokens[first].value
+        for place in range(first, last):
+            gap = self.source[tokens[place].end : tokens[place + 1].start]
+            if tokens[place].end > tokens[place + 1].start or any(char.isalnum() for char in gap):
+                return ""
+        return self.source[tokens[first].start : tokens[last].end]
+
+
+@lru_cache(256)
+def _inner_kind(text: str) -> Kind | None:
+    """Return the kind of the only value of a quoted string; ``None`` if it is a longer text."""
+    inner = scan(text) if len(text) <= _MAX_QUOTED_VALUE else []
+    return inner[0].kind if len(inner) == 1 and inner[0].value == text else None

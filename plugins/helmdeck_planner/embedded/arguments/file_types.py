@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
-
-_FILES: Final = frozenset("file files document documents".split())
-_ENDING: Final = frozenset("ending extension suffix".split())
 
 
 def fill_patterns(draft: Draft) -> None:
@@ -37,15 +32,11 @@ def _stated(draft: Draft) -> tuple[str, list[int]] | None:
     for place in range(len(tokens) - 1):
         first, second = tokens[place], tokens[place + 1]
         is_free = not {place, place + 1} & draft.used_places
-        if first.is_word and second.word in _FILES and is_free and (found := FILE_TYPES.get(first.word)):
+        if first.is_word and draft.is_one_of(place + 1, "files") and is_free and (found := FILE_TYPES.get(first.word)):
             return f".{found}", [place, place + 1]
         # ".jpg" is a mark and a word.
         is_dotted = first.value == "." and second.is_word and first.end == second.start
-        before = tokens[place - 1].word if place else ""
-        if (
-            is_dotted
-            and is_free
-            and (before in _ENDING or any(token.word in (*_ENDING, *_FILES) for token in tokens[:place]))
-        ):
+        is_named = any(draft.is_one_of(other, key) for other in range(place) for key in ("extensions", "files"))
+        if is_dotted and is_free and is_named:
             return f".{second.value}", [place, place + 1]
     return None

@@ -6,12 +6,13 @@ An input without such a value stays open: the caller can ask for a missing value
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
@@ -19,13 +20,14 @@ from helmdeck_planner.embedded.arguments.ids import fill_ids, fill_names, is_id
 from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.paths import fill_new_paths
-from helmdeck_planner.embedded.arguments.places import fill_places
+from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -42,12 +44,10 @@ _QUOTE_ROLES: Final = (
     Role.CODE,
     Role.EXPRESSION,
 )
-# Verbs that are followed by the text itself.
-_STORING: Final = frozenset("remember note echo say repeat store save remind record print add memorize".split())
 _QUOTES: Final = (Kind.QUOTE, Kind.CODE)
 _SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind.HASH)
+_ENTERED: Final = (Kind.EMAIL, Kind.URL, Kind.NUMBER, Kind.DATE)
 _SOLE_ROLES: Final = (Role.TEXT, Role.QUERY, Role.NAME, Role.CONTENT)
-_SEARCHING: Final = frozenset("search find look lookup locate".split())
 _NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
 _REFERRED: Final = {
     Role.PATH: (Kind.PATH,),
@@ -58,19 +58,12 @@ _REFERRED: Final = {
 
 
 @attrs.frozen
-class Earlier:
-    """A part before the current one, with the arguments of its step; without any if it was not planned."""
-
-    part: Part
-    args: Mapping[str, Any]
-
-
-@attrs.frozen
 class Sources:
     """Where values come from besides the part itself.
 
     :ivar request: the whole request.
     :ivar earlier: the parts before, in order.
+    :ivar settings: the parts that only state where the others act.
     """
 
     request: str
@@ -78,12 +71,17 @@ class Sources:
     document: str = ""
     defaults: Mapping[str, Any] = attrs.Factory(dict)
     earlier: tuple[Earlier, ...] = ()
+    settings: tuple[Part, ...] = ()
 
 
 def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
     """Return the arguments of an entry for a part, in the order of the entry's inputs."""
-    names = [each.name for each in profile.properties]
-    return dict(sorted(drafted(part, profile, sources).args.items(), key=lambda row: names.index(row[0])))
+    return arguments_of(drafted(part, profile, sources))
+
+
+def arguments_of(draft: Draft) -> dict[str, Any]:
+    """Return the arguments of a draft in the order of the entry's inputs."""
+    return {each.name: draft.args[each.name] for each in draft.profile.properties if each.name in draft.args}
 
 
 def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
@@ -112,6 +110,7 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     fill_places(draft)
     _fill_only_value(draft)
     _fill_references(draft, sources)
+    fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     return draft
 
@@ -192,6 +191,7 @@ def _fill_sides(draft: Draft) -> None:
     inputs = [
         each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.PLACE) and each.side and each.is_required
     ]
+    _fill_words_of_sides(draft)
     kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
     for each in sorted(inputs, key=lambda other: other.side == "source"):
         for place in draft.free(*kinds):
@@ -199,6 +199,38 @@ def _fill_sides(draft: Draft) -> None:
             if is_target == (each.side == "target"):
                 draft.set(each, draft.tokens[place].value, [place])
                 break
+
+
+def _fill_words_of_sides(draft: Draft) -> None:
+    """Set two inputs from the words after "from" and "to", or one from the word after "against": "from fix-cart into main"."""
+    inputs = [
+        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and each.side and each.is_required
+    ]
+    sides = [each.side for each in inputs]
+    prepositions = (
+        {"from": "source", "to": "target"} if sorted(sides) == ["source", "target"] else {"against": "target"}
+    )
+    found: dict[str, list[int]] = {}
+    for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
+        side = prepositions.get(draft.preposition(place))
+        if side and _is_free_word(draft, place + 1):
+            found.setdefault(side, []).append(place + 1)
+    if sorted(found) == sorted(sides) and all(len(places) == 1 for places in found.values()):
+        for each in inputs:
+            draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
+
+
+def _is_free_word(draft: Draft, place: int) -> bool:
+    """Whether a word or id is free, and the last one before another preposition or the end."""
+    token = draft.tokens[place]
+    is_name = (token.is_word and not draft.is_filler(place)) or token.kind in (Kind.ID, Kind.SLUG)
+    following = place + 1
+    ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or bool(draft.preposition(following))
+    return (
+        is_name
+        and place not in draft.used_places
+        and (ends or draft.tokens[following].word in draft.wording.language.naming)
+    )
 
 
 def _fill_words_beside_to(draft: Draft) -> None:
@@ -211,16 +243,51 @@ def _fill_words_beside_to(draft: Draft) -> None:
             continue
         is_new = bool({"new", "value"} & set(each.words))
         is_old = "old" in each.words
-        place = to + 1 if is_new else to - 1
-        if not (is_new or is_old) or place >= len(draft.tokens) or place in draft.used_places or draft.is_filler(place):
-            continue
-        if draft.tokens[place].is_word or draft.tokens[place].is_value:
-            draft.set(each, draft.tokens[place].value, [place])
+        if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
+            draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _after_to(draft: Draft, to: int) -> list[int]:
+    """Return the places of a value or a phrase after "to"; none of "to remember me", where a verb follows."""
+    tokens = draft.tokens
+    start = to + 1
+    if start < len(tokens) and tokens[start].is_value:
+        return [start]
+    end = start
+    while end < len(tokens) and tokens[end].is_word and not draft.is_filler(end) and end not in draft.used_places:
+        end += 1
+    has_object = start + 1 < len(tokens) and tokens[start + 1].is_word and not draft.preposition(start + 1)
+    is_verb = has_object and not tokens[start].value[:1].isupper() and draft.wording.verb(tokens[start].word)
+    is_whole = end == len(tokens) or tokens[end].kind is Kind.MARK or bool(draft.preposition(end)) or end - start == 1
+    return list(range(start, end)) if is_whole and not is_verb else []
+
+
+def _before_to(draft: Draft, to: int) -> list[int]:
+    """Return the place of a value or a word before "to", or all words of a name in capitals."""
+    tokens = draft.tokens
+    if tokens[to - 1].is_value:
+        return [to - 1]
+    start = to - 1
+    if draft.is_filler(start) or not tokens[start].is_word:
+        return []
+    while (
+        start - 1 > draft.part.verb_place
+        and tokens[start].value[:1].isupper()
+        and tokens[start - 1].value[:1].isupper()
+    ):
+        start -= 1
+    return list(range(start, to))
 
 
 def _fill_only_value(draft: Draft) -> None:
     """Set the only open required text from the only value that is left: "subscribe to plant/line2/temp"."""
     needed = [each for each in draft.open_inputs() if each.is_required]
+    direct = draft.part.verb_place + 1
+    if [each.role for each in needed] == [Role.CONTENT] and 0 < direct < len(draft.tokens) - 1:
+        # "enter ann@example.org in the field"
+        is_entered = draft.tokens[direct].kind in _ENTERED and draft.preposition(direct + 1) in ("in", "to")
+        if is_entered and draft.set(needed[0], draft.tokens[direct].value, [direct]):
+            return
     left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
     if (
         len(needed) == 1
@@ -237,9 +304,9 @@ def _fill_only_value(draft: Draft) -> None:
 
 def _fill_references(draft: Draft, sources: Sources) -> None:
     """Set required inputs from the part before, if this part refers to it."""
-    if not sources.earlier or not has_reference(draft):
+    before = _referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
+    if before is None:
         return
-    before = sources.earlier[-1]
     for each in list(draft.open_inputs()):
         if not each.is_required or each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
             continue
@@ -249,6 +316,23 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
             found = [token.value for token in before.part.tokens if token.kind in kinds]
             if len(found) == 1:
                 draft.set(each, found[0], [])
+
+
+def _referred(earlier: Sequence[Earlier], profile: Profile) -> Earlier | None:
+    """Return the part that "it" refers to: the last one that is not excluded.
+
+    What an excluded part states is meant only by an entry that reads, and if nothing else is stated: "never overwrite a.txt, just
+    read it".
+    """
+    requested = [each for each in earlier if not each.part.is_excluded]
+    if not earlier[-1].part.is_excluded or not _states_value(earlier[-1]):
+        return requested[-1] if requested else None
+    is_clear = profile.writes is False and not any(map(_states_value, requested))
+    return earlier[-1] if is_clear else None
+
+
+def _states_value(earlier: Earlier) -> bool:
+    return any(token.is_value for token in earlier.part.tokens)
 
 
 def _fill_texts(draft: Draft, sources: Sources) -> None:
@@ -261,7 +345,7 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             if searched := _sender(draft, each):
                 draft.set(each, *searched)
                 continue
-            places = named(draft, each) if draft.part.verb in _SEARCHING else []
+            places = named(draft, each) if draft.part.verb in SEARCHING_VERBS else []
             places = places or topic(draft)
             if places:
                 draft.set(each, draft.text(places[0], places[-1]).strip(), places)
@@ -294,7 +378,7 @@ def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:
             draft.set(each, sources.document, [])
         return
     texts = [other for other in draft.profile.required if other.role in (Role.CONTENT, Role.QUERY)]
-    is_storing = draft.part.verb in _STORING and texts == [each] and each.role is Role.CONTENT
+    is_storing = draft.part.verb in STORING_VERBS and texts == [each] and each.role is Role.CONTENT
     if is_storing and (places := stored_text(draft)):
         draft.set(each, draft.text(places[0], places[-1]), places)
 
@@ -304,6 +388,8 @@ def _fill_object(draft: Draft, each: Property) -> None:
     places = topic(draft)
     has_number = any(draft.tokens[place].kind is Kind.NUMBER for place in places)
     starts_well = bool(places) and not draft.part.is_question and draft.tokens[places[0]].kind is not Kind.DATE
+    if starts_well and each.role is Role.PLACE and draft.preposition_before(places[0]):
+        starts_well = may_be_place(draft, each, places[0])
     if starts_well and (has_number or each.role is Role.PLACE):
         draft.set(each, draft.text(places[0], places[-1]), places)
 

@@ -6,16 +6,12 @@ from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.properties import Role
 
 # English prepositions before a topic.
-_CUES: Final = frozenset("for about on of matching".split())
+_CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
 # Of these, the ones that are never followed by where to search: "search on the web".
 _TOPIC_CUES: Final = _CUES - {"on"}
-_PARTICLES: Final = frozenset("up out me us back down for".split())
-# Words that introduce another input at the end: "sorted by", "limited to".
-_TRAILERS: Final = frozenset(
-    "sorted sort ordered order limited limit ranked filtered return with using cheaper less more than under below above over most least sortiert triées ordenados".split()
-)
 
 
 def topic(draft: Draft) -> list[int]:
@@ -27,7 +23,7 @@ def topic(draft: Draft) -> list[int]:
     start = _start(draft, draft.part.verb_place + 1)
     if start >= len(tokens):
         return []
-    if tokens[start].word in _TRAILERS:
+    if draft.is_one_of(start, "ends_topic"):
         return []
     end = _end(draft, start)
     while end > start and (draft.is_filler(end - 1) or not (tokens[end - 1].is_word or tokens[end - 1].is_value)):
@@ -54,7 +50,7 @@ def _start(draft: Draft, place: int) -> int:
         elif draft.wording.preposition(token):
             cue_before = draft.wording.preposition(token) in _TOPIC_CUES
             place += 1
-        elif draft.is_filler(place) or token.word in _PARTICLES:
+        elif draft.is_filler(place) or draft.is_one_of(place, "particles"):
             place += 1
         elif describes_entry(draft, place):
             end = place + 1
@@ -99,7 +95,7 @@ def _end(draft: Draft, start: int) -> int:
     taken = [place for place in draft.used_places if place > start]
     if taken:
         end = min(taken)
-        while end > start + 1 and (draft.is_filler(end - 1) or tokens[end - 1].word in _TRAILERS):
+        while end > start + 1 and (draft.is_filler(end - 1) or draft.is_one_of(end - 1, "ends_topic")):
             end -= 1
     # "tidal power on the web": where to search is no topic.
     for place in range(end - 1, start, -1):
@@ -112,6 +108,16 @@ def _end(draft: Draft, start: int) -> int:
             if meaning and all(describes_entry(draft, each) for each in meaning):
                 end = place
     return end
+
+
+def is_in_topic(draft: Draft, place: int) -> bool:
+    """Whether a word belongs to what is searched for: "open" in "search issues about open source", not in "search for open issues"."""
+    searched = [each for each in draft.profile.required if each.role is Role.QUERY and each.name not in draft.args]
+    if not searched or draft.free(Kind.QUOTE):
+        return False
+    cues = (draft.preposition(other) in _TOPIC_CUES for other in range(draft.part.verb_place + 1, place))
+    following = next((other for other in range(place + 1, len(draft.tokens)) if not draft.is_filler(other)), -1)
+    return any(cues) and not (following > 0 and names_entry(draft, following))
 
 
 def _is_reference(draft: Draft, start: int, end: int) -> bool:
@@ -127,17 +133,25 @@ def _is_reference(draft: Draft, start: int, end: int) -> bool:
 def has_reference(draft: Draft) -> bool:
     """Whether a part refers to something that was mentioned before it: "it", "that file"."""
     return any(
-        token.is_word and token.word in draft.wording.language.references
+        token.is_word and token.word in draft.wording.language.references and not _is_relative(draft, place)
         for place, token in enumerate(draft.tokens)
         if place != draft.part.verb_place
     )
+
+
+def _is_relative(draft: Draft, place: int) -> bool:
+    """Whether "that" starts a clause about the noun before it: "a file that contains"."""
+    before = place - 1
+    if before < 0 or before == draft.part.verb_place or not draft.is_one_of(place, "clause_starts"):
+        return False
+    return draft.tokens[before].is_word and not draft.is_filler(before) and place + 1 < len(draft.tokens)
 
 
 def stored_text(draft: Draft) -> list[int]:
     """Return the text after verbs such as "remember" and "echo", which are followed by the text itself."""
     start = draft.part.verb_place + 1
     while start < len(draft.tokens) and (
-        draft.tokens[start].word in ("that", "to", "dass", "que") or draft.tokens[start].kind is Kind.MARK
+        draft.is_one_of(start, "clause_starts") or draft.tokens[start].kind is Kind.MARK
     ):
         start += 1
     places = [place for place in range(start, len(draft.tokens)) if place not in draft.used_places]

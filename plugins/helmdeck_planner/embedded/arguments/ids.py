@@ -17,13 +17,20 @@ _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
 )
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
+_TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
+# "a 3-day forecast".
+_COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 _EXTENSIONS: Final = frozenset(FILE_TYPES.values())
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
 
 
 def fill_ids(draft: Draft) -> None:
     """Set ids: the value after their label, else the only one."""
-    inputs = [each for each in draft.open_inputs() if each.role is Role.ID]
+    if not any(each.role is Role.ID for each in draft.open_inputs()):
+        return
+    # "the card 'Login' in the list 61bc": the id is not that of the card.
+    named_words = frozenset[str]().union(*(draft.stems(place - 1) for place in draft.named_ids))
+    inputs = [each for each in draft.open_inputs() if each.role is Role.ID and not each.labels & named_words]
     for each in inputs:
         places = labelled(draft, each)
         if places and is_id(draft, each, places):
@@ -31,9 +38,12 @@ def fill_ids(draft: Draft) -> None:
     left = [
         place
         for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH)
-        if draft.tokens[place].kind is Kind.ID or _is_dotted(draft, place)
+        if (draft.tokens[place].kind is Kind.ID and not _COUNTED.fullmatch(draft.tokens[place].value))
+        or _is_dotted(draft, place)
     ]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
+    if not left and not any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs()):
+        left = draft.quoted(Kind.ID)
     if len(left) == 1 and (own := _only_likely(draft, needed, left[0])):
         draft.set(own, draft.tokens[left[0]].value, left)
     elif len(left) > 1 and len(needed) == 1 and needed[0].is_list:
@@ -48,8 +58,11 @@ def fill_ids(draft: Draft) -> None:
 def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether a labelled value can be an id: "the user Anna" names a person, unless the schema takes names."""
     token = draft.tokens[places[0]]
+    if token.kind is Kind.QUOTE and token.value.rpartition(".")[2].lower() in _EXTENSIONS:
+        # "download the attachment 'plan.pdf'" names a file.
+        return _takes_names(each)
     if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
-        return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value))
+        return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
     return _takes_names(each) or bool(_ID_SHAPE.fullmatch(draft.text(places[0], places[-1])))
 
 
@@ -97,10 +110,14 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         if (draft.tokens[place].value.startswith("/") or not is_file(draft.tokens[place]))
         and is_id(draft, needed[0], [place])
     ]
+    # "the PDF document" states no id; a ticker or a code is one.
     symbols = [
         place
         for place in draft.free(Kind.WORD)
-        if (value := draft.tokens[place].value).isupper() and 1 < len(value) <= 6 and not draft.is_filler(place)
+        if _takes_names(needed[0])
+        and (value := draft.tokens[place].value).isupper()
+        and 1 < len(value) <= 6
+        and not draft.is_filler(place)
     ]
     if len(paths) == 1:
         draft.set(needed[0], _id_text(draft, paths), paths)
@@ -136,11 +153,18 @@ def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
     place = first[-1] + 1
     while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
         following = place + 1
-        if draft.tokens[following].is_word and not draft.is_filler(following) and following not in draft.used_places:
+        if _is_name_of_list(draft, following):
             runs.append(word_run(draft, following))
             place = runs[-1][-1]
         place += 1
     return runs
+
+
+def _is_name_of_list(draft: Draft, place: int) -> bool:
+    """Whether a word continues a list of names; in "label bug, assignee ana", the label of another input does not."""
+    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    is_free = draft.tokens[place].is_word and place not in draft.used_places and not draft.is_filler(place)
+    return is_free and not draft.stems(place) & labels
 
 
 def _unknown_object(draft: Draft, each: Property) -> list[int]:

@@ -8,18 +8,15 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS
 
-# Words and marks between a label and its value.
-_BETWEEN: Final = frozenset(":=#(") | frozenset(
-    "number no nr id is as the with called named titled entitled to of name".split()
-)
+# Marks between a label and its value.
+_MARKS: Final = (":", "=", "#", "(")
 _MAX_BETWEEN: Final = 3
 _MIN_LABEL: Final = 5
-# Words before a text: "saying 'hello'".
-_SAYING: Final = frozenset("saying says stating reading text message body content disant diciendo".split())
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH)
-_PATH_LABELS: Final = frozenset(stem(word) for word in "file directory folder path".split())
+_PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
 _QUOTE_ROLES: Final = (
     Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID, Role.PATTERN, Role.PATH, Role.PLACE, Role.CODE, Role.SQL,
 )  # fmt: skip
@@ -42,13 +39,15 @@ def labelled(draft: Draft, each: Property) -> list[int]:
         object_labels = frozenset(draft.profile.name)
     else:
         object_labels = frozenset()
-    for place in range(len(draft.tokens)):
-        if place == draft.part.verb_place or not _is_label(draft.stems(place), labels | object_labels):
-            continue
-        value = _value_after(draft, each, place)
-        is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
-        if value and not (is_id and not _is_label(draft.stems(place), labels)):
-            return value
+    # Its own label first: in "the project Website of the workspace Acme", a workspace is "Acme".
+    for known in (labels, object_labels - labels):
+        for place in range(len(draft.tokens)):
+            if place == draft.part.verb_place or not _is_label(draft.stems(place), known):
+                continue
+            value = _value_after(draft, each, place)
+            is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
+            if value and not (is_id and known is not labels):
+                return value
     if each.role is Role.NAME and not each.is_list:
         return _word_before_label(draft, labels)
     return []
@@ -70,7 +69,10 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         if token.is_value:
             return [position] if _takes(each, token) else []
         is_naming = token.word in draft.wording.language.naming
-        if (token.word in _BETWEEN or is_naming) and token.word != "to":
+        is_joint = token.value in _MARKS or draft.is_one_of(position, "label_joints")
+        # "update the order with 3 apples" states no id.
+        is_loose = each.role is not Role.ID and draft.is_one_of(position, "loose_joints")
+        if is_joint or is_loose or is_naming:
             is_named = is_named or is_naming
             continue
         if each.role is Role.ID and is_named:
@@ -95,16 +97,23 @@ def _ends_phrase(draft: Draft, place: int) -> bool:
 def _takes(each: Property, token: Token) -> bool:
     kind = token.kind
     if each.role is Role.ID:
-        return kind in (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.SLUG) or (
-            kind is Kind.PATH and (token.value.startswith("/") or not is_file(token))
+        return (
+            kind in (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.SLUG)
+            or _is_one_word(token)
+            or (kind is Kind.PATH and (token.value.startswith("/") or not is_file(token)))
         )
     if each.role in (Role.PATH,):
-        return kind in (Kind.PATH, Kind.SLUG, Kind.QUOTE, Kind.GLOB)
+        return kind in (Kind.PATH, Kind.SLUG, Kind.QUOTE, Kind.GLOB) or _is_one_word(token)
     if each.role is Role.CONTENT:
         return kind is Kind.QUOTE or kind is Kind.CODE
     if each.role is Role.NAME:
         return kind in (Kind.QUOTE, Kind.SLUG, Kind.PATH, Kind.ID, Kind.HASH, Kind.CODE)
     return each.role in _QUOTE_ROLES and kind in (Kind.QUOTE, Kind.PATH, Kind.ID, Kind.SLUG, Kind.CODE, Kind.GLOB)
+
+
+def _is_one_word(token: Token) -> bool:
+    """Whether code is a single value in back quotes: "the order `A-17`"."""
+    return token.kind is Kind.CODE and bool(token.value) and not any(map(str.isspace, token.value))
 
 
 def is_plain_word(draft: Draft, place: int) -> bool:
@@ -146,7 +155,7 @@ def named(draft: Draft, each: Property) -> list[int]:
     for place, token in enumerate(draft.tokens):
         if not token.is_word or place + 1 >= len(draft.tokens):
             continue
-        is_saying = token.word in _SAYING
+        is_saying = draft.is_one_of(place, "saying")
         if token.word not in draft.wording.language.naming and not is_saying:
             continue
         if is_saying != (each.role is Role.CONTENT):

@@ -11,22 +11,26 @@ import attrs
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS, UNITS
+from helmdeck_planner.embedded.entries.property_words import (
+    COMMON_WORDS,
+    COUNT_WORDS,
+    RESULT_WORDS,
+    TECHNICAL_WORDS,
+    UNITS,
+)
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, Unit, converted
 
 # Evidence that an optional input needs, and that a required one needs if several numbers are left.
 _ENOUGH: Final = 2.0
 _COUNT_STEMS: Final = frozenset(stem(word) for word in COUNT_WORDS)
 _UNIT_STEMS: Final = {unit: frozenset(stem(word) for word in names) for unit, names in UNITS.items()}
-# "the first 20 lines", "at most 5 results".
-_COUNTING: Final = frozenset(
-    "first last top most up least only recent latest next maximum newest letzten ersten dernier derniers dernières ultimos últimos primeros".split()
-)
 _MONEY: Final = "$\u20ac\u00a3\u00a5"
 # "90s", "2.5km"; a letter alone may be anything else.
 _GLUED: Final = re.compile(
     rf"(\d{{1,9}}(?:\.\d{{1,9}})?)({'|'.join(sorted(UNIT_OF, key=len, reverse=True))})", re.IGNORECASE
 )
+_COMMON: Final = frozenset(map(stem, COMMON_WORDS))
+_RESULTS: Final = frozenset(map(stem, RESULT_WORDS))
 _SIDES_OF: Final = frozenset({"width", "height"})
 _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
@@ -60,16 +64,16 @@ def _set(draft: Draft, each: Property, place: int) -> None:
     if quantity is not None and each.unit is not None:
         value = converted(quantity.value, quantity.unit, each.unit)
         if value is not None:
-            draft.set(each, value, quantity.places)
+            draft.set(each, value, quantity.places[:1], quantity.places)
         return
     value = _number(draft, place)
     if each.unit is not None and each.unit.name == "cent":
         return
-    places = [place]
-    if place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & _objects(draft)):
-        # "3 papers": the unit or what is counted belongs to the number.
-        places.append(place + 1)
-    draft.set(each, value, places)
+    if value is not None and value < 0 and COUNT_WORDS & set(each.words):
+        value = -value  # "head -20"
+    # "3 papers": the unit or what is counted belongs to the number.
+    has_unit = place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & _objects(draft))
+    draft.set(each, value, [place], [place + 1] if has_unit else ())
 
 
 @attrs.frozen
@@ -231,6 +235,7 @@ def _words_beside(draft: Draft, place: int) -> tuple[set[str], set[str], set[str
 
 def _evidence(draft: Draft, each: Property, place: int) -> float:
     before, after, literal = _words_beside(draft, place)
+    language = draft.wording.language.values
     names = frozenset(stem(word) for word in each.words)
     telling = names - {stem("number"), stem("max"), stem("min"), stem("count")}
     total = 0.0
@@ -244,6 +249,9 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         total += 2.5 if (preposition == "from") == (each.side == "source") else -5
     unit = _unit(draft, place)
     quantity = quantity_at(draft, place)
+    if quantity and each.unit and TECHNICAL_WORDS & set(each.words) and not total and not literal & language["at_most"]:
+        # "record for 5 minutes" states a duration, not a timeout.
+        return -5
     if quantity and each.unit:
         return total + (2 if quantity.unit.dimension == each.unit.dimension else -5)
     if draft.tokens[place].is_word:
@@ -254,26 +262,19 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
             total += 2
         elif takes and not telling & after:
             total -= 3
-    if names & _COUNT_STEMS and literal & _COUNTING:
+    if names & _COUNT_STEMS and literal & language["counting"]:
         total += 2.5
     if names & _COUNT_STEMS and after & _objects(draft):
         total += 2.5
-    if ("tail" in each.words and "first" in literal) or ("head" in each.words and "last" in literal):
+    if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
         total -= 5
-    if literal & {"under", "below", "most"} and "max" in each.words:
+    if literal & language["at_most"] and "max" in each.words:
         total += 1
     return total
 
 
-_COMMON: Final = frozenset(
-    stem(word) for word in "the a an of to in for and or is be default number only value".split()
-)
-
-
 def _objects(draft: Draft) -> frozenset[str]:
-    return frozenset(draft.profile.name) | frozenset(
-        stem(word) for word in ("results", "items", "entries", "rows", "matches")
-    )
+    return frozenset(draft.profile.name) | _RESULTS
 
 
 def _unit(draft: Draft, place: int) -> str:

@@ -8,7 +8,6 @@ from helmdeck_language import ACTIONS, Action, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Role
 
-_INSIDE: Final = frozenset("in inside into under within".split())
 _WRITING: Final = frozenset((Action.CREATE, Action.UPDATE))
 _NAMES: Final = (Kind.WORD, Kind.SLUG, Kind.QUOTE, Kind.PATH)
 
@@ -24,7 +23,7 @@ def fill_new_paths(draft: Draft) -> None:
     folders = [
         place
         for place in draft.free(Kind.PATH)
-        if place and "/" in draft.tokens[place].value and draft.tokens[place - 1].word in _INSIDE
+        if place and "/" in draft.tokens[place].value and draft.is_one_of(place - 1, "inside")
     ]
     names = [
         place
@@ -36,5 +35,4 @@ def fill_new_paths(draft: Draft) -> None:
     ]
     if len(folders) == len(names) == 1:
         folder, name = draft.tokens[folders[0]].value, draft.tokens[names[0]].value
-        draft.set(paths[0], f"{folder.rstrip('/')}/{name}", [folders[0]])
-        draft.used_places.update(names)
+        draft.set(paths[0], f"{folder.rstrip('/')}/{name}", [folders[0]], names)

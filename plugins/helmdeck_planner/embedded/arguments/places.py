@@ -8,7 +8,10 @@ from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import is_in_topic
+from helmdeck_planner.embedded.arguments.times import time_at
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
 
 _TARGET: Final = ("to",)
 _SOURCE: Final = ("from",)
@@ -47,10 +50,37 @@ def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]
             while start < len(draft.tokens) and draft.tokens[start].word in draft.wording.language.determiners:
                 start += 1
             run = _place_run(draft, start, each)
+            if run and not may_be_place(draft, each, run[0]):
+                continue
             labels_number = run and run[-1] + 1 < len(draft.tokens) and draft.tokens[run[-1] + 1].kind is Kind.NUMBER
             if run and not labels_number:
                 return run
     return []
+
+
+def may_be_place(draft: Draft, each: Property, place: int) -> bool:
+    """Whether the words at a place can be that of an input: "in detail" and "for my trip" name no city, "to Bob" no language."""
+    token = draft.tokens[place]
+    if not each.is_required and is_in_topic(draft, place):
+        return False
+    if each.role is Role.LANGUAGE:
+        return _is_language(draft, each, place)
+    if token.kind is Kind.QUOTE or not token.value[:1].islower():
+        return True
+    if time_at(draft, place) is not None:
+        return False
+    # What is near, or at an end of a way, may be any place: "from the station". Names in lower case are in no word list.
+    has_article = place > 0 and draft.tokens[place - 1].word in draft.wording.language.determiners
+    is_name = not has_article and not draft.wording.is_known(token.word)
+    is_near = draft.preposition_before(place) == "near"
+    return is_near or bool(each.side) or is_name or bool(draft.stems(place) & each.hints)
+
+
+def _is_language(draft: Draft, each: Property, place: int) -> bool:
+    token = draft.tokens[place]
+    names = draft.wording.language.values["languages"]
+    is_name = any(token.word[:end] in names for end in (len(token.word), -1, -2))  # "ins Englische"
+    return token.kind is Kind.QUOTE or is_name or token.word in FILE_TYPES or bool(draft.stems(place) & each.hints)
 
 
 def _place_run(draft: Draft, start: int, each: Property) -> list[int]:

@@ -7,18 +7,17 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS
 
-REPLACING: Final = frozenset("replace change substitute swap correct edit update modify".split())
-_WITH: Final = frozenset("with by to".split())
-_ENDS: Final = frozenset("in at of from on".split())
-# Words that only say what kind of text is replaced.
-_KINDS_OF_TEXT: Final = frozenset("word words text string phrase line lines occurrence occurrences".split())
+# English prepositions before the new text, and after it.
+_WITH: Final = ("with", "by", "to")
+_ENDS: Final = ("in", "at", "of", "from", "on")
 
 
 def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
     """Return the places of the old and of the new text; ``None`` if the part states no such pair."""
     part, tokens = draft.part, draft.tokens
-    if part.verb not in REPLACING or part.verb_place < 0:
+    if part.verb not in REPLACING_VERBS or part.verb_place < 0:
         return None
     prepositions = [draft.wording.preposition(token) for token in tokens]
     middle = next(
@@ -43,9 +42,7 @@ def _text(draft: Draft, start: int, end: int) -> list[int]:
     if quotes:
         return quotes if len(quotes) == 1 else []
     language = draft.wording.language
-    while start < end and (
-        draft.tokens[start].word in language.determiners or draft.tokens[start].word in _KINDS_OF_TEXT
-    ):
+    while start < end and (draft.tokens[start].word in language.determiners or draft.is_one_of(start, "kinds_of_text")):
         start += 1
     places = list(range(start, end))
     is_reference = all(draft.tokens[place].word in language.references for place in places)

@@ -9,6 +9,7 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import KEY_NAMES
 
 # References of snapshots, and selectors of CSS and XPath.
 _ELEMENT: Final = re.compile(
@@ -17,7 +18,8 @@ _ELEMENT: Final = re.compile(
     r"|[#.][A-Za-z][\w-]{0,60}(?:[#.:\[][\w\-=\"'\]()]{1,80}){0,4}|\[[^\]\s]{1,100}\]|//[\w*\[\]@='\"/()-]{1,200})"
 )
 _KEY: Final = re.compile(r"(?:(?:ctrl|control|alt|shift|cmd|meta|command)\s?\+\s?)*[A-Za-z]+\d{0,2}|\w", re.IGNORECASE)
-_KEY_WORDS: Final = frozenset("key keys".split())
+
+_FUNCTION_KEY: Final = re.compile(r"[Ff]\d{1,2}")
 
 
 def fill_screen(draft: Draft) -> None:
@@ -74,10 +76,15 @@ def _key(draft: Draft) -> list[int]:
     places = [
         place
         for place in range(draft.part.verb_place + 1, len(tokens))
-        if tokens[place].word not in _KEY_WORDS
+        if not draft.is_one_of(place, "key_words")
         and not (tokens[place].is_word and draft.is_filler(place) and len(tokens[place].value) > 1)
     ]
     if not places or places != list(range(places[0], places[-1] + 1)) or draft.part.verb_place < 0:
         return []
     text = draft.text(places[0], places[-1])
-    return places if _KEY.fullmatch(text) else []
+    return places if _KEY.fullmatch(text) and all(map(_is_key, re.split(r"\s?\+\s?", text))) else []
+
+
+def _is_key(name: str) -> bool:
+    """Whether a keyboard has a key of a name; "submit" is a button."""
+    return len(name) == 1 or name.lower() in KEY_NAMES or bool(_FUNCTION_KEY.fullmatch(name))

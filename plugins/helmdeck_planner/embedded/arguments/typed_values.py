@@ -8,9 +8,18 @@ from typing import Any, Final
 
 from helmdeck_language import Kind, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import is_in_topic
 from helmdeck_planner.embedded.arguments.labels import has_label
+from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS
+from helmdeck_planner.embedded.entries.property_words import (
+    CHOICE_WORDS,
+    CURRENCIES,
+    FILE_WORDS,
+    FOLDER_WORDS,
+    KIND_WORDS,
+    OTHER_PEOPLE,
+)
 
 _KINDS: Final = {
     Role.URL: (Kind.URL,),
@@ -23,13 +32,18 @@ _KINDS: Final = {
     Role.EXPRESSION: (Kind.EXPRESSION, Kind.CODE),
     Role.PATTERN: (Kind.GLOB, Kind.CODE),
 }
-_TARGET: Final = ("to",)
+_TARGET: Final = ("to", "until")
 _SOURCE: Final = ("from",)
-_FOLDER_WORDS: Final = frozenset("repo repository dir directory folder root cwd workspace base project".split())
-_MAX_CURRENCY: Final = 3
-_TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bHH:MM", re.IGNORECASE)
-_HALF_DAY: Final = re.compile(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\ ?(?P<half>[ap])\.?m\.?", re.IGNORECASE)
-_NOON: Final = 12
+_TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
+_AFTER_SQL: Final = " .!,:-\u2013\u2026"
+_OPENING: Final = {")": "(", "]": "[", "}": "{"}
+_CLOSING: Final = tuple(_OPENING)
+_FILES: Final = frozenset(map(stem, FILE_WORDS))
+# English prepositions before the first and the last moment of a range.
+_STARTING: Final = ("from", "after")
+_ENDING: Final = ("to", "until", "before")
+# "e.g", "U.S"
+_ABBREVIATION: Final = re.compile(r"(?:\w\.){1,4}\w", re.IGNORECASE)
 
 
 def fill_typed(draft: Draft) -> None:
@@ -39,22 +53,43 @@ def fill_typed(draft: Draft) -> None:
         inputs = [each for each in draft.open_inputs() if each.role is role]
         if not inputs:
             continue
-        places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
+        if role is Role.TIME:
+            places = [time.places[0] for time in times_of(draft) if draft.used_places.isdisjoint(time.places)]
+        else:
+            places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
+        if not places and not _takes_any_text(draft):
+            # "fetch 'https://example.org'"
+            places = draft.quoted(*kinds)
         if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
             places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
         if role is Role.PATH:
             _assign_folders(draft, inputs, places)
             inputs = [each for each in inputs if each.name not in draft.args]
             places = [place for place in places if place not in draft.used_places]
+        if role is Role.PATTERN and any(map(_takes_files, inputs)):
+            # "grep for 'x' in *.py": a pattern of files beside one of text.
+            globs = [place for place in places if draft.tokens[place].kind is Kind.GLOB]
+            _assign(draft, [each for each in inputs if _takes_files(each)], globs)
+            inputs = [each for each in inputs if not _takes_files(each)]
+            places = [place for place in places if place not in globs]
         _assign(draft, inputs, places)
     _fill_words(draft, Role.CURRENCY, lambda place: _is_currency(draft, place))
     _fill_choices(draft)
     _fill_booleans(draft)
 
 
+def _takes_files(each: Property) -> bool:
+    return "file" in each.words or "glob" in each.words or stem("glob") in each.hints
+
+
+def _takes_any_text(draft: Draft) -> bool:
+    """Whether another input may take a quoted string, whatever it contains."""
+    return any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs())
+
+
 def _assign_folders(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> None:
     """Set inputs that take a folder or repository, beside others that take files."""
-    folders = [each for each in inputs if _FOLDER_WORDS & set(each.words)]
+    folders = [each for each in inputs if FOLDER_WORDS & set(each.words)]
     if len(folders) != 1 or (len(inputs) == 1 and len(places) < 2):
         return
     likely = [place for place in places if draft.preposition_before(place) in ("in", "of", "from", "to")]
@@ -68,8 +103,21 @@ def _is_value_of(draft: Draft, role: Role, place: int) -> bool:
     token = draft.tokens[place]
     if role is Role.PATH and token.kind is Kind.SLUG:
         # "reports/2024" is a path; "Europe/Oslo" may be one.
-        return True
+        return _is_path(draft, place)
+    if role is Role.PATH and _ABBREVIATION.fullmatch(token.value):
+        # "e.g" is none; "a.c" may be one after its label.
+        return draft.tokens[place - 1].is_word and bool(draft.stems(place - 1) & _FILES) if place else False
     return not (role is Role.SQL and token.kind is Kind.SQL and not token.value.strip())
+
+
+def _is_path(draft: Draft, place: int) -> bool:
+    """Whether "a/b" is a path: "and/or" is none, nor is "the input/output file"."""
+    halves = draft.tokens[place].value.lower().split("/")
+    wording = draft.wording
+    if any(wording.is_filler(half) or half in wording.language.joints for half in halves):
+        return False
+    before = draft.tokens[place - 1].word if place else ""
+    return before not in wording.language.determiners or not all(map(wording.is_known, halves))
 
 
 def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> None:
@@ -97,7 +145,7 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
         if each.is_list:
             chosen = _files(draft, left) if each.role is Role.PATH else left
         _set(draft, each, chosen)
-        left = [place for place in left if place not in chosen]
+        left = [place for place in left if place not in draft.used_places]
 
 
 def _files(draft: Draft, places: Sequence[int]) -> list[int]:
@@ -111,32 +159,61 @@ def _files(draft: Draft, places: Sequence[int]) -> list[int]:
 
 def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether an optional input needs a label, because nothing else says that it is meant."""
-    if each.role in (Role.DATE, Role.TIME, Role.URL, Role.PATTERN):
+    if each.role in (Role.DATE, Role.TIME):
+        return _contradicts(draft, each, places[0]) or _is_unclear(draft, each, places[0])
+    if each.role in (Role.URL, Role.PATTERN):
         return False
     if each.role is Role.EMAIL:
         if each.side == "" and "sender" in each.words:
             return draft.preposition_before(places[0]) not in _SOURCE
-        return False
+        return bool(OTHER_PEOPLE & set(each.words)) and not has_label(draft, each, places[0])
     is_only = not draft.profile.required and [
         other for other in draft.profile.properties if other.role is each.role
     ] == [each]
     return not is_only and not any(has_label(draft, each, place) for place in places)
 
 
+def _contradicts(draft: Draft, each: Property, place: int) -> bool:
+    """Whether the preposition before a date is that of the other end: "until 1 May" for ``since``."""
+    preposition = draft.preposition_before(place)
+    return (each.side == "source" and preposition in _ENDING) or (each.side == "target" and preposition in _STARTING)
+
+
+def _is_unclear(draft: Draft, each: Property, place: int) -> bool:
+    """Whether another optional input may take a value as well, and no label says which."""
+    others = [
+        other
+        for other in draft.open_inputs()
+        if other.role is each.role and not other.is_required and not _contradicts(draft, other, place)
+    ]
+    labelled = [other for other in others if has_label(draft, other, place)]
+    return len(others) > 1 and labelled != [each] and (bool(labelled) or len({other.side for other in others}) == 1)
+
+
 def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
-    values = [draft.tokens[place].value for place in places]
-    if each.role is Role.TIME and _TWENTY_FOUR_HOURS.search(each.text):
-        values = [_in_twenty_four_hours(value) for value in values]
-    draft.set(each, values if each.is_list else values[0], places)
+    times = [time_at(draft, place) if each.role is Role.TIME else None for place in places]
+    values = [
+        _whole(draft, each, place) if time is None else in_form_of(each, time)
+        for place, time in zip(places, times, strict=True)
+    ]
+    beside = [place for time in times if time is not None for place in time.places]
+    draft.set(each, values if each.is_list else values[0], places, beside)
 
 
-def _in_twenty_four_hours(text: str) -> str:
-    """Return "15:00" for "3 pm"; any other time as it is written."""
-    found = _HALF_DAY.fullmatch(text)
-    if found is None or not 1 <= int(found["hour"]) <= _NOON:
-        return text
-    hour = int(found["hour"]) % _NOON + (_NOON if found["half"].lower() == "p" else 0)
-    return f"{hour:02}:{found['minute'] or '00'}"
+def _whole(draft: Draft, each: Property, place: int) -> str:
+    """Return the text of a value; of SQL without the polite words, marks and closing brackets after it."""
+    token = draft.tokens[place]
+    if each.role is not Role.SQL or token.kind is not Kind.SQL:
+        return token.value
+    text, before = token.value, ""
+    while text != before:
+        before, text = text, text.rstrip(_AFTER_SQL)
+        head, space, last = text.rpartition(" ")
+        if space and last.lower() in draft.wording.language.lead_ins:
+            text = head
+        if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
+            text = text[:-1]
+    return text
 
 
 def _fill_owner_and_repo(draft: Draft) -> None:
@@ -146,7 +223,7 @@ def _fill_owner_and_repo(draft: Draft) -> None:
     if owner and repo and places:
         first, _, second = draft.tokens[places[0]].value.partition("/")
         draft.set(owner, first, places[:1])
-        draft.set(repo, second, places[:1])
+        draft.set(repo, second, places[:1], is_shared=True)
 
 
 def _fill_words(draft: Draft, role: Role, fits: Callable[[int], bool]) -> None:
@@ -157,7 +234,7 @@ def _fill_words(draft: Draft, role: Role, fits: Callable[[int], bool]) -> None:
 
 def _is_currency(draft: Draft, place: int) -> bool:
     value = draft.tokens[place].value
-    return len(value) == _MAX_CURRENCY and value.isupper() and value.isalpha()
+    return value in CURRENCIES
 
 
 # -- choices -----------------------------------------------------------------------------------------------
@@ -201,6 +278,8 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
     if isinstance(value, bool) or value is None:
         return None
     places = [place for place in _choice_places(draft, value) if place != draft.part.verb_place]
+    if places and not _is_request(draft, each, places[0]):
+        return None
     if places and not _names_object(draft, each, places):
         if isinstance(value, (int, float)) and not has_label(draft, each, places[0]):
             return None
@@ -217,15 +296,21 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
             if is_action and own == draft.stems(place) & own and own:
                 return place
             continue
-        if token.word in related or (
+        is_meant = token.word in related or (
             len(own) == 1 and own & draft.stems(place) and not _names_object(draft, each, [place])
-        ):
+        )
+        if is_meant and _is_request(draft, each, place):
             return place
     if is_action and own == {stem(draft.part.verb)}:
         return draft.part.verb_place
     if draft.part.verb_place >= 0 and _verb_means(draft, each, value):
         return draft.part.verb_place
     return None
+
+
+def _is_request(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
+    return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
 
 
 def _is_action(each: Property) -> bool:
@@ -259,7 +344,10 @@ def _fill_booleans(draft: Draft) -> None:
         places = [
             place
             for place in range(len(draft.tokens))
-            if place != draft.part.verb_place and draft.stems(place) & wanted and place not in draft.used_places
+            if place != draft.part.verb_place
+            and draft.stems(place) & wanted
+            and place not in draft.used_places
+            and not is_in_topic(draft, place)
         ]
         if wanted <= {term for place in places for term in draft.stems(place)}:
             draft.set(each, True, places)

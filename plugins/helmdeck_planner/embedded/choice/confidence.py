@@ -49,7 +49,7 @@ def features(found: Sequence[Scored]) -> tuple[float, ...]:
 
     They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share
     of values that it does not take, the share of words and values that are foreign to it, and whether it has no input schema: then
-    every value fits it, which tells nothing.
+    every value fits it, which shows nothing.
     """
     best = found[0]
     margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN

@@ -8,12 +8,13 @@ from typing import Any, Final
 from helmdeck_language import ACTIONS, GENERAL, READING, Action, Kind, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
-from helmdeck_planner.embedded.arguments.replacement import REPLACING, takes_replacement
+from helmdeck_planner.embedded.arguments.replacement import takes_replacement
 from helmdeck_planner.embedded.choice.effects import requested_actions
 from helmdeck_planner.embedded.choice.input_fit import FOLDER_STEMS, KIND_ROLES
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS
 from helmdeck_planner.embedded.entries.units import UNIT_OF
 from helmdeck_planner.embedded.request.parts import Part
 
@@ -217,7 +218,9 @@ def _takes_value(part: Part, profile: Profile, *, has_verb: bool) -> bool:
 def is_used_up(part: Part, weighted: Weighted, profile: Profile, sources: Sources) -> bool:
     """Whether an entry has the verb of a part, and its inputs take every other word: "click e17", "drag e4 to e9"."""
     own = profile.verbs | profile.opening | frozenset(profile.name)
-    has_verb = weighted.matches(weighted.verbs, own) > 0 or (part.verb in REPLACING and takes_replacement(profile))
+    has_verb = weighted.matches(weighted.verbs, own) > 0 or (
+        part.verb in REPLACING_VERBS and takes_replacement(profile)
+    )
     if not part.tokens or not has_verb or part.is_question:
         return False
     if _is_other_change(part, weighted, profile) and not takes_replacement(profile):

@@ -11,7 +11,14 @@ import attrs
 
 from helmdeck_core import Entry
 from helmdeck_language import split_identifier, stem, words
-from helmdeck_planner.embedded.entries.property_words import GENERIC_WORDS, ROLE_WORDS, SOURCE_SIDE, TARGET_SIDE
+from helmdeck_planner.embedded.entries.property_words import (
+    GENERIC_WORDS,
+    NEW_TEXT,
+    OLD_TEXT,
+    ROLE_WORDS,
+    SOURCE_SIDE,
+    TARGET_SIDE,
+)
 from helmdeck_planner.embedded.entries.units import Unit, unit_of_input
 from helmdeck_selection import input_properties, required_inputs
 
@@ -47,6 +54,14 @@ class Role(StrEnum):
     OTHER = "other"
 
 
+class Clock(StrEnum):
+    """The form in which an input takes a time of day."""
+
+    HOURS = "HH:MM"
+    SECONDS = "HH:MM:SS"
+    TWELVE_HOURS = "h:MM AM"
+
+
 @attrs.frozen
 class Property:
     """One input of an entry.
@@ -57,6 +72,7 @@ class Property:
     :ivar side: ``source`` takes the value after "from", ``target`` the one after "to".
     :ivar choices: the allowed values.
     :ivar unit: the unit of the number that it takes.
+    :ivar clock: the form of the times that it takes; ``None`` if the schema states none.
     :ivar wants_iana: its description gives IANA names of time zones.
     :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
     :ivar replacement: the names of the two fields of its items that take an old and a new text.
@@ -76,20 +92,19 @@ class Property:
     wants_iana: bool = False
     wants_subfolders: bool = False
     replacement: tuple[str, str] | None = None
+    clock: Clock | None = None
 
     @property
     def is_old_text(self) -> bool:
         """Whether it takes a text that is replaced."""
-        return bool(_OLD & set(self.words))
+        return bool(OLD_TEXT & set(self.words))
 
     @property
     def is_new_text(self) -> bool:
         """Whether it takes a text that replaces another."""
-        return bool(_NEW & set(self.words))
+        return bool(NEW_TEXT & set(self.words))
 
 
-_OLD: Final = frozenset("old find search from before original".split())
-_NEW: Final = frozenset("new replace replacement to after with".split())
 _FORMATS: Final = {
     "uri": Role.URL,
     "url": Role.URL,
@@ -102,6 +117,12 @@ _FORMATS: Final = {
 _SQL: Final = re.compile(r"\bsql\b|\bselect\b.*\bquery\b", re.IGNORECASE)
 _CODES: Final = re.compile(r"\b(?:three-letter|3-letter|iso 4217|currency) code\b|\bcurrency\b", re.IGNORECASE)
 _DATES: Final = re.compile(r"\bdates?\b|\byyyy-mm|iso.?8601", re.IGNORECASE)
+_TWELVE_HOURS: Final = re.compile(r"\b12[- ]hour|\bhh?:mm [ap]m\b|\b\d{1,2}:\d{2} ?[ap]m\b", re.IGNORECASE)
+_SECONDS: Final = re.compile(r"\bhh:mm:ss\b", re.IGNORECASE)
+_TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
+# Patterns of hours and minutes with two digits, such as "^([01]\\d|2[0-3]):[0-5]\\d$".
+_CLOCK_PATTERN: Final = re.compile(r":\(?(?:\[0-5\]|\\d\{2\})")
+_INTO: Final = re.compile(r"\b(?:pulled|merged?|moved?|copied) into\b", re.IGNORECASE)
 _LISTS_CHOICES: Final = re.compile(
     r"\bwhether\b|\bone of\b|\beither\b|\b(?:allowed|valid|possible|supported) (?:values|options)\b|\boptions?:",
     re.IGNORECASE,
@@ -148,7 +169,7 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         words=name_words,
         labels=labels,
         hints=frozenset(stem(word) for word in words(text)[:60]),
-        side=_side(name_words) or _described_side(text),
+        side="target" if _INTO.search(text) else _side(name_words) or _described_side(text),
         is_required=is_required,
         is_list=items is not None,
         choices=tuple(choices) if isinstance(choices, (list, tuple)) else (),
@@ -157,7 +178,24 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         wants_iana=bool(_IANA.search(text)),
         wants_subfolders="**/" in text or "**/" in entry.description,
         replacement=_replacement(inner),
+        clock=_clock(inner, text) if _type(inner) == "string" else None,
     )
+
+
+def _clock(schema: Mapping[str, Any], text: str) -> Clock | None:
+    """Return the form of times that a description, pattern, format or example states; a time with a date is none."""
+    examples = schema.get("examples")
+    shown = [schema.get("example"), schema.get("default"), *(examples if isinstance(examples, Sequence) else ())]
+    words_of_form = " ".join([text, *(each for each in shown if isinstance(each, str))])
+    pattern = schema.get("pattern")
+    if _DATES.search(words_of_form):
+        return None
+    if _TWELVE_HOURS.search(words_of_form):
+        return Clock.TWELVE_HOURS
+    if _SECONDS.search(words_of_form):
+        return Clock.SECONDS
+    is_form = schema.get("format") == "time" or _TWENTY_FOUR_HOURS.search(words_of_form)
+    return Clock.HOURS if is_form or (isinstance(pattern, str) and _CLOCK_PATTERN.search(pattern)) else None
 
 
 def _replacement(items: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -168,8 +206,8 @@ def _replacement(items: Mapping[str, Any]) -> tuple[str, str] | None:
     if any(not isinstance(fields.get(name), Mapping) or fields[name].get("type") != "string" for name in required):
         return None
     by_words = {name: set(words(split_identifier(str(name)))) for name in required}
-    old = [name for name, its_words in by_words.items() if its_words & _OLD]
-    new = [name for name, its_words in by_words.items() if its_words & _NEW]
+    old = [name for name, its_words in by_words.items() if its_words & OLD_TEXT]
+    new = [name for name, its_words in by_words.items() if its_words & NEW_TEXT]
     return (old[0], new[0]) if len(old) == 1 and len(new) == 1 and old != new else None
 
 
@@ -233,6 +271,8 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.ZONE
     if every & {"start", "end", "when", "since", "until", "timestamp"} and _DATES.search(text):
         return Role.DATE
+    if every & {"start", "end", "when", "since", "until", "begin"} and _TWENTY_FOUR_HOURS.search(text):
+        return Role.TIME
     if last in ("query", "statement", "q", "sql") and (_SQL.search(text) or _SQL.search(entry.description)):
         return Role.SQL
     if last == "code":

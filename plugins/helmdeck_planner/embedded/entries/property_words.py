@@ -22,6 +22,21 @@ COUNT_WORDS: Final = frozenset(_FILE.words("counts"))
 UNITS: Final[Mapping[str, frozenset[str]]] = {
     unit: inputs for units, inputs in _sets("units").items() for unit in units.split()
 }
+FOLDER_WORDS: Final = frozenset(_FILE.words("folders"))
+FILE_WORDS: Final = frozenset(_FILE.words("files"))
+PATH_WORDS: Final = frozenset(_FILE.words("paths"))
+OLD_TEXT: Final = frozenset(_FILE.words("old_text"))
+NEW_TEXT: Final = frozenset(_FILE.words("new_text"))
+TECHNICAL_WORDS: Final = frozenset(_FILE.words("technical"))
+KIND_WORDS: Final = frozenset(_FILE.words("kinds"))
+OTHER_PEOPLE: Final = frozenset(_FILE.words("other_people"))
+RESULT_WORDS: Final = frozenset(_FILE.words("results"))
+COMMON_WORDS: Final = frozenset(_FILE.words("common"))
+STORING_VERBS: Final = frozenset(_FILE.words("storing"))
+SEARCHING_VERBS: Final = frozenset(_FILE.words("searching"))
+REPLACING_VERBS: Final = frozenset(_FILE.words("replacing"))
+KEY_NAMES: Final = frozenset(_FILE.words("keys"))
+CURRENCIES: Final = frozenset(_FILE.words("currencies"))
 FILE_TYPES: Final[Mapping[str, str]] = {
     word: extension for words, extension in _FILE.rows("file_types").items() for word in words.split()
 }

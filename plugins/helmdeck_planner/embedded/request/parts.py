@@ -83,21 +83,7 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         if cut < len(own):
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
-    return _with_context(_with_conditions(text, parts, wording), wording)
-
-
-def _with_context(parts: Sequence[Part], wording: Wording) -> list[Part]:
-    """Add the context before a command to each part: "in /srv/repo, stage all and commit", "OPS-12: log 30 minutes, move to done"."""
-    first = parts[0] if len(parts) > 1 else None
-    if first is None or first.is_excluded or not is_context(first.tokens, wording):
-        return list(parts)
-    kinds = {token.kind for token in first.tokens if token.is_value}
-    return [
-        part
-        if kinds & {token.kind for token in part.tokens}
-        else attrs.evolve(part, tokens=(*part.tokens, *first.tokens))
-        for part in parts[1:]
-    ]
+    return _with_conditions(text, parts, wording)
 
 
 def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:

@@ -1,0 +1,92 @@
+"""Values that a request states once for several parts: "in /srv/app, stage a.txt and commit it"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.wording import Wording
+
+_KINDS: Final = (Kind.PATH, Kind.SLUG)
+
+
+@attrs.frozen
+class Earlier:
+    """A part before the current one, with the arguments of its step; without any if it was not planned."""
+
+    part: Part
+    args: Mapping[str, Any]
+    profile: Profile | None = None
+
+
+def is_setting(part: Part, wording: Wording) -> bool:
+    """Whether a part only states where the others act: "in /srv/app", "the repo is /srv/app"."""
+    values = [token for token in part.tokens if token.is_value]
+    return (
+        not part.verb
+        and not part.is_question
+        and not part.is_excluded
+        and [token.kind for token in values] in ([Kind.PATH], [Kind.SLUG])
+        and all(
+            not token.is_word
+            or wording.is_filler(token.word)
+            or wording.preposition(token)
+            or token.word in FOLDER_WORDS
+            for token in part.tokens
+        )
+    )
+
+
+def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
+    """Set the folder or repository of a part that states none, if the request states a single one for the others."""
+    if draft.free(*_KINDS):
+        return
+    inputs = [each for each in draft.open_inputs() if each.is_required and _is_context(each)]
+    for each in inputs:
+        before = [row.args[each.name] for row in earlier if _is_of_server(row, draft.profile) and each.name in row.args]
+        if before and all(value == before[-1] for value in before):
+            draft.set(each, before[-1], [])
+    _fill_lead(draft, earlier)
+    if len(settings) != 1:
+        return
+    [value] = [token for token in settings[0].tokens if token.is_value]
+    owner, _, repo = value.value.partition("/")
+    by_role = {Role.OWNER: owner, Role.REPO: repo} if value.kind is Kind.SLUG else {Role.PATH: value.value}
+    for each in inputs:
+        if each.name not in draft.args and each.role in by_role:
+            draft.set(each, by_role[each.role], [])
+
+
+def _fill_lead(draft: Draft, earlier: Sequence[Earlier]) -> None:
+    """Set the only id of "OPS-12: log 30 minutes, comment 'Done'" in each of the parts."""
+    lead = earlier[0].part.tokens[:2] if earlier else ()
+    if (
+        len(lead) < 2
+        or lead[0].kind not in (Kind.ID, Kind.HASH)
+        or lead[1].value != ":"
+        or draft.free(Kind.ID, Kind.HASH)
+    ):
+        return
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.ID and not each.is_list]
+    if len(inputs) == 1:
+        draft.set(inputs[0], lead[0].value.lstrip("#"), [])
+
+
+def _is_context(each: Property) -> bool:
+    """Whether an input takes where an entry acts: a repository, or a folder beside what it acts on."""
+    if each.role is Role.PATH:
+        return not each.is_list and each.side != "target" and bool(FOLDER_WORDS & set(each.words))
+    return each.role in (Role.OWNER, Role.REPO)
+
+
+def _is_of_server(earlier: Earlier, profile: Profile) -> bool:
+    before = earlier.profile
+    return before is not None and not earlier.part.is_excluded and before.entry.source == profile.entry.source
