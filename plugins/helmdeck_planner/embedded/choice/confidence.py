@@ -15,7 +15,7 @@ from helmdeck_planner.embedded.choice.choose import Scored
 
 UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.55
+LIKELY: Final = 0.6
 """An entry that was chosen by evidence, and below this probability, is none."""
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
@@ -67,7 +67,8 @@ def is_guess(found: Sequence[Scored]) -> bool:
     """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
     best = found[0]
     if best.evidence is not None:
-        return best.evidence < LIKELY
+        # "back up the database" states no statement to run: what writes needs all its inputs.
+        return best.evidence < LIKELY or (bool(best.profile.writes) and not best.is_complete)
     if best.is_complete:
         return best.unused > 0 and probability(found) < UNSURE
     return probability(found) < _SILENT
