@@ -40,7 +40,7 @@ class Weights:
 
 
 WEIGHTS: Final = Weights(
-    constant=-1.63, total=0.41, margin=1.37, complete=1.71, unused=-0.54, unexplained=-0.79, bare=-1.9
+    constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09, bare=-1.79
 )
 
 
