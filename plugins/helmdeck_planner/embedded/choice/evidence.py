@@ -2,7 +2,7 @@
 
 The rules of ``choose`` want the verb and the object in words that the catalog has. Here the verb is what an everyday verb may mean
 (``acts.toml``), words stand for others (``concepts.toml``), and values count as much as words. A conditional logistic model weighs
-the features of all entries, with a gap as one more choice; ``benchmarks/first_use/confidence.py`` fits its weights.
+the features of all entries, with a gap as one more choice; ``benchmarks/first_use/evidence.py`` fits its weights.
 """
 
 from __future__ import annotations
