@@ -21,6 +21,7 @@ from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.look_ups import look_up
 from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
 
@@ -102,6 +103,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
             continue
         for own in _objects(part, wording, lexical, profiles, separated.request):
             found = choose(own, wording, lexical, profiles, separated.request)
+            if found and _is_meant_otherwise(own, found[0].profile, wording):
+                found = []
             if not _is_settled(found):
                 found = _by_evidence(own, found, wording, lexical, profiles, separated.request)
             profile = found[0].profile if found else None
@@ -148,6 +151,12 @@ def _is_gap(found: Sequence[Scored]) -> bool:
 def _is_settled(found: Sequence[Scored]) -> bool:
     """Whether a part has an entry whose required inputs it states."""
     return not _is_gap(found) and found[0].is_complete
+
+
+def _is_meant_otherwise(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether particles give a verb another meaning than that of an entry: "get rid of" gets nothing."""
+    meant = reading(part, wording)
+    return meant.is_phrase and meant.verbs.keys().isdisjoint(profile.verbs | profile.choice_verbs | profile.opening)
 
 
 def _by_evidence(
