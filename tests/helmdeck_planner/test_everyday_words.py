@@ -36,6 +36,7 @@ def test_everyday_words_find_the_tool_that_does_it(
         "paint ship S-100",
         "forward the report to bo@example.org",
         "toss the sofa",
+        "get rid of logs/gull.txt",
         "ship S-100 has to be painted",
     ],
 )

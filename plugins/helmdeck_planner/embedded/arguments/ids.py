@@ -136,7 +136,11 @@ def fill_names(draft: Draft) -> None:
         if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE):
             continue
         places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
-        if places and each.role is Role.CODE and draft.tokens[places[0]].is_word:
+        words = [draft.tokens[place].word for place in places]
+        # "move everything from /a to /b" names no file.
+        if (words and draft.wording.language.empty.issuperset(words)) or (
+            places and each.role is Role.CODE and draft.tokens[places[0]].is_word
+        ):
             places = []
         if not places and each.role in (Role.NAME, Role.PATH) and (each.is_required or _is_only_name(draft, each)):
             places = named(draft, each)
