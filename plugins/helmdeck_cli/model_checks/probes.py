@@ -173,8 +173,11 @@ async def json_schema(session: Session) -> Result:
 
 def _is_timeout(reply: Reply) -> bool:
     failure = reply.failure
-    is_late = isinstance(failure, CallFailed) and failure.failure_class is FailureClass.LIKELY_TIMEOUT
-    return is_late and not failure.is_empty
+    return (
+        isinstance(failure, CallFailed)
+        and failure.failure_class is FailureClass.LIKELY_TIMEOUT
+        and not failure.is_empty
+    )
 
 
 def _refused_text(reply: Reply) -> str:

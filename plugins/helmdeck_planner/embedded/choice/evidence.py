@@ -167,13 +167,15 @@ def _is_safe(part: Part, intended: Reading, profile: Profile) -> bool:
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False
     own = profile.verbs | profile.choice_verbs
-    verb = "" if part.is_question and part.verb == "get" else stem(part.verb)
+    # "get rid of a.txt" gets nothing.
+    is_other = intended.is_phrase and stem(part.verb) not in intended.verbs
+    verb = "" if is_other or (part.is_question and part.verb == "get") else stem(part.verb)
     is_intended = bool((intended.verbs.keys() | {verb}) & own)
     if profile.deletes:
         return not part.is_question and bool((intended.verbs.keys() | {verb}) & own & _DELETING)
     if part.is_question or not (part.verb or intended.verbs):
         return not profile.writes or (part.is_question and verb in own)
-    if profile.writes:
+    if profile.writes or is_other:
         return is_intended
     actions = requested_actions(part)
     return is_intended or not actions or not actions <= WRITING or profile.writes is None
