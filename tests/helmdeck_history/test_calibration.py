@@ -290,5 +290,6 @@ def test_a_stopped_run_says_how_to_resume(cli, monkeypatch):
     try:
         done = cli("calibrate", "vllm/m", "--yes", "--max-calls", "2")
         assert done.code == ExitCode.CHECK_FAILED and "the same command resumes it" in done.err
+        assert "not finished" in done.out and "[budgets" not in done.out
     finally:
         server.close()

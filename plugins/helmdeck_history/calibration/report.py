@@ -63,6 +63,8 @@ def conclusion(outcome: Outcome) -> str:
         found = f"the model plans over catalogs of up to {outcome.claimed:,} bytes; larger ones are trimmed to that"
     elif not outcome.counts:
         return "nothing was measured"
+    elif outcome.stopped:
+        return f"not finished: no size has passed after {outcome.calls} calls; the same command continues"
     else:
         smallest = outcome.counts[0]
         found = (

@@ -179,8 +179,9 @@ def _show(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> int:
         show()
         for each in outcomes:
             show(labelled("result", report.conclusion(each)))
-            show()
-            show(report.as_toml(each.model, rows[each.model]))
+            if each.claimed or not each.stopped:
+                show()
+                show(report.as_toml(each.model, rows[each.model]))
     for each in outcomes:
         if each.stopped:
             note(f"helmdeck: {each.model}: stopped by {each.stopped}; the same command resumes it")
