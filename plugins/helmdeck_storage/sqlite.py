@@ -57,30 +57,28 @@ class SqliteDatabase(Database):
     @contextlib.contextmanager
     def session(self, *, writes: bool = True) -> Iterator[Session]:
         """Yield a transaction on a connection that no other thread uses meanwhile."""
-        connection = self._checkout()
-        try:
+        with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             yield _Session(connection)
             connection.execute("COMMIT")
-        except BaseException as exc:
-            self._undo(connection, exc)
-            if isinstance(exc, sqlite3.Error):
-                raise self._failure(exc) from exc
-            raise
-        self._pool.put(connection)
 
     def read(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement; SQLite gives it a transaction, so that none has to be started and ended."""
+        with self._connection() as connection:
+            return connection.execute(statement, parameters).fetchall()
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that no other thread uses meanwhile; after a failure, what it began is undone."""
         connection = self._checkout()
         try:
-            rows = connection.execute(statement, parameters).fetchall()
+            yield connection
         except BaseException as exc:
             self._undo(connection, exc)
             if isinstance(exc, sqlite3.Error):
                 raise self._failure(exc) from exc
             raise
         self._pool.put(connection)
-        return rows
 
     def close(self) -> None:
         """Close the idle connections; a later use opens others."""
