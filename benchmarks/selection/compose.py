@@ -37,10 +37,10 @@ NEWS = frozenset(
     )
 )
 # There are hundreds of transcripts; together they are a fifth of what is drawn.
-TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.12
+TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.3
 FOLDS = 5
 # Shares of texts.
-SEVERAL_DOCUMENTS, WRITTEN_LINES, STYLED = 0.18, 0.22, 0.33
+SEVERAL_DOCUMENTS, WRITTEN_LINES, STYLED, FEW = 0.18, 0.22, 0.33, 0.25
 
 MARKS = (
     "{n}. ",
@@ -175,7 +175,7 @@ def shortened(rng: random.Random, text: str) -> str:
 def pasted(rng: random.Random, texts: Sequence[Document], weights: Sequence[float]) -> tuple[Document, str]:
     """Return a document and its text; in some cases with others of its fold around it."""
     document = rng.choices(texts, weights)[0]
-    text = excerpt(rng, document.text)
+    text = few_turns(rng, document.text) if document.kind == TRANSCRIPT and rng.random() < FEW else excerpt(rng, document.text)
     if rng.random() < SEVERAL_DOCUMENTS:
         others = [each for each in texts if fold_of(each) == fold_of(document) and each is not document]
         if rng.random() < 0.6:
@@ -194,6 +194,15 @@ def excerpt(rng: random.Random, document: str) -> str:
         kept = "\n\n".join(parts[cut:] if rng.random() < 0.5 else parts[:-cut])
         return kept if len(kept) > 400 else document
     return document
+
+
+def few_turns(rng: random.Random, document: str) -> str:
+    """Return a few adjacent lines or paragraphs of a transcript."""
+    joint = "\n\n" if document.count("\n\n") > 3 else "\n"
+    parts = document.split(joint)
+    count = min(len(parts), rng.randint(4, 9))
+    start = rng.randint(0, len(parts) - count)
+    return joint.join(parts[start : start + count])
 
 
 def compose(rng: random.Random, mode: str, source: Source, document: str, other: str) -> list[tuple[str, bool]]:

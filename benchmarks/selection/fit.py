@@ -31,19 +31,23 @@ from helmdeck_core import Catalog
 from helmdeck_language.request import cues, layout
 from helmdeck_language.request.borders import BORDER
 from helmdeck_language.request.layout import LAYOUT, Text
+from helmdeck_language.request.turn_layouts import TURN_LAYOUT
 from helmdeck_language.request.sentences import copies, sentences
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 WEIGHTS = Path(layout.__file__).with_name("segmentation.json")
-RIDGE = 3.0
+RIDGE = 1.0
+# Layouts with a smaller probability do not count in a step, and the last step adds less to the logarithm of the likelihood.
+NEGLIGIBLE, LEAST_GAIN = 1e-5, 0.1
 # A label that misses more of the request than this is useless: no sentence border is where the document begins.
 MOST_MISSED = 0.25
 NAMES = (*(("request", name) for name in cues.FEATURES), *(("document", name) for name in cues.FEATURES),
-         *(("alone", name) for name in cues.FEATURES), *(("border", name) for name in BORDER), *(("layout", name) for name in LAYOUT))  # fmt: skip
+         *(("alone", name) for name in cues.FEATURES), *(("border", name) for name in BORDER), *(("layout", name) for name in LAYOUT),
+         *(("turns", name) for name in TURN_LAYOUT))  # fmt: skip
 
 # With unit vectors as weights, the score of a layout is its vector of features.
 _UNITS = iter(np.eye(len(NAMES)))
-_PARTS: list[Any] = [[next(_UNITS) for _ in names] for names in (*[cues.FEATURES] * 3, BORDER, LAYOUT)]
+_PARTS: list[Any] = [[next(_UNITS) for _ in names] for names in (*[cues.FEATURES] * 3, BORDER, LAYOUT, TURN_LAYOUT)]
 UNITS = layout.Model(*_PARTS)
 
 Array = np.ndarray[Any, Any]
@@ -148,7 +152,7 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
         flags += [is_request] * len(part)
     found = sentences(whole)
     widths = [layout.width(sentence.text) for sentence in found]
-    if sum(widths) < layout.SHORT_TEXT or len(found) < 2 or copies(found) or any(each.is_unread for each in found):
+    if layout.is_short(found, widths) or copies(found) or any(each.is_unread for each in found):
         return None
     place, wanted = 0, []
     for sentence in found:
@@ -174,21 +178,35 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
                    asked / size, np.array(widths, dtype=float))  # fmt: skip
 
 
-def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 9) -> Array:
-    """Return the weights of most likelihood, by Newton's method."""
-    rows = np.vstack([each.rows for each in examples]).astype(np.float64)
+def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 30) -> Array:
+    """Return the weights of most likelihood, by Newton's method; a step that lowers the likelihood is halved."""
+    rows = np.vstack([each.rows for each in examples])
     target = np.concatenate([each.target for each in examples])
     starts = np.cumsum([0, *(len(each.rows) for each in examples)])[:-1]
     groups = np.repeat(np.arange(len(examples)), [len(each.rows) for each in examples])
+
+    def judged(weights: Array) -> tuple[float, Array]:
+        share = softmax(rows @ weights.astype(np.float32), starts, groups)
+        logs = np.log(np.maximum(share, 1e-30))
+        return float(target @ logs - ridge / 2 * weights @ weights), share
+
     weights = np.zeros(rows.shape[1])
+    best, share = judged(weights)
     for _ in range(steps):
-        share = softmax(rows @ weights, starts, groups)
-        means = np.add.reduceat(rows * share[:, None], starts)
-        gradient = rows.T @ (target - share) - ridge * weights
-        curvature = (rows * share[:, None]).T @ rows - means.T @ means + ridge * np.eye(len(weights))
+        # Most layouts soon have hardly any probability.
+        kept = np.flatnonzero((share > NEGLIGIBLE) | (target > 0))
+        own, shares = rows[kept].astype(np.float64), share[kept]
+        means = np.add.reduceat(own * shares[:, None], np.searchsorted(kept, starts))
+        gradient = own.T @ (target[kept] - shares) - ridge * weights
+        curvature = (own * shares[:, None]).T @ own - means.T @ means + ridge * np.eye(len(weights))
         change = np.linalg.solve(curvature, gradient)
-        weights += change * min(1.0, 3.0 / np.abs(change).max())
-        if np.abs(change).max() < 1e-4:
+        for _ in range(8):
+            made, shares = judged(weights + change)
+            if made > best:
+                break
+            change = change / 2
+        weights, gain, best, share = weights + change, made - best, made, shares
+        if gain < LEAST_GAIN:
             break
     return weights
 
@@ -196,7 +214,7 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 9) -> Ar
 def shipped() -> Array:
     """Return the weights of the data file, in the order of ``NAMES``."""
     made = layout.model()
-    return np.array([*made.request, *made.document, *made.alone, *made.border, *made.layout])
+    return np.array([*made.request, *made.document, *made.alone, *made.border, *made.layout, *made.turns])
 
 
 def softmax(scores: Array, starts: Array, groups: Array) -> Array:

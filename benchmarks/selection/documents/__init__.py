@@ -3,17 +3,22 @@
 ``fit`` is what the model is fitted on; ``held_out`` is never used for that, nor looked at while features are chosen. A file
 has one language; a line ``%%% NAME`` starts a document. ``requests.jsonl`` has short requests in many languages, ``requests/fit`` and
 ``requests/held_out`` longer ones of several lines, ``chinese.json`` a small Chinese catalog with labelled requests.
+``conversations`` has whole texts, never fitted on: mails, threads, logs and subtitles with the request between two brackets.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 FOLDER = Path(__file__).parent
+# The request of a conversation.
+_ASKED = re.compile("\u27e6(.*?)\u27e7", re.DOTALL)
 OLDER = Path(__file__).resolve().parents[3] / "tests" / "data" / "documents"
 
 
@@ -61,6 +66,17 @@ def requests() -> list[tuple[str, str]]:
 def multiline(split: str) -> list[tuple[str, str]]:
     """Return language and text of the requests of ``fit`` or of ``held_out``, most of which have several lines."""
     return [(each.language, each.text) for each in _texts(FOLDER / "requests" / split)]
+
+
+def conversations(split: str) -> list[tuple[Document, str]]:
+    """Return texts with a conversation and a request, and the requests; a hash of the name picks the half, ``fit`` or ``held_out``."""
+    every = [each for each in _texts(FOLDER / "conversations") if _half(each) == split]
+    return [(attrs.evolve(each, text=_ASKED.sub(r"\1", each.text)), " ".join(_ASKED.findall(each.text))) for each in every]
+
+
+def _half(document: Document) -> str:
+    name = f"{document.language}:{document.name}"
+    return "fit" if sha256(name.encode()).digest()[0] % 2 else "held_out"
 
 
 def chinese() -> tuple[dict[str, Any], list[tuple[str, frozenset[str]]]]:

@@ -12,7 +12,8 @@ from helmdeck_language.request.sentences import Gap, Sentence
 
 BORDER: Final = (
     "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
-    "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "list_inside",
+    "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "neighbour_label",
+    "neighbour_letter", "list_inside",
     "own_asks", "own_relevance", "own_open", "own_statement", "neighbour_statement", "contrast",
     "continues", "near_break", "sentence_of_paragraphs", "leaves_turns",
 )  # fmt: skip
@@ -55,7 +56,7 @@ def border_scores(
     """
     flags, is_asking, tongues, relevance, sums = sides
     (same_line, new_line, paragraph, outermost, in_block, break_, switch, colon, title, position, near_relevance,
-     _, _, _, list_inside, _, own_relevance, _, _, _, contrast, continued, near_break, broken_sentence, leaves_turns) = weights  # fmt: skip
+     _, _, _, _, _, list_inside, _, own_relevance, _, _, _, contrast, continued, near_break, broken_sentence, leaves_turns) = weights  # fmt: skip
     by_gap = (same_line + broken_sentence if paragraphs else same_line, new_line, paragraph)
     base = position * log(len(found))
     count = len(found)

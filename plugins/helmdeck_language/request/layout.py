@@ -21,12 +21,17 @@ import attrs
 from helmdeck_language.request import cues
 from helmdeck_language.request.borders import BORDER, Sides, border_scores, recurrences
 from helmdeck_language.request.sentences import Gap, Sentence, copies
+from helmdeck_language.request.turn_layouts import TURN_LAYOUT, turn_scores
 from helmdeck_language.request.turns import turns
 
 # A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
 # as ``width``.
 SHORT_TEXT: Final = 400
 _SHORT_DOCUMENT: Final = 280
+# The same for a text with turns, and how many sentences it has at least.
+_SHORT_TURNS: Final = 200
+_SHORT_SAID: Final = 100
+_LEAST_SENTENCES: Final = 5
 _WIDE: Final = "\u2e80"
 # Maximum number of sentences of a request next to a document, and at either end of a request around it.
 _LONGEST_REQUEST: Final = 24
@@ -55,7 +60,7 @@ _DOCUMENT_LENGTH: Final = 1000.0
 LAYOUT: Final = (
     "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
     "lines", "titled", "silent", "silent_end", "loud_document", "quiet_document",
-    "inside_choices", "shared_tongue", "quiet_request", "turns_in_request",
+    "inside_choices", "shared_tongue", "quiet_request",
     "alone_turns", "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
     "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
 )  # fmt: skip
@@ -91,6 +96,7 @@ class Model:
     alone: Sequence[float]
     border: Sequence[float]
     layout: Sequence[float]
+    turns: Sequence[float]
     _sums: dict[int, tuple[float, float, float, float, float]] = attrs.field(factory=dict, init=False, eq=False)
 
     def sums(self, flags: int) -> tuple[float, float, float, float, float]:
@@ -104,8 +110,8 @@ class Model:
         places = [place for place in range(len(cues.FEATURES)) if flags >> place & 1]
         asks, opens, states = flags & cues.ASKING, flags & cues.OPEN_END, flags & cues.STATEMENT
         own = _border_places("own", "asks", "open", "statement")
-        beside = _border_places("neighbour", "asks", "open", "statement", "bullet")
-        known = (asks, opens, states, flags & cues.BULLET)
+        beside = _border_places("neighbour", "asks", "open", "statement", "bullet", "label", "letter")
+        known = (asks, opens, states, flags & cues.BULLET, flags & cues.LABEL, flags & cues.LETTER)
         found = (
             sum([self.request[place] for place in places]),
             sum([self.document[place] for place in places]),
@@ -130,6 +136,7 @@ def model() -> Model:
     )
     names = {
         "request": cues.FEATURES, "document": cues.FEATURES, "alone": cues.FEATURES, "border": BORDER, "layout": LAYOUT,
+        "turns": TURN_LAYOUT,
     }  # fmt: skip
     return Model(*[tuple([data[part].get(name, 0.0) for name in own]) for part, own in names.items()])
 
@@ -140,7 +147,7 @@ def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None
     :param relevance: how well terms match the catalog; used for sentences near the ends.
     """
     widths = [width(sentence.text) for sentence in found]
-    if sum(widths) < SHORT_TEXT or len(found) < 2:
+    if is_short(found, widths):
         return [1.0] * len(found)
     # A passage that is pasted again neither asks again nor changes which part is the request.
     ignored = copies(found)
@@ -171,9 +178,10 @@ def _asking_chances(
     :param is_whole: nothing was left out, so there may be no document.
     """
     everything = [1.0] * len(found)
-    if (is_whole and sum(widths) < SHORT_TEXT) or len(found) < 2:
+    if len(found) < 2 or (is_whole and is_short(found, widths)):
         return everything
-    layouts = Text(found, widths, relevance).layouts(model())
+    text = Text(found, widths, relevance)
+    layouts = text.layouts(model())
     if not is_whole:
         del layouts[0]
         if not layouts:
@@ -181,10 +189,19 @@ def _asking_chances(
     chances, first = _chances(len(found), layouts)
     if is_whole and first >= _ALL_REQUEST:
         return everything
-    if is_whole and sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
+    shortest = _SHORT_SAID if text.turns.inside else _SHORT_DOCUMENT
+    if is_whole and sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < shortest:
         return everything
     best = max(chances)
     return [chance if chance >= _NEGLIGIBLE or chance == best else 0.0 for chance in chances]
+
+
+def is_short(found: Sequence[Sentence], widths: Sequence[int]) -> bool:
+    """Whether a text is too short to contain a document; people say little in a few turns."""
+    size = sum(widths)
+    if size >= SHORT_TEXT or len(found) < 2:
+        return len(found) < 2
+    return size < _SHORT_TURNS or len(found) < _LEAST_SENTENCES or not turns(found).inside
 
 
 def width(text: str) -> int:
@@ -234,8 +251,8 @@ class Text:
                     self._spans[tongue] = (self._spans.get(tongue, (i, i))[0], i)
                     if tongue != main:
                         flags[i] |= other
-        inside, outside = turns(found)
-        self._has_turns = bool(inside)
+        self.turns = turns(found)
+        inside, outside, _ = self.turns
         for i in inside:
             flags[i] |= cues.TURN
         for i in outside:
@@ -254,6 +271,10 @@ class Text:
         ends = range(count) if count <= 2 * _RELEVANT_ENDS else (
             *range(_RELEVANT_ENDS), *range(count - _RELEVANT_ENDS, count)
         )  # fmt: skip
+        if self.turns.inside:
+            # What people say is not the request, so the others are few.
+            own = [i for i in range(count) if i not in self.turns.inside]
+            ends = sorted({*ends, *own[:_LONGEST_REQUEST], *own[-_LONGEST_REQUEST:]})
         fits = [(i, relevance(self.found[i].terms)) for i in ends]
         best = max([fit for _, fit in fits])
         for i, fit in fits if best > 0 else ():
@@ -275,7 +296,7 @@ class Text:
         before, after = self._borders(weights, sums)
         last, first, inside, around, *others = weights.layout[:ALONE_FEATURES]
         (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
-         by_loud, quiet, by_choices, shared, quiet_request, split_turns) = others  # fmt: skip
+         by_loud, quiet, by_choices, shared, quiet_request) = others  # fmt: skip
         every = list(accumulate(map(int, self._is_asking), initial=0))
         paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in found], initial=0))
         lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in found], initial=0))
@@ -283,7 +304,7 @@ class Text:
         title = titled_ if flags[0] & cues.OPEN_END and not self._is_asking[0] else 0.0
         most = EVIDENCE_SENTENCES
         tongues, spans = self._tongues, self._spans
-        spoken = list(accumulate([each & cues.TURN != 0 for each in flags], initial=0)) if self._has_turns else None
+        by_turns = turn_scores(found, self.turns, weights.turns) if self.turns.inside else None
         new = tuple.__new__  # several times as fast as calling the class
 
         def beside(start: int, end: int, score: float, *, is_around: bool = False) -> Layout:
@@ -303,10 +324,8 @@ class Text:
                 begins, ends = spans[tongue]
                 if begins < start or ends >= end:
                     score = score + shared
-            if spoken and (
-                spoken[end] > spoken[start] if not is_around else spoken[count] > spoken[end] - spoken[start]
-            ):
-                score = score + split_turns
+            if by_turns:
+                score = score + by_turns(start, end, is_around)
             rest = count - size
             surprise = log((length if length > 8 else 8) / _REQUEST_LENGTH)
             score = (
@@ -404,7 +423,7 @@ class Text:
         symbols = [value for values in self._values for place, value in values if place == cues.SYMBOLS]
         titled = flags[0] & cues.OPEN_END and not self._is_asking[0]
         values = (
-            float(self._has_turns), surprise, surprise * surprise, float(labels >= 3),
+            float(bool(self.turns.inside)), surprise, surprise * surprise, float(labels >= 3),
             float(bool(letters) and letters[0] < 5 and letters[-1] > count / 2), float(bullets >= 3),
             sum([each & cues.OPEN_END != 0 for each in flags]) / count,
             sum(symbols) / count, 1.0 - self._tongue_share,

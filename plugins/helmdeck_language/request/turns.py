@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import log
 from typing import Final, NamedTuple
 
 from helmdeck_language.request.sentences import Gap, Sentence
@@ -29,21 +31,27 @@ _MARKS: Final = frozenset(">[(<*#_0123456789")
 _WIDE_SEPARATOR: Final = re.compile("[\uff1a\u2013\u2014]")
 _DIGITS: Final = re.compile(r"\d+")
 _LABELLED: Final = 72
+_HEADING: Final = 60
+_STOPS: Final = frozenset(".!?\u2026\u3002\uff01\uff1f")
 # A transcript has as many labelled lines, of two speakers at least or with marks that all lines share.
 _MIN_TURNS: Final = 3
 _MIN_SPEAKERS: Final = 2
-# Lines without a label are outside of the turns if there are at most so many within the transcript, for each turn.
-_LOOSE: Final = 0.25
+# At most such a share of the turns, or one, has more lines than the others; these lines are outside of the turns.
+_RARE: Final = 0.2
 
 
 class Turns(NamedTuple):
-    """Which sentences belong to turns, and which are outside of a transcript; others may be either."""
+    """Which sentences belong to turns, and which are outside of a transcript; others may be either.
+
+    :ivar ends: for sentences that may be the first behind the last turn, the logarithm of the share of turns with as many sentences.
+    """
 
     inside: frozenset[int]
     outside: frozenset[int]
+    ends: Mapping[int, float]
 
 
-_NONE: Final = Turns(frozenset(), frozenset())
+_NONE: Final = Turns(frozenset(), frozenset(), {})
 
 
 def turns(found: Sequence[Sentence]) -> Turns:
@@ -56,6 +64,7 @@ def turns(found: Sequence[Sentence]) -> Turns:
             label := _label(sentence.text)
         ):
             labels[place] = label
+    labels |= _headings(found, labels)
     if len(labels) < _MIN_TURNS:
         return _NONE
     # "Step 1", "Step 2" is a list; "Speaker 1", "Speaker 2", "Speaker 1" and "Question 1", "Answer", "Question 2" are turns.
@@ -65,10 +74,41 @@ def turns(found: Sequence[Sentence]) -> Turns:
     marks = sum(count for label, count in loose.items() if not label[0].isalpha())
     if marks < _MIN_TURNS and max(map(len, speakers)) < _MIN_SPEAKERS:
         return _NONE
-    starts = [place for place, label in labels.items() if loose[_DIGITS.sub("0", label)] > 1]
+    numbered = _enumerations(list(labels.values()), exact)
+    starts = [place for place, label in labels.items()
+              if loose[series := _DIGITS.sub("0", label)] > 1 and series not in numbered]  # fmt: skip
     if len(starts) < _MIN_TURNS:
         return _NONE
-    return _around(found, starts)
+    # A mail with quoted lines has its own text before and between them.
+    quoted = sum(labels[place] == ">" for place in starts)
+    return _around(found, starts, is_mail=2 * quoted > len(starts))
+
+
+def _headings(found: Sequence[Sentence], labels: Mapping[int, str]) -> dict[int, str]:
+    """Return short first lines of paragraphs without a full stop that begin or end alike: "ann commented 2 days ago"."""
+    lines: dict[int, tuple[str, str]] = {}
+    for place, (sentence, after) in enumerate(pairwise(found)):
+        if (
+            after.gap is Gap.NEW_LINE and (sentence.gap is Gap.NEW_PARAGRAPH or not place) and place not in labels
+            and len(sentence.text) <= _HEADING and sentence.text[-1] not in _STOPS
+        ):  # fmt: skip
+            words = _DIGITS.sub("0", sentence.text).casefold().split()
+            lines[place] = (words[-1], words[0])
+    alike = Counter(word for pair in lines.values() for word in set(pair))
+    shared = {place: next((word for word in pair if alike[word] > 1), "") for place, pair in lines.items()}
+    return {place: f"~{word}" for place, word in shared.items() if word}
+
+
+def _enumerations(labels: Sequence[str], exact: Mapping[str, int]) -> set[str]:
+    """Return the labels, without numbers, that are all different and adjacent: "Day 1", "Day 2", "Day 3"."""
+    first: dict[str, int] = {}
+    length = Counter[str]()
+    for place, label in enumerate(labels):
+        if label[0].isalpha():
+            series = _DIGITS.sub("0", label)
+            is_next = exact[label] == 1 and place - length[series] == first.setdefault(series, place)
+            length[series] += 1 if is_next else len(labels)
+    return {series for series, count in length.items() if 1 < count < len(labels)}
 
 
 def _label(text: str) -> str:
@@ -88,19 +128,28 @@ def _label(text: str) -> str:
     return mark[0] if mark[0] in "<>*" else "0"
 
 
-def _around(found: Sequence[Sentence], starts: Sequence[int]) -> Turns:
-    first, last = starts[0], starts[-1]
-    labelled = frozenset(starts)
-    bare = Counter(found[place].gap for place in range(first + 1, last) if place not in labelled)
-    is_closed = [False, *(bare[gap] <= _LOOSE * len(starts) for gap in (Gap.NEW_LINE, Gap.NEW_PARAGRAPH))]
-    inside, outside = list[int](), list[int]()
-    is_turn = False
-    for place, sentence in enumerate(found):
-        if place in labelled:
-            is_turn = True
-        elif is_closed[sentence.gap] or not place:
-            is_turn = False
-        elif place > last and is_turn:
-            continue  # the last turn continues, or the request follows
-        (inside if is_turn else outside).append(place)
-    return Turns(frozenset(inside), frozenset(outside))
+def _around(found: Sequence[Sentence], starts: Sequence[int], *, is_mail: bool) -> Turns:
+    """Return the turns that start at labelled sentences; one with more lines or paragraphs than others ends before these."""
+    shapes = [Counter(found[place].gap for place in range(start + 1, end)) for start, end in pairwise([*starts, len(found)])]
+    rare = max(1, int(_RARE * len(starts)))
+    most = {gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (Gap.NEW_LINE, Gap.NEW_PARAGRAPH)}
+    # Labels of their own line have the turn in the next one.
+    least = sorted([shape[Gap.NEW_LINE] + shape[Gap.NEW_PARAGRAPH] for shape in shapes[:-1]])[min(rare, len(shapes) - 2)]
+    inside, outside = list[int](), list[int]() if is_mail else list(range(starts[0]))
+    sizes = Counter[int]()
+    for start, end in pairwise([*starts, len(found)]):
+        left = dict(most)
+        after = start + 1
+        while after < end and ((gap := found[after].gap) is Gap.SAME_LINE or left[gap] > 0):
+            if gap is not Gap.SAME_LINE:
+                left[gap] -= 1
+            after += 1
+        outside += range(after, end) if end == len(found) or not is_mail else ()
+        if end < len(found):
+            sizes[after - start] += 1
+            inside += range(start, after)
+    # The last turn continues, or the request follows in the same line.
+    inside += range(starts[-1], starts[-1] + (2 if least and after > starts[-1] + 1 else 1))
+    count = len(starts)
+    ends = {place: log((sizes[place - starts[-1]] + 0.5) / count) for place in range(starts[-1] + 1, after + 1)}
+    return Turns(frozenset(inside), frozenset(outside), ends)
