@@ -37,7 +37,7 @@ NEWS = frozenset(
     )
 )
 # There are hundreds of transcripts; together they are a fifth of what is drawn.
-TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.3
+TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.12
 FOLDS = 5
 # Shares of texts.
 SEVERAL_DOCUMENTS, WRITTEN_LINES, STYLED, FEW = 0.18, 0.22, 0.33, 0.25
@@ -54,6 +54,7 @@ MARKS = (
     "[ ] ",
     "{a}) ",
     "{r}. ",
+    "{h}:00 ",
     "Step {n}: ",
     "",
     "",
@@ -134,7 +135,7 @@ def styled(rng: random.Random, texts: Sequence[str], language: str) -> str:
         items = [f"| {number} | {item} |" for number, item in enumerate(items, 1)]
     else:
         items = [
-            mark.format(n=number, a=chr(96 + number), r=ROMAN[number - 1]) + item
+            mark.format(n=number, a=chr(96 + number), r=ROMAN[number - 1], h=number + 8) + item
             for number, item in enumerate(items, 1)
         ]
     text = rng.choice(("\n", "\n", "\n", "\n\n")).join(items)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -61,6 +61,7 @@ class Example:
     document: str
     fold: int
     mode: str
+    has_turns: bool
     rows: Array
     target: Array
     request: Array
@@ -159,7 +160,8 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
         place = max(place, whole.find(sentence.text[:40], place))
         wanted.append(sum(flags[place : place + len(sentence.text)]))
         place += len(sentence.text)
-    layouts = Text(found, widths, source.relevance).layouts(UNITS)
+    text = Text(found, widths, source.relevance)
+    layouts = text.layouts(UNITS)
     rows = np.array([each.score for each in layouts], dtype=np.float32)
     count = len(found)
     size = np.array([len(sentence.text) for sentence in found], dtype=float)
@@ -174,11 +176,17 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
     if least > MOST_MISSED * max(asked.sum(), 1):
         return None
     target = (wrong == least).astype(float)
-    return Example(source.name, f"{document.language}:{document.name}", fold_of(document), mode, rows, target / target.sum(),
+    return Example(source.name, f"{document.language}:{document.name}", fold_of(document), mode, bool(text.turns.inside), rows, target / target.sum(),
                    asked / size, np.array(widths, dtype=float))  # fmt: skip
 
 
-def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 30) -> Array:
+def fit(examples: Sequence[Example]) -> dict[str, Array]:
+    """Return the weights of texts without turns and with turns; the latter are near the former."""
+    plain = _fit([each for each in examples if not each.has_turns], RIDGE, np.zeros(len(NAMES)))
+    return {"plain": plain, "turns": _fit([each for each in examples if each.has_turns], RIDGE, plain)}
+
+
+def _fit(examples: Sequence[Example], ridge: float, center: Array, steps: int = 30) -> Array:
     """Return the weights of most likelihood, by Newton's method; a step that lowers the likelihood is halved."""
     rows = np.vstack([each.rows for each in examples])
     target = np.concatenate([each.target for each in examples])
@@ -187,17 +195,17 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 30) -> A
 
     def judged(weights: Array) -> tuple[float, Array]:
         share = softmax(rows @ weights.astype(np.float32), starts, groups)
-        logs = np.log(np.maximum(share, 1e-30))
-        return float(target @ logs - ridge / 2 * weights @ weights), share
+        moved = weights - center
+        return float(target @ np.log(np.maximum(share, 1e-30)) - ridge / 2 * moved @ moved), share
 
-    weights = np.zeros(rows.shape[1])
+    weights = center
     best, share = judged(weights)
     for _ in range(steps):
         # Most layouts soon have hardly any probability.
         kept = np.flatnonzero((share > NEGLIGIBLE) | (target > 0))
         own, shares = rows[kept].astype(np.float64), share[kept]
         means = np.add.reduceat(own * shares[:, None], np.searchsorted(kept, starts))
-        gradient = own.T @ (target[kept] - shares) - ridge * weights
+        gradient = own.T @ (target[kept] - shares) - ridge * (weights - center)
         curvature = (own * shares[:, None]).T @ own - means.T @ means + ridge * np.eye(len(weights))
         change = np.linalg.solve(curvature, gradient)
         for _ in range(8):
@@ -211,10 +219,11 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 30) -> A
     return weights
 
 
-def shipped() -> Array:
+def shipped() -> dict[str, Array]:
     """Return the weights of the data file, in the order of ``NAMES``."""
-    made = layout.model()
-    return np.array([*made.request, *made.document, *made.alone, *made.border, *made.layout, *made.turns])
+    models = {"plain": layout.model(with_turns=False), "turns": layout.model(with_turns=True)}
+    return {name: np.array([*made.request, *made.document, *made.alone, *made.border, *made.layout, *made.turns])
+            for name, made in models.items()}  # fmt: skip
 
 
 def softmax(scores: Array, starts: Array, groups: Array) -> Array:
@@ -223,11 +232,11 @@ def softmax(scores: Array, starts: Array, groups: Array) -> Array:
     return shares / np.add.reduceat(shares, starts)[groups]
 
 
-def judge(examples: Sequence[Example], weights: Array) -> list[tuple[Example, float]]:
+def judge(examples: Sequence[Example], weights: Mapping[str, Array]) -> list[tuple[Example, float]]:
     """Return for each example the share of the probability that its right layouts get."""
     judged = []
     for each in examples:
-        scores = each.rows @ weights
+        scores = each.rows @ weights["turns" if each.has_turns else "plain"]
         shares = np.exp(scores - scores.max())
         judged.append((each, float((shares / shares.sum()) @ (each.target > 0))))
     return judged
@@ -289,9 +298,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     judged = judge(build(many, transcripts(arguments.data, "held_out"), 400, 3), weights)
     print(f"transcripts {mean([row for row in judged if row[0].mode != 'alone'])}")
     if arguments.write and not arguments.shipped:
-        data: dict[str, dict[str, float]] = {}
-        for (part, name), weight in zip(NAMES, weights, strict=True):
-            data.setdefault(part, {})[name] = round(float(weight), 3)
+        data: dict[str, dict[str, dict[str, float]]] = {"plain": {}, "turns": {}}
+        for kind, parts in data.items():
+            for (part, name), weight in zip(NAMES, weights[kind], strict=True):
+                if kind == "turns" or part != "turns":
+                    parts.setdefault(part, {})[name] = round(float(weight), 3)
         WEIGHTS.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return 0
 

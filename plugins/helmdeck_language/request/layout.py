@@ -129,16 +129,17 @@ def _border_places(side: str, *names: str) -> list[int]:
 
 
 @cache
-def model() -> Model:
-    """Return the weights of the data file."""
-    data: Mapping[str, Mapping[str, float]] = json.loads(
+def model(*, with_turns: bool) -> Model:
+    """Return the weights of the data file, for a text with turns or another one."""
+    data: Mapping[str, Mapping[str, Mapping[str, float]]] = json.loads(
         files("helmdeck_language.request").joinpath("segmentation.json").read_text(encoding="utf-8")
     )
     names = {
         "request": cues.FEATURES, "document": cues.FEATURES, "alone": cues.FEATURES, "border": BORDER, "layout": LAYOUT,
         "turns": TURN_LAYOUT,
     }  # fmt: skip
-    return Model(*[tuple([data[part].get(name, 0.0) for name in own]) for part, own in names.items()])
+    weights = data["turns" if with_turns else "plain"]
+    return Model(*[tuple([weights.get(part, {}).get(name, 0.0) for name in own]) for part, own in names.items()])
 
 
 def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None) -> list[float]:
@@ -181,7 +182,7 @@ def _asking_chances(
     if len(found) < 2 or (is_whole and is_short(found, widths)):
         return everything
     text = Text(found, widths, relevance)
-    layouts = text.layouts(model())
+    layouts = text.layouts(model(with_turns=bool(text.turns.inside)))
     if not is_whole:
         del layouts[0]
         if not layouts:

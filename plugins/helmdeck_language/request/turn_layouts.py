@@ -16,7 +16,7 @@ _LONGEST: Final = 24
 TURN_LAYOUT: Final = (
     "last", "first", "inside", "around", "in_request", "share_of_request", "head_left", "inner_left", "tail_left", "outside_share",
     "starts_in_turn", "ends_in_turn", "splits_outside", "size",
-    "is_head", "is_tail", "is_passage", "splits_head", "splits_tail",
+    "is_head", "is_tail", "is_passage", "splits_head", "splits_tail", "before_tail",
 )  # fmt: skip
 """Names of the features of a layout of a text with turns."""
 
@@ -27,7 +27,7 @@ def turn_scores(found: Sequence[Sentence], turns: Turns, weights: Sequence[float
     :param weights: in the order of ``TURN_LAYOUT``.
     """
     (last, first, inside, around, in_request, by_share, by_head, by_inner, by_tail, by_outside, starts, ends, splits, by_size,
-     is_head, is_tail, is_passage, splits_head, splits_tail) = weights  # fmt: skip
+     is_head, is_tail, is_passage, splits_head, splits_tail, before_tail) = weights  # fmt: skip
     count = len(found)
     spoken = list(accumulate([place in turns.inside for place in range(count)], initial=0))
     outer = list(accumulate([place in turns.outside for place in range(count)], initial=0))
@@ -67,7 +67,7 @@ def turn_scores(found: Sequence[Sentence], turns: Turns, weights: Sequence[float
                     total = total + (is_head if not start and end == begin else splits_head)
             elif end > stop + 1:
                 if has_tail:
-                    total = total + (is_tail if start == tail and end == count else splits_tail)
+                    total = total + (before_tail if start < tail else is_tail if start == tail and end == count else splits_tail)
             elif size == free and start - 1 in turns.inside and end in turns.inside:
                 total = total + is_passage
             if start in turns.ends:
