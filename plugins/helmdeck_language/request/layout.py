@@ -253,7 +253,7 @@ class Text:
                     if tongue != main:
                         flags[i] |= other
         self.turns = turns(found)
-        inside, outside, _ = self.turns
+        inside, outside, *_ = self.turns
         for i in inside:
             flags[i] |= cues.TURN
         for i in outside:
@@ -349,6 +349,8 @@ class Text:
             return new(Layout, (start, end, is_around, score + (by_loud * (loud / rest) if loud else quiet)))
 
         alone = self._alone(weights.layout[ALONE_FEATURES:], asked / count, paragraphs[count])
+        if by_turns:
+            alone = alone + by_turns(0, count, False)
         scored = [Layout(0, count, False, together * min(1.0, most / count) + alone)]
         scored += [beside(start, count, last + title + before[start]) for start in self._starts]
         scored += [beside(0, end, first + after[end]) for end in self._ends]

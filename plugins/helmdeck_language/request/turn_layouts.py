@@ -16,7 +16,7 @@ _LONGEST: Final = 24
 TURN_LAYOUT: Final = (
     "last", "first", "inside", "around", "in_request", "share_of_request", "head_left", "inner_left", "tail_left", "outside_share",
     "starts_in_turn", "ends_in_turn", "splits_outside", "size",
-    "is_head", "is_tail", "is_passage", "splits_head", "splits_tail", "before_tail",
+    "is_head", "is_tail", "is_passage", "splits_head", "splits_tail", "before_tail", "labels_in_request", "alone_labels", "alone_outside",
 )  # fmt: skip
 """Names of the features of a layout of a text with turns."""
 
@@ -27,9 +27,10 @@ def turn_scores(found: Sequence[Sentence], turns: Turns, weights: Sequence[float
     :param weights: in the order of ``TURN_LAYOUT``.
     """
     (last, first, inside, around, in_request, by_share, by_head, by_inner, by_tail, by_outside, starts, ends, splits, by_size,
-     is_head, is_tail, is_passage, splits_head, splits_tail, before_tail) = weights  # fmt: skip
+     is_head, is_tail, is_passage, splits_head, splits_tail, before_tail, by_labels, alone_labels, alone_outside) = weights  # fmt: skip
     count = len(found)
     spoken = list(accumulate([place in turns.inside for place in range(count)], initial=0))
+    labels = list(accumulate([place in turns.starts for place in range(count)], initial=0))
     outer = list(accumulate([place in turns.outside for place in range(count)], initial=0))
     whole, every = spoken[count], outer[count]
     begin, stop = min(turns.inside), max(turns.inside)
@@ -72,7 +73,11 @@ def turn_scores(found: Sequence[Sentence], turns: Turns, weights: Sequence[float
                 total = total + is_passage
             if start in turns.ends:
                 total = total + by_size * turns.ends[start]
+        if size == count:
+            return alone_labels * log(1 + labels[count]) + alone_outside * log(1 + every)
         if said:
+            begun = labels[end] - labels[start]
+            total = total + by_labels * log(1 + (labels[count] - begun if is_around else begun))
             total = total + in_request + by_share * (said / size)
         if every > free:
             total = total + by_outside * (1.0 - free / every)

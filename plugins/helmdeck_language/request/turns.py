@@ -20,13 +20,14 @@ _TIME: Final = (
 )
 _LABEL: Final = re.compile(
     rf"""[*_\#\s]{{0,4}}(?:
-      (?P<mark> >(?=[\s>]) | \*\*\*(?=\s) | <[^<>\n]{{1,40}}> | [\[(]?{_TIME}(?![\w%]) | \d{{1,5}}$)
+      (?P<mark> >(?=[\s>]|$) | \*\*\*(?=\s) | <[^<>\n]{{1,40}}> | [\[(]?{_TIME}(?![\w%]) | \d{{1,5}}$)
     | (?P<name> [^\W\d_] [^\n:\uff1a?!;,(){{}}\[\]=<>"|\u2014]{{0,40}}? )
       (?: \s*[\[(][^\[\]()\n]{{1,30}}[\])] )?
       (?: \**[:\uff1a](?=\s|\*|[^\x00-\x7f]) | \s(?:-{{1,2}}>|[-|\u2013\u2014])(?=\s) | (?<=\d)[.](?=\s) | \s*[\[(]?{_TIME}[\])]?:?$ | (?<=[\])])(?=\s|$) )
     )""",
     re.VERBOSE,
 )
+_COLONS: Final = frozenset(":\uff1a")
 _MARKS: Final = frozenset(">[(<*#_0123456789")
 _WIDE_SEPARATOR: Final = re.compile("[\uff1a\u2013\u2014]")
 _DIGITS: Final = re.compile(r"\d+")
@@ -43,15 +44,17 @@ _RARE: Final = 0.2
 class Turns(NamedTuple):
     """Which sentences belong to turns, and which are outside of a transcript; others may be either.
 
+    :ivar starts: the sentences with a label.
     :ivar ends: for sentences that may be the first behind the last turn, the logarithm of the share of turns with as many sentences.
     """
 
     inside: frozenset[int]
     outside: frozenset[int]
+    starts: frozenset[int]
     ends: Mapping[int, float]
 
 
-_NONE: Final = Turns(frozenset(), frozenset(), {})
+_NONE: Final = Turns(frozenset(), frozenset(), frozenset(), {})
 
 
 def turns(found: Sequence[Sentence]) -> Turns:
@@ -81,7 +84,11 @@ def turns(found: Sequence[Sentence]) -> Turns:
         return _NONE
     # A mail with quoted lines has its own text before and between them.
     quoted = sum(labels[place] == ">" for place in starts)
-    return _around(found, starts, is_mail=2 * quoted > len(starts))
+    if 2 * quoted <= len(starts):
+        return _around(found, starts)
+    header = [place for place in labels if place not in starts]
+    header += [start - 1 for start in starts if start and found[start - 1].text[-1] in _COLONS]
+    return _around(found, starts, header=sorted(header))
 
 
 def _headings(found: Sequence[Sentence], labels: Mapping[int, str]) -> dict[int, str]:
@@ -128,14 +135,19 @@ def _label(text: str) -> str:
     return mark[0] if mark[0] in "<>*" else "0"
 
 
-def _around(found: Sequence[Sentence], starts: Sequence[int], *, is_mail: bool) -> Turns:
-    """Return the turns that start at labelled sentences; one with more lines or paragraphs than others ends before these."""
+def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequence[int] | None = None) -> Turns:
+    """Return the turns that start at labelled sentences; one with more lines or paragraphs than others ends before these.
+
+    :param header: other labels of a mail with quoted lines; what is between these and the quotes may be the mail or the request.
+    """
     shapes = [Counter(found[place].gap for place in range(start + 1, end)) for start, end in pairwise([*starts, len(found)])]
     rare = max(1, int(_RARE * len(starts)))
     most = {gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (Gap.NEW_LINE, Gap.NEW_PARAGRAPH)}
     # Labels of their own line have the turn in the next one.
     least = sorted([shape[Gap.NEW_LINE] + shape[Gap.NEW_PARAGRAPH] for shape in shapes[:-1]])[min(rare, len(shapes) - 2)]
-    inside, outside = list[int](), list[int]() if is_mail else list(range(starts[0]))
+    inside, outside = list(header or ()), list(range(starts[0]))
+    if header is not None:
+        outside = list(range(header[0])) if header and header[0] < starts[0] - 1 else []
     sizes = Counter[int]()
     for start, end in pairwise([*starts, len(found)]):
         left = dict(most)
@@ -144,7 +156,7 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, is_mail: bool) 
             if gap is not Gap.SAME_LINE:
                 left[gap] -= 1
             after += 1
-        outside += range(after, end) if end == len(found) or not is_mail else ()
+        outside += range(after, end) if end == len(found) or header is None else ()
         if end < len(found):
             sizes[after - start] += 1
             inside += range(start, after)
@@ -152,4 +164,4 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, is_mail: bool) 
     inside += range(starts[-1], starts[-1] + (2 if least and after > starts[-1] + 1 else 1))
     count = len(starts)
     ends = {place: log((sizes[place - starts[-1]] + 0.5) / count) for place in range(starts[-1] + 1, after + 1)}
-    return Turns(frozenset(inside), frozenset(outside), ends)
+    return Turns(frozenset(inside), frozenset(outside), frozenset(starts), ends)
