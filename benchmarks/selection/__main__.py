@@ -24,7 +24,8 @@ from helmdeck_cli.evaluation.plot import curves
 from helmdeck_core import Catalog
 from helmdeck_language.request.borders import BORDER
 from helmdeck_language.request.cues import FEATURES
-from helmdeck_language.request.layout import LAYOUT
+from helmdeck_language.request.model import LAYOUT
+from helmdeck_language.request.turn_layouts import TURN_LAYOUT
 from helmdeck_selection.lexical.ranker import CatalogIndex
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "selection.md"
@@ -50,12 +51,14 @@ A text is split into sentences. A passage that repeats an earlier one is set asi
 plausible layout (all of it is the request; the first, the last or a middle part; a document in between) gets a score: the sum of
 learnt weights of {sentences} features of a sentence, {borders} of a border between request and document and {layouts} of a layout. The weight of
 a word is the probability that its sentence belongs to the request, and 0 below 0.25. A text is one request if the probability of that
-is at least 0.3: beside a document it is hardly ever that high, and a part that is left out of a request is lost.
+is at least 0.3: beside a document it is hardly ever that high, and a part that is left out of a request is lost. A text with turns,
+such as the labelled lines of a chat or the quoted lines of a mail, has weights of its own and {turns} more features: which turns, and
+what outside of them, a layout takes. It may be as short as 200 characters, any other document is part of a text of 400 at least.
 
 `python -m benchmarks.selection.fit DATA --write` fits the weights, a conditional logit, on 7,000 texts that are assembled at random
 from the requests of the four catalogs (with their whole catalogs, and with ten tools of them), our own requests in nine languages, and
 the documents in `benchmarks/selection/documents/fit`, `tests/data/documents`, the announcements and 360
-[transcripts](selection-transcripts.md). Requests are single, in a row, lists in many styles, or of several lines; there are up to eight documents, before, after, around or on both sides of the request. The file
+[transcripts](selection-transcripts.md), and on 3,500 more texts, most of them with transcripts. Requests are single, in a row, lists in many styles, or of several lines; there are up to eight documents, before, after, around or on both sides of the request. The file
 with the weights contains no text.
 
 The table shows the share of 800 texts, made with the documents that are held out, whose right layout gets more than half of the
@@ -87,6 +90,7 @@ Difference in points of complete@12, mean of the four catalogs, for requests alo
 | request and document separated by learnt weights, not by weights set by hand | 0.0 | +0.6 | kept: +3.5 behind and +3.0 before the documents of the tests, Chinese requests lose 0 to 2 points beside documents instead of 2 to 16 |
 | the squared probability of a sentence as the weight of its words | 0.0 | 0.0 | left out: -0.4 to -1.1 beside hard documents |
 | only words of sentences with a probability above a half | 0.0 | +0.7 | left out: -1.1 before an announcement, -7 for Chinese |
+| weights of their own for texts with turns, fitted until the likelihood grows no more | {own_plain} | {own_paste} | kept: see [transcripts](selection-transcripts.md) |
 | hypernyms of everyday words: rain implies weather, Portuguese a language | +0.6 | +0.6 | kept |
 | more hypernyms: beauty, gifts, goods, file types, security, the web, fitness and others | +0.7 | +0.4 | kept |
 | weight 0.6 for words that occur in any request ("suggest", "popular", "information") | +0.8 | +0.4 | kept |
@@ -263,6 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentences=len(FEATURES),
         borders=len(BORDER),
         layouts=len(LAYOUT),
+        turns=len(TURN_LAYOUT),
         judged=judged_table(arguments.judged) if arguments.judged else "",
     )
     head = HEAD.format(fitted=fitted, held=len(documents("held_out")))

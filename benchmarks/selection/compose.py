@@ -38,6 +38,8 @@ NEWS = frozenset(
 )
 # There are hundreds of transcripts; together they are a fifth of what is drawn.
 TRANSCRIPT, TRANSCRIPT_WEIGHT = "transcript", 0.12
+# Half as many texts again are drawn with this weight for the weights of texts with turns.
+FREQUENT_TRANSCRIPTS = 1.5
 FOLDS = 5
 # Shares of texts.
 SEVERAL_DOCUMENTS, WRITTEN_LINES, STYLED, FEW = 0.18, 0.22, 0.33, 0.25
@@ -106,10 +108,13 @@ class Source:
     lines: tuple[str, ...] = ()
 
 
-def weight_of(document: Document) -> float:
-    """Return how often a document is drawn, relative to others."""
+def weight_of(document: Document, transcripts: float = TRANSCRIPT_WEIGHT) -> float:
+    """Return how often a document is drawn, relative to others.
+
+    :param transcripts: that of a transcript.
+    """
     if document.kind == TRANSCRIPT:
-        return TRANSCRIPT_WEIGHT
+        return transcripts
     return 3 if document.kind in NEWS or document.kind in FREQUENT_KINDS else 1
 
 
@@ -176,7 +181,11 @@ def shortened(rng: random.Random, text: str) -> str:
 def pasted(rng: random.Random, texts: Sequence[Document], weights: Sequence[float]) -> tuple[Document, str]:
     """Return a document and its text; in some cases with others of its fold around it."""
     document = rng.choices(texts, weights)[0]
-    text = few_turns(rng, document.text) if document.kind == TRANSCRIPT and rng.random() < FEW else excerpt(rng, document.text)
+    text = (
+        few_turns(rng, document.text)
+        if document.kind == TRANSCRIPT and rng.random() < FEW
+        else excerpt(rng, document.text)
+    )
     if rng.random() < SEVERAL_DOCUMENTS:
         others = [each for each in texts if fold_of(each) == fold_of(document) and each is not document]
         if rng.random() < 0.6:

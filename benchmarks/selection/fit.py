@@ -22,7 +22,18 @@ from typing import Any
 import attrs
 import numpy as np
 
-from benchmarks.selection.compose import FOLDS, MODES, TRANSCRIPT, Source, compose, fold_of, pasted, weight_of
+from benchmarks.selection.compose import (
+    FOLDS,
+    FREQUENT_TRANSCRIPTS,
+    MODES,
+    TRANSCRIPT,
+    TRANSCRIPT_WEIGHT,
+    Source,
+    compose,
+    fold_of,
+    pasted,
+    weight_of,
+)
 from benchmarks.selection.data import DataSet, load
 from benchmarks.selection.documents import Document, chinese, documents, multiline, requests
 from benchmarks.selection.documents.dialogues import dialogues
@@ -30,9 +41,10 @@ from benchmarks.selection.transcripts import own_asks
 from helmdeck_core import Catalog
 from helmdeck_language.request import cues, layout
 from helmdeck_language.request.borders import BORDER
-from helmdeck_language.request.layout import LAYOUT, Text
-from helmdeck_language.request.turn_layouts import TURN_LAYOUT
+from helmdeck_language.request.layout import Text
+from helmdeck_language.request.model import LAYOUT, Model, model
 from helmdeck_language.request.sentences import copies, sentences
+from helmdeck_language.request.turn_layouts import TURN_LAYOUT
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 
 WEIGHTS = Path(layout.__file__).with_name("segmentation.json")
@@ -48,7 +60,7 @@ NAMES = (*(("request", name) for name in cues.FEATURES), *(("document", name) fo
 # With unit vectors as weights, the score of a layout is its vector of features.
 _UNITS = iter(np.eye(len(NAMES)))
 _PARTS: list[Any] = [[next(_UNITS) for _ in names] for names in (*[cues.FEATURES] * 3, BORDER, LAYOUT, TURN_LAYOUT)]
-UNITS = layout.Model(*_PARTS)
+UNITS = Model(*_PARTS)
 
 Array = np.ndarray[Any, Any]
 
@@ -127,11 +139,22 @@ SHARES = {
 }  # fmt: skip
 
 
-def build(many: Sequence[Source], texts: Sequence[Document], count: int, seed: int) -> list[Example]:
-    """Make texts at random and compute their features."""
+def examples(many: Sequence[Source], texts: Sequence[Document], count: int) -> list[Example]:
+    """Return the examples of a fit: texts of all kinds, and more texts with turns."""
+    more = build(many, texts, count // 2, 7, FREQUENT_TRANSCRIPTS)
+    return [*build(many, texts, count, 1), *(each for each in more if each.has_turns)]
+
+
+def build(
+    many: Sequence[Source], texts: Sequence[Document], count: int, seed: int, transcripts: float = TRANSCRIPT_WEIGHT
+) -> list[Example]:
+    """Make texts at random and compute their features.
+
+    :param transcripts: how often a transcript is drawn.
+    """
     rng = random.Random(seed)
     shares = [SHARES.get(source.name, SMALL_SHARE if " small " in source.name else 1.0) for source in many]
-    weights = [weight_of(each) for each in texts]
+    weights = [weight_of(each, transcripts) for each in texts]
     found: list[Example] = []
     while len(found) < count:
         source = rng.choices(many, shares)[0]
@@ -221,7 +244,7 @@ def _fit(examples: Sequence[Example], ridge: float, center: Array, steps: int = 
 
 def shipped() -> dict[str, Array]:
     """Return the weights of the data file, in the order of ``NAMES``."""
-    models = {"plain": layout.model(with_turns=False), "turns": layout.model(with_turns=True)}
+    models = {"plain": model(with_turns=False), "turns": model(with_turns=True)}
     return {name: np.array([*made.request, *made.document, *made.alone, *made.border, *made.layout, *made.turns])
             for name, made in models.items()}  # fmt: skip
 
@@ -251,13 +274,13 @@ def crossed(
     many: Sequence[Source], texts: Sequence[Document], count: int, *, whole_sets: bool
 ) -> list[tuple[Example, float]]:
     """Fit without a fifth of the documents and one data set, and judge the texts made of both; for each pair of them."""
-    examples = build(many, texts, count, 1)
-    folds = [each.fold if each.mode != "alone" else place % FOLDS for place, each in enumerate(examples)]
-    sets = sorted({each.source for each in examples}) if whole_sets else [""]
+    every = examples(many, texts, count)
+    folds = [each.fold if each.mode != "alone" else place % FOLDS for place, each in enumerate(every)]
+    sets = sorted({each.source for each in every}) if whole_sets else [""]
     found = []
     for out in sets:
         for fold in range(FOLDS):
-            rows = list(zip(examples, folds, strict=True))
+            rows = list(zip(every, folds, strict=True))
             kept = [each for each, own in rows if each.source != out and own != fold]
             left = [each for each, own in rows if out in ("", each.source) and own == fold]
             found += judge(left, fit(kept))
@@ -293,7 +316,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.crossed or arguments.folds:
         print(table(crossed(many, texts, arguments.count, whole_sets=arguments.crossed)))
         return 0
-    weights = shipped() if arguments.shipped else fit(build(many, texts, arguments.count, 1))
+    weights = shipped() if arguments.shipped else fit(examples(many, texts, arguments.count))
     print(table(judge(build(many, documents("held_out"), 800, 2), weights)))
     judged = judge(build(many, transcripts(arguments.data, "held_out"), 400, 3), weights)
     print(f"transcripts {mean([row for row in judged if row[0].mode != 'alone'])}")

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from helmdeck_core import Catalog
 from helmdeck_language.request import cues, layout
 from helmdeck_language.request.borders import BORDER, border_scores, recurrences
-from helmdeck_language.request.layout import LAYOUT, asking_chances
+from helmdeck_language.request.layout import asking_chances
+from helmdeck_language.request.model import LAYOUT, Model, model
 from helmdeck_language.request.reading import Reading, read
 from helmdeck_language.request.sentences import copies, sentences
+from helmdeck_language.request.turn_layouts import TURN_LAYOUT
 from helmdeck_language.text.terms import terms
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from tests.case_support import each_case
@@ -247,23 +249,29 @@ def test_a_repeated_document_is_kept_whole_in_the_reading(times: int) -> None:
 
 def test_weights_name_exactly_the_features() -> None:
     data = json.loads(Path(layout.__file__).with_name("segmentation.json").read_text(encoding="utf-8"))
-    assert {part: set(own) for part, own in data.items()} == {
+    plain = {
         **{part: set(cues.FEATURES) for part in ("request", "document", "alone")}, "border": set(BORDER), "layout": set(LAYOUT),
+    }  # fmt: skip
+    assert {kind: {part: set(own) for part, own in parts.items()} for kind, parts in data.items()} == {
+        "plain": plain, "turns": {**plain, "turns": set(TURN_LAYOUT)},
     }  # fmt: skip
 
 
-def test_the_score_of_a_layout_is_the_sum_of_its_features_times_the_weights() -> None:
+@pytest.mark.parametrize("before", ["", "Ann: hi.\nBo: hello. Sit down.\nAnn: thanks.\n\n"])
+def test_the_score_of_a_layout_is_the_sum_of_its_features_times_the_weights(before: str) -> None:
     """The fitting script computes the features of a layout as its scores for unit vectors."""
-    found = sentences(f"{LETTER}\n\n- {REQUEST}\n- 3 < 4; x = [1]")
+    found = sentences(f"{before}{LETTER}\n\n- {REQUEST}\n- 3 < 4; x = [1]")
     text = layout.Text(found, [layout.width(sentence.text) for sentence in found], lambda terms: float(len(terms) % 5))
-    weights = attrs.astuple(layout.model(), filter=lambda field, _: field.init)
-    sums = [0.0] * len(text.layouts(layout.model()))
+    assert bool(text.turns.inside) is bool(before)
+    learnt = model(with_turns=bool(before))
+    weights = attrs.astuple(learnt, filter=lambda field, _: field.init)
+    sums = [0.0] * len(text.layouts(learnt))
     for part, own in enumerate(weights):
         for place, weight in enumerate(own):
             unit = [[float((part, place) == (i, j)) for j in range(len(each))] for i, each in enumerate(weights)]
-            for i, each in enumerate(text.layouts(layout.Model(*unit))):
+            for i, each in enumerate(text.layouts(Model(*unit))):
                 sums[i] += weight * each.score
-    assert [each.score for each in text.layouts(layout.model())] == pytest.approx(sums)
+    assert [each.score for each in text.layouts(learnt)] == pytest.approx(sums)
 
 
 def test_relevance_is_computed_near_both_ends_only() -> None:

@@ -53,6 +53,44 @@ def test_request_inside_a_transcript_is_found() -> None:
     assert asking("\n".join([*lines[:4], "", REQUEST, "", *lines[4:]])) == REQUEST
 
 
+def kinds(text: str) -> str:
+    found = sentences(text)
+    parts = turns(found)
+    return "".join(
+        "T" if place in parts.inside else "O" if place in parts.outside else "?" for place in range(len(found))
+    )
+
+
+@each_case(
+    ("text", "expected"),
+    [
+        ("a: x\nb: y\na: z\nb: w\nwrite it down", "TTTTO"),
+        ("a: x\n\nwrite it down\n\nb: y\n\na: z\n\nb: w. v", "TOTTT?"),
+        ("ann 9:01\nx\n\nbo 9:02\ny\n\nann 9:03\nz\n\nbo 9:04\nw\nwrite it down", "TTTTTTTTO"),
+        (
+            "ann commented 2 days ago\nx\n\nbo commented 3 days ago\ny\n\nann commented 4 days ago\nz\n\nwrite it",
+            "TTTTTTO",
+        ),
+        ("> x\n>\n> y\n> z\n\nwrite it down", "TTTTO"),
+        ("do it\nFrom: a\nTo: b\n\nhello\n\na wrote:\n> x\n> y\n> z", "OTT?TTTT"),
+        ("a: x\nb: y\na: z\nb: w\n\nDay 1: run\nDay 2: swim", "TTTTOO"),
+    ],
+)
+def test_a_sentence_is_outside_where_no_other_turn_goes_on(text: str, expected: str) -> None:
+    assert kinds(text) == expected
+
+
+def test_a_short_transcript_is_a_document_but_a_short_list_is_not() -> None:
+    lines = transcript(STYLES["name"]).splitlines()[2:6]
+    short = "\n".join(lines)
+    assert len(f"{short}\n\n{REQUEST}") < 400
+    assert asking(f"{short}\n\n{REQUEST}") == REQUEST
+    plan = (
+        "9:00 call the dentist.\n10:30 print the tickets.\n12:00 book a table for two.\n15:00 mail the report to Eva."
+    )
+    assert asking(plan).split() == plan.split()
+
+
 @each_case(
     "text",
     [
@@ -70,7 +108,8 @@ def test_lists_and_single_labels_are_no_turns(text: str) -> None:
 @given(st.lists(st.sampled_from(["Ann: hi.", "Bo: yes.", "[10:00] hm", "> so", "plain line.", "\n", "<x> y", "12:30", "Q1. why?"]), max_size=30))  # fmt: skip
 def test_no_sentence_is_both_inside_and_outside_of_the_turns(lines: list[str]) -> None:
     found = sentences("\n".join(lines))
-    inside, outside = turns(found)
+    inside, outside, starts, *_ = turns(found)
+    assert starts <= inside
     assert not inside & outside and inside | outside <= set(range(len(found)))
 
 

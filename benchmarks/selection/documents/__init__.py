@@ -71,7 +71,9 @@ def multiline(split: str) -> list[tuple[str, str]]:
 def conversations(split: str) -> list[tuple[Document, str]]:
     """Return texts with a conversation and a request, and the requests; a hash of the name picks the half, ``fit`` or ``held_out``."""
     every = [each for each in _texts(FOLDER / "conversations") if _half(each) == split]
-    return [(attrs.evolve(each, text=_ASKED.sub(r"\1", each.text)), " ".join(_ASKED.findall(each.text))) for each in every]
+    return [
+        (attrs.evolve(each, text=_ASKED.sub(r"\1", each.text)), " ".join(_ASKED.findall(each.text))) for each in every
+    ]
 
 
 def _half(document: Document) -> str:

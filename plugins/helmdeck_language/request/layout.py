@@ -2,26 +2,22 @@
 
 Every possible layout of a text as request and document gets a score, a log-probability: the sum of learnt weights of the
 features of its sentences, its borders and the layout itself. The probability that a sentence belongs to the request is the
-share of the layouts in which it does. Case is not a signal. ``segmentation.json`` holds the weights.
+share of the layouts in which it does. Case is not a signal.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable, Sequence
 from itertools import accumulate, chain, pairwise
 from math import exp, log
 from operator import mul
 from typing import Final, NamedTuple
 
-import attrs
-
 from helmdeck_language.request import cues
-from helmdeck_language.request.borders import BORDER, Sides, border_scores, recurrences
+from helmdeck_language.request.borders import Sides, border_scores, recurrences
+from helmdeck_language.request.model import ALONE_FEATURES, Model, model
 from helmdeck_language.request.sentences import Gap, Sentence, copies
-from helmdeck_language.request.turn_layouts import TURN_LAYOUT, turn_scores
+from helmdeck_language.request.turn_layouts import turn_scores
 from helmdeck_language.request.turns import turns
 
 # A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
@@ -51,21 +47,9 @@ EVIDENCE_SENTENCES: Final = 8
 _ALL_REQUEST: Final = 0.3
 # Words of sentences with a lower probability count nothing.
 _NEGLIGIBLE: Final = 0.25
-# Size limit of the cache of sums of weights.
-_MAX_SUMS: Final = 20_000
 # Usual length of a request and of a document, in characters.
 _REQUEST_LENGTH: Final = 180.0
 _DOCUMENT_LENGTH: Final = 1000.0
-
-LAYOUT: Final = (
-    "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
-    "lines", "titled", "silent", "silent_end", "loud_document", "quiet_document",
-    "inside_choices", "shared_tongue", "quiet_request",
-    "alone_turns", "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
-    "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
-)  # fmt: skip
-"""Names of the features of a layout; those of a text without a document start with ``alone``."""
-ALONE_FEATURES: Final = LAYOUT.index("alone_turns")
 
 Relevance = Callable[[Sequence[str]], float]
 
@@ -81,65 +65,6 @@ class Layout(NamedTuple):
     end: int
     is_around: bool
     score: float
-
-
-@attrs.frozen
-class Model:
-    """The weights, in the order of the names of the features.
-
-    The scores of layouts are linear in the weights, and no step depends on their values: with unit vectors of NumPy as
-    weights, the "score" of a layout is its vector of features. So the weights are fitted on exactly what is computed here.
-    """
-
-    request: Sequence[float]
-    document: Sequence[float]
-    alone: Sequence[float]
-    border: Sequence[float]
-    layout: Sequence[float]
-    turns: Sequence[float]
-    _sums: dict[int, tuple[float, float, float, float, float]] = attrs.field(factory=dict, init=False, eq=False)
-
-    def sums(self, flags: int) -> tuple[float, float, float, float, float]:
-        """Return the weight of the features of a sentence.
-
-        :returns: in a request, in a document, beside a border in these, and in a text that is all request.
-        """
-        found = self._sums.get(flags)
-        if found is not None:
-            return found
-        places = [place for place in range(len(cues.FEATURES)) if flags >> place & 1]
-        asks, opens, states = flags & cues.ASKING, flags & cues.OPEN_END, flags & cues.STATEMENT
-        own = _border_places("own", "asks", "open", "statement")
-        beside = _border_places("neighbour", "asks", "open", "statement", "bullet", "label", "letter")
-        known = (asks, opens, states, flags & cues.BULLET, flags & cues.LABEL, flags & cues.LETTER)
-        found = (
-            sum([self.request[place] for place in places]),
-            sum([self.document[place] for place in places]),
-            sum([self.border[place] for place, is_so in zip(own, known, strict=False) if is_so]),
-            sum([self.border[place] for place, is_so in zip(beside, known, strict=True) if is_so]),
-            sum([self.alone[place] for place in places]),
-        )
-        if len(self._sums) < _MAX_SUMS:
-            self._sums[flags] = found
-        return found
-
-
-def _border_places(side: str, *names: str) -> list[int]:
-    return [BORDER.index(f"{side}_{name}") for name in names]
-
-
-@cache
-def model(*, with_turns: bool) -> Model:
-    """Return the weights of the data file, for a text with turns or another one."""
-    data: Mapping[str, Mapping[str, Mapping[str, float]]] = json.loads(
-        files("helmdeck_language.request").joinpath("segmentation.json").read_text(encoding="utf-8")
-    )
-    names = {
-        "request": cues.FEATURES, "document": cues.FEATURES, "alone": cues.FEATURES, "border": BORDER, "layout": LAYOUT,
-        "turns": TURN_LAYOUT,
-    }  # fmt: skip
-    weights = data["turns" if with_turns else "plain"]
-    return Model(*[tuple([weights.get(part, {}).get(name, 0.0) for name in own]) for part, own in names.items()])
 
 
 def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None) -> list[float]:
@@ -269,7 +194,7 @@ class Text:
     def _relate(self, relevance: Relevance) -> None:
         """Add the relevance of the sentences near the ends."""
         count = len(self.found)
-        ends = range(count) if count <= 2 * _RELEVANT_ENDS else (
+        ends: Sequence[int] = range(count) if count <= 2 * _RELEVANT_ENDS else (
             *range(_RELEVANT_ENDS), *range(count - _RELEVANT_ENDS, count)
         )  # fmt: skip
         if self.turns.inside:

@@ -46,12 +46,14 @@ class Turns(NamedTuple):
 
     :ivar starts: the sentences with a label.
     :ivar ends: for sentences that may be the first behind the last turn, the logarithm of the share of turns with as many sentences.
+    :ivar body: start and end of what is between the header of a mail and its first quoted line; empty without one.
     """
 
     inside: frozenset[int]
     outside: frozenset[int]
     starts: frozenset[int]
     ends: Mapping[int, float]
+    body: tuple[int, int] = (0, 0)
 
 
 _NONE: Final = Turns(frozenset(), frozenset(), frozenset(), {})
@@ -86,9 +88,9 @@ def turns(found: Sequence[Sentence]) -> Turns:
     quoted = sum(labels[place] == ">" for place in starts)
     if 2 * quoted <= len(starts):
         return _around(found, starts)
-    header = [place for place in labels if place not in starts]
-    header += [start - 1 for start in starts if start and found[start - 1].text[-1] in _COLONS]
-    return _around(found, starts, header=sorted(header))
+    header = {place for place in labels if place < starts[-1]}
+    header.update([start - 1 for start in starts if start and found[start - 1].text[-1] in _COLONS])
+    return _around(found, starts, header=sorted(header.difference(starts)))
 
 
 def _headings(found: Sequence[Sentence], labels: Mapping[int, str]) -> dict[int, str]:
@@ -140,14 +142,22 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequenc
 
     :param header: other labels of a mail with quoted lines; what is between these and the quotes may be the mail or the request.
     """
-    shapes = [Counter(found[place].gap for place in range(start + 1, end)) for start, end in pairwise([*starts, len(found)])]
+    shapes = [
+        Counter(found[place].gap for place in range(start + 1, end)) for start, end in pairwise([*starts, len(found)])
+    ]
     rare = max(1, int(_RARE * len(starts)))
-    most = {gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (Gap.NEW_LINE, Gap.NEW_PARAGRAPH)}
+    most = {
+        gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (Gap.NEW_LINE, Gap.NEW_PARAGRAPH)
+    }
     # Labels of their own line have the turn in the next one.
-    least = sorted([shape[Gap.NEW_LINE] + shape[Gap.NEW_PARAGRAPH] for shape in shapes[:-1]])[min(rare, len(shapes) - 2)]
-    inside, outside = list(header or ()), list(range(starts[0]))
+    least = sorted([shape[Gap.NEW_LINE] + shape[Gap.NEW_PARAGRAPH] for shape in shapes[:-1]])[
+        min(rare, len(shapes) - 2)
+    ]
+    inside, outside, body = list(header or ()), list(range(starts[0])), (0, 0)
     if header is not None:
-        outside = list(range(header[0])) if header and header[0] < starts[0] - 1 else []
+        end = starts[0] - (starts[0] - 1 in header)  # "... wrote:"
+        heads = [place for place in header if place < end]
+        outside, body = (list(range(heads[0])), (heads[-1] + 1, end)) if heads else ([], body)
     sizes = Counter[int]()
     for start, end in pairwise([*starts, len(found)]):
         left = dict(most)
@@ -164,4 +174,4 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequenc
     inside += range(starts[-1], starts[-1] + (2 if least and after > starts[-1] + 1 else 1))
     count = len(starts)
     ends = {place: log((sizes[place - starts[-1]] + 0.5) / count) for place in range(starts[-1] + 1, after + 1)}
-    return Turns(frozenset(inside), frozenset(outside), frozenset(starts), ends)
+    return Turns(frozenset(inside), frozenset(outside), frozenset(starts), ends, body)
