@@ -139,10 +139,9 @@ SHARES = {
 }  # fmt: skip
 
 
-def examples(many: Sequence[Source], texts: Sequence[Document], count: int) -> list[Example]:
-    """Return the examples of a fit: texts of all kinds, and more texts with turns."""
-    more = build(many, texts, count // 2, 7, FREQUENT_TRANSCRIPTS)
-    return [*build(many, texts, count, 1), *(each for each in more if each.has_turns)]
+def more_turns(many: Sequence[Source], texts: Sequence[Document], count: int) -> list[Example]:
+    """Return half as many examples again, of texts with turns only."""
+    return [each for each in build(many, texts, count // 2, 7, FREQUENT_TRANSCRIPTS) if each.has_turns]
 
 
 def build(
@@ -203,13 +202,16 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
                    asked / size, np.array(widths, dtype=float))  # fmt: skip
 
 
-def fit(examples: Sequence[Example]) -> dict[str, Array]:
-    """Return the weights of texts without turns and with turns; the latter are near the former."""
-    plain = _fit([each for each in examples if not each.has_turns], RIDGE, np.zeros(len(NAMES)))
-    return {"plain": plain, "turns": _fit([each for each in examples if each.has_turns], RIDGE, plain)}
+def fit(every: Sequence[Example], more: Sequence[Example] = ()) -> dict[str, Array]:
+    """Return the weights of texts without turns and of texts with turns; the latter are near the former.
+
+    :param more: examples with turns; only the weights of texts with turns are fitted on them.
+    """
+    plain = _fit(every, np.zeros(len(NAMES)))
+    return {"plain": plain, "turns": _fit([each for each in (*every, *more) if each.has_turns], plain)}
 
 
-def _fit(examples: Sequence[Example], ridge: float, center: Array, steps: int = 30) -> Array:
+def _fit(examples: Sequence[Example], center: Array, steps: int = 30) -> Array:
     """Return the weights of most likelihood, by Newton's method; a step that lowers the likelihood is halved."""
     rows = np.vstack([each.rows for each in examples])
     target = np.concatenate([each.target for each in examples])
@@ -219,7 +221,7 @@ def _fit(examples: Sequence[Example], ridge: float, center: Array, steps: int = 
     def judged(weights: Array) -> tuple[float, Array]:
         share = softmax(rows @ weights.astype(np.float32), starts, groups)
         moved = weights - center
-        return float(target @ np.log(np.maximum(share, 1e-30)) - ridge / 2 * moved @ moved), share
+        return float(target @ np.log(np.maximum(share, 1e-30)) - RIDGE / 2 * moved @ moved), share
 
     weights = center
     best, share = judged(weights)
@@ -228,8 +230,8 @@ def _fit(examples: Sequence[Example], ridge: float, center: Array, steps: int = 
         kept = np.flatnonzero((share > NEGLIGIBLE) | (target > 0))
         own, shares = rows[kept].astype(np.float64), share[kept]
         means = np.add.reduceat(own * shares[:, None], np.searchsorted(kept, starts))
-        gradient = own.T @ (target[kept] - shares) - ridge * (weights - center)
-        curvature = (own * shares[:, None]).T @ own - means.T @ means + ridge * np.eye(len(weights))
+        gradient = own.T @ (target[kept] - shares) - RIDGE * (weights - center)
+        curvature = (own * shares[:, None]).T @ own - means.T @ means + RIDGE * np.eye(len(weights))
         change = np.linalg.solve(curvature, gradient)
         for _ in range(8):
             made, shares = judged(weights + change)
@@ -274,7 +276,7 @@ def crossed(
     many: Sequence[Source], texts: Sequence[Document], count: int, *, whole_sets: bool
 ) -> list[tuple[Example, float]]:
     """Fit without a fifth of the documents and one data set, and judge the texts made of both; for each pair of them."""
-    every = examples(many, texts, count)
+    every, more = build(many, texts, count, 1), more_turns(many, texts, count)
     folds = [each.fold if each.mode != "alone" else place % FOLDS for place, each in enumerate(every)]
     sets = sorted({each.source for each in every}) if whole_sets else [""]
     found = []
@@ -283,7 +285,7 @@ def crossed(
             rows = list(zip(every, folds, strict=True))
             kept = [each for each, own in rows if each.source != out and own != fold]
             left = [each for each, own in rows if out in ("", each.source) and own == fold]
-            found += judge(left, fit(kept))
+            found += judge(left, fit(kept, [each for each in more if each.source != out and each.fold != fold]))
     return found
 
 
@@ -316,7 +318,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.crossed or arguments.folds:
         print(table(crossed(many, texts, arguments.count, whole_sets=arguments.crossed)))
         return 0
-    weights = shipped() if arguments.shipped else fit(examples(many, texts, arguments.count))
+    weights = (
+        shipped()
+        if arguments.shipped
+        else fit(build(many, texts, arguments.count, 1), more_turns(many, texts, arguments.count))
+    )
     print(table(judge(build(many, documents("held_out"), 800, 2), weights)))
     judged = judge(build(many, transcripts(arguments.data, "held_out"), 400, 3), weights)
     print(f"transcripts {mean([row for row in judged if row[0].mode != 'alone'])}")

@@ -257,7 +257,7 @@ def test_weights_name_exactly_the_features() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("before", ["", "Ann: hi.\nBo: hello. Sit down.\nAnn: thanks.\n\n"])
+@pytest.mark.parametrize("before", ["", "Ann: hi.\nBo: hello. Sit down.\nAnn: thanks.\nBo: oh.\n\n"])
 def test_the_score_of_a_layout_is_the_sum_of_its_features_times_the_weights(before: str) -> None:
     """The fitting script computes the features of a layout as its scores for unit vectors."""
     found = sentences(f"{before}{LETTER}\n\n- {REQUEST}\n- 3 < 4; x = [1]")
