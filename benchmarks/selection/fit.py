@@ -4,6 +4,7 @@
 
     python -m benchmarks.selection.fit DATA            # print scores on documents and requests that were left out
     python -m benchmarks.selection.fit DATA --write    # fit on all of them and write the weights
+    python -m benchmarks.selection.fit DATA --turns --write    # keep the weights of texts without turns
     python -m benchmarks.selection.fit DATA --shipped  # score the weights that are there, without a fit
 
 ``DATA`` is the directory of the labelled requests. Only the weights are written; the text of others is not kept.
@@ -202,12 +203,13 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
                    asked / size, np.array(widths, dtype=float))  # fmt: skip
 
 
-def fit(every: Sequence[Example], more: Sequence[Example] = ()) -> dict[str, Array]:
+def fit(every: Sequence[Example], more: Sequence[Example] = (), plain: Array | None = None) -> dict[str, Array]:
     """Return the weights of texts without turns and of texts with turns; the latter are near the former.
 
     :param more: examples with turns; only the weights of texts with turns are fitted on them.
+    :param plain: the weights of texts without turns, to keep.
     """
-    plain = _fit(every, np.zeros(len(NAMES)))
+    plain = _fit(every, np.zeros(len(NAMES))) if plain is None else plain
     return {"plain": plain, "turns": _fit([each for each in (*every, *more) if each.has_turns], plain)}
 
 
@@ -306,6 +308,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--crossed", action="store_true", help="leave documents and data sets out in turn")
     parser.add_argument("--folds", action="store_true", help="leave only documents out, which is faster")
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
+    parser.add_argument("--turns", action="store_true", help="fit only the weights of texts with turns")
     parser.add_argument("--shipped", action="store_true", help=f"judge the weights in {WEIGHTS.name}")
     arguments = parser.parse_args(argv)
     many = sources(arguments.data)
@@ -318,11 +321,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.crossed or arguments.folds:
         print(table(crossed(many, texts, arguments.count, whole_sets=arguments.crossed)))
         return 0
-    weights = (
-        shipped()
-        if arguments.shipped
-        else fit(build(many, texts, arguments.count, 1), more_turns(many, texts, arguments.count))
-    )
+    weights = shipped()
+    if not arguments.shipped:
+        every = build(many, texts, arguments.count, 1)
+        weights = fit(every, more_turns(many, texts, arguments.count), weights["plain"] if arguments.turns else None)
     print(table(judge(build(many, documents("held_out"), 800, 2), weights)))
     judged = judge(build(many, transcripts(arguments.data, "held_out"), 400, 3), weights)
     print(f"transcripts {mean([row for row in judged if row[0].mode != 'alone'])}")
