@@ -11,7 +11,13 @@ import attrs
 from helmdeck_language import Kind, Token, scan, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_TYPES, FILE_WORDS, FOLDER_WORDS, PATH_WORDS
+from helmdeck_planner.embedded.entries.property_words import (
+    ABBREVIATIONS,
+    FILE_TYPES,
+    FILE_WORDS,
+    FOLDER_WORDS,
+    PATH_WORDS,
+)
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -89,7 +95,7 @@ class Draft:
             return False
         if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
             return False
-        if self.part.verb_place in places and each.role is not Role.CHOICE:
+        if self.part.verb_place in places and each.role is not Role.CHOICE and self._is_verb():
             return False
         if isinstance(value, str) and places and self._is_possessive(each, places[-1]):
             value = value[:-2]
@@ -99,6 +105,11 @@ class Draft:
         self.used_places.update(places)
         self.used_places.update(beside)
         return True
+
+    def _is_verb(self) -> bool:
+        """Whether the verb of the part is one: the first word of "lodash 4.17.21" is none."""
+        word = self.tokens[self.part.verb_place].word
+        return bool(self.wording.verb(word)) or self.wording.is_known(word) or not word.islower()
 
     def _can_be(self, each: Property, token: Token, *, is_alone: bool) -> bool:
         """Whether the form of a value is one that an input takes: a path is no id, and a file no folder.
@@ -166,7 +177,11 @@ class Draft:
         found = self._stems.get(place)
         if found is None:
             token = self.tokens[place]
-            own = (token.word, *self.wording.nouns(token.word)) if token.is_word else ()
+            own = (
+                (token.word, *self.wording.nouns(token.word), *ABBREVIATIONS.get(token.word, ()))
+                if token.is_word
+                else ()
+            )
             found = self._stems[place] = frozenset(stem(word) for word in own)
         return found
 

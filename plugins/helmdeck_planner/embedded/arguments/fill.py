@@ -16,8 +16,9 @@ from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
-from helmdeck_planner.embedded.arguments.ids import fill_ids, fill_names, is_id
+from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id
 from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.paths import fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
@@ -195,7 +196,7 @@ def _fill_sides(draft: Draft) -> None:
     kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
     for each in sorted(inputs, key=lambda other: other.side == "source"):
         for place in draft.free(*kinds):
-            is_target = draft.preposition_before(place) == "to"
+            is_target = draft.preposition_before(place) in ("to", "against")
             if is_target == (each.side == "target"):
                 draft.set(each, draft.tokens[place].value, [place])
                 break

@@ -20,7 +20,7 @@ def topic(draft: Draft) -> list[int]:
     Words that name the entry are skipped: "search the web for the history of tea" has the topic "history of tea".
     """
     tokens = draft.tokens
-    start = _start(draft, draft.part.verb_place + 1)
+    start = _start(draft, _after_opening(draft))
     if start >= len(tokens):
         return []
     if draft.is_one_of(start, "ends_topic"):
@@ -35,6 +35,25 @@ def topic(draft: Draft) -> list[int]:
     if end == start + 1 and tokens[start].kind in (Kind.URL, Kind.PATH, Kind.EMAIL, Kind.ID):
         return []
     return list(range(start, end))
+
+
+def _after_opening(draft: Draft) -> int:
+    """Return the place after the verb, and after words before "about" that say whose texts are meant, or what is asked.
+
+    "what Ada has written about the lease" is about the lease, and so is "what do you know about the lease"; "do we sell garden hoses" is
+    about garden hoses.
+    """
+    first = draft.part.verb_place + 1
+    about = next((place for place in range(first, len(draft.tokens)) if draft.preposition(place) == "about"), -1)
+    before = range(first, about)
+    has_pronoun = any(draft.is_one_of(place, "pronouns") for place in before)
+    if about > first and (has_pronoun or any(place in draft.used_places for place in before)):
+        return about
+    if draft.part.is_question:
+        for place in range(first, min(first + 3, len(draft.tokens) - 1)):
+            if draft.is_one_of(place, "pronouns") and draft.wording.verb(draft.tokens[place + 1].word):
+                return place + 2
+    return first
 
 
 def _start(draft: Draft, place: int) -> int:

@@ -73,6 +73,7 @@ class Property:
     :ivar choices: the allowed values.
     :ivar unit: the unit of the number that it takes.
     :ivar clock: the form of the times that it takes; ``None`` if the schema states none.
+    :ivar wants_iso_date: its schema gives dates as ``YYYY-MM-DD``.
     :ivar wants_iana: its description gives IANA names of time zones.
     :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
     :ivar replacement: the names of the two fields of its items that take an old and a new text.
@@ -89,6 +90,7 @@ class Property:
     choices: tuple[Any, ...] = ()
     text: str = ""
     unit: Unit | None = None
+    wants_iso_date: bool = False
     wants_iana: bool = False
     wants_subfolders: bool = False
     replacement: tuple[str, str] | None = None
@@ -117,6 +119,7 @@ _FORMATS: Final = {
 _SQL: Final = re.compile(r"\bsql\b|\bselect\b.*\bquery\b", re.IGNORECASE)
 _CODES: Final = re.compile(r"\b(?:three-letter|3-letter|iso 4217|currency) code\b|\bcurrency\b", re.IGNORECASE)
 _DATES: Final = re.compile(r"\bdates?\b|\byyyy-mm|iso.?8601", re.IGNORECASE)
+_ISO_DATES: Final = re.compile(r"\byyyy-mm-dd\b(?![ t]*(?:hh|\d))|\biso.?8601 date\b(?!.?time)", re.IGNORECASE)
 _TWELVE_HOURS: Final = re.compile(r"\b12[- ]hour|\bhh?:mm [ap]m\b|\b\d{1,2}:\d{2} ?[ap]m\b", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\bhh:mm:ss\b", re.IGNORECASE)
 _TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
@@ -175,6 +178,7 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         choices=tuple(choices) if isinstance(choices, (list, tuple)) else (),
         text=text,
         unit=unit_of_input(name_words, text) if _type(inner) in ("integer", "number") else None,
+        wants_iso_date=inner.get("format") == "date" or bool(_ISO_DATES.search(text)),
         wants_iana=bool(_IANA.search(text)),
         wants_subfolders="**/" in text or "**/" in entry.description,
         replacement=_replacement(inner),
