@@ -9,7 +9,7 @@ import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
 from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
-from helmdeck_planner.embedded.arguments.context import Earlier, is_setting
+from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
@@ -96,7 +96,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     picks: tuple[Pick, ...] = ()
     every: list[Part] = []
-    settings = tuple(part for part in parts if len(parts) > 1 and is_setting(part, wording))
+    settings = settings_of(parts, wording)
     for part in parts:
         if part.is_excluded or part in settings:
             every.append(part)
@@ -305,8 +305,16 @@ def steps_of(
 
 
 def _sources(understood: Understood, defaults: Mapping[str, Any], earlier: Iterable[Earlier] = ()) -> Sources:
+    steps = [pick.part for pick in understood.picks if pick.profile is not None]
+    others = tuple(part for part in understood.parts if part not in (*steps, *understood.settings))
     return Sources(
-        understood.request, understood.wording, understood.document, defaults, tuple(earlier), understood.settings
+        understood.request,
+        understood.wording,
+        understood.document,
+        defaults,
+        tuple(earlier),
+        understood.settings,
+        background=others if len(steps) == 1 else (),
     )
 
 

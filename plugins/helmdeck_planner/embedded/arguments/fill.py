@@ -17,7 +17,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id
-from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.labels import labelled, labels_of, named
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.paths import fill_new_paths
@@ -50,6 +50,9 @@ _SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind
 _ENTERED: Final = (Kind.EMAIL, Kind.URL, Kind.NUMBER, Kind.DATE)
 _SOLE_ROLES: Final = (Role.TEXT, Role.QUERY, Role.NAME, Role.CONTENT)
 _NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
+_OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
+_LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
+_NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
 _REFERRED: Final = {
     Role.PATH: (Kind.PATH,),
     Role.URL: (Kind.URL,),
@@ -65,6 +68,7 @@ class Sources:
     :ivar request: the whole request.
     :ivar earlier: the parts before, in order.
     :ivar settings: the parts that only state where the others act.
+    :ivar background: the parts without a step, of a request with one step.
     """
 
     request: str
@@ -73,6 +77,7 @@ class Sources:
     defaults: Mapping[str, Any] = attrs.Factory(dict)
     earlier: tuple[Earlier, ...] = ()
     settings: tuple[Part, ...] = ()
+    background: tuple[Part, ...] = ()
 
 
 def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
@@ -111,9 +116,40 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     fill_places(draft)
     _fill_only_value(draft)
     _fill_references(draft, sources)
+    _fill_background(draft, sources)
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     return draft
+
+
+def _fill_background(draft: Draft, sources: Sources) -> None:
+    """Set open inputs from what other parts state: "rule ar-7 is noisy, delete it", "show the logs of web-1. 50 lines are enough".
+
+    A text is taken from there only if it is a value, or if the part refers to it.
+    """
+    alone = Sources(sources.request, sources.wording)
+    refers = has_reference(draft) or len(draft.tokens) == 1
+    for part in (*sources.settings, *sources.background):
+        if not _states_facts(part, sources.wording):
+            continue
+        other = drafted(part, draft.profile, alone)
+        stems = frozenset[str]().union(*(other.stems(place) for place in range(len(part.tokens))))
+        for each in list(draft.open_inputs()):
+            value = other.args.get(each.name)
+            if value is None or (part in sources.settings and not (each.is_required and each.role in _OBJECT_ROLES)):
+                continue
+            is_labelled = bool(stems & (each.labels or labels_of(other, each)))
+            is_named = refers and each.role in _NAMED_ROLES
+            if is_labelled or (each.is_required and (is_named or each.role not in _LOOSE_ROLES)):
+                draft.set(each, value, [])
+
+
+def _states_facts(part: Part, wording: Wording) -> bool:
+    """Whether a part requests nothing: "web-1 is slow"; "we want a coupon" requests something else."""
+    language = wording.language
+    asks = any(token.word in language.wishes - language.statements for token in part.tokens if token.is_word)
+    is_request = part.verb_place == 0 or part.is_question or part.is_excluded or part.is_wish or asks
+    return bool(part.tokens) and not is_request
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
