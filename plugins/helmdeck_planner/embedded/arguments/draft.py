@@ -27,6 +27,7 @@ _EXTENSIONS: Final = frozenset(FILE_TYPES.values())
 # Longer quoted strings are texts.
 _MAX_QUOTED_VALUE: Final = 2_000
 _POSSESSIVES: Final = ("'s", "\u2019s")
+_ARROWS: Final = ("\u2192", "\u21d2")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
 
@@ -163,9 +164,15 @@ class Draft:
 
     def preposition(self, place: int) -> str:
         """Return the English preposition at a place; "between A and B" is "from A to B"."""
+        if not 0 <= place < len(self.tokens):
+            return ""
         token = self.tokens[place]
         found = self.wording.preposition(token)
         if found == "between":
+            return "from"
+        if token.value in _ARROWS or (token.value == ">" and place and self.tokens[place - 1].value in ("-", "=")):
+            return "to"
+        if place > self.part.verb_place + 1 and place + 1 < len(self.tokens) and self.is_one_of(place, "off"):
             return "from"
         is_second = token.is_word and token.word in self.wording.language.joints and token.word != "or"
         if is_second and "between" in (self.wording.preposition(other) for other in self.tokens[:place]):

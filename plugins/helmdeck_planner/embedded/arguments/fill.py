@@ -22,9 +22,11 @@ from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.paths import fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
+from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
+from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -108,11 +110,12 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     fill_patterns(draft)
     fill_typed(draft)
     fill_ids(draft)
+    fill_objects(draft)
     fill_numbers(draft)
-    _fill_words_beside_to(draft)
+    fill_words_beside_to(draft)
     fill_names(draft)
     _fill_quotes(draft)
-    _fill_sides(draft)
+    fill_sides(draft)
     fill_places(draft)
     _fill_only_value(draft)
     _fill_references(draft, sources)
@@ -223,99 +226,6 @@ def _is_only_text(draft: Draft, each: Property) -> bool:
     return min(texts, key=lambda other: _quote_order(draft, other)) is each
 
 
-def _fill_sides(draft: Draft) -> None:
-    """Set inputs such as ``source`` and ``destination`` from values after "from" and "to"."""
-    inputs = [
-        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.PLACE) and each.side and each.is_required
-    ]
-    _fill_words_of_sides(draft)
-    kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
-    for each in sorted(inputs, key=lambda other: other.side == "source"):
-        for place in draft.free(*kinds):
-            is_target = draft.preposition_before(place) in ("to", "against")
-            if is_target == (each.side == "target"):
-                draft.set(each, draft.tokens[place].value, [place])
-                break
-
-
-def _fill_words_of_sides(draft: Draft) -> None:
-    """Set two inputs from the words after "from" and "to", or one from the word after "against": "from fix-cart into main"."""
-    inputs = [
-        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and each.side and each.is_required
-    ]
-    sides = [each.side for each in inputs]
-    prepositions = (
-        {"from": "source", "to": "target"} if sorted(sides) == ["source", "target"] else {"against": "target"}
-    )
-    found: dict[str, list[int]] = {}
-    for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
-        side = prepositions.get(draft.preposition(place))
-        if side and _is_free_word(draft, place + 1):
-            found.setdefault(side, []).append(place + 1)
-    if sorted(found) == sorted(sides) and all(len(places) == 1 for places in found.values()):
-        for each in inputs:
-            draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
-
-
-def _is_free_word(draft: Draft, place: int) -> bool:
-    """Whether a word or id is free, and the last one before another preposition or the end."""
-    token = draft.tokens[place]
-    is_name = (token.is_word and not draft.is_filler(place)) or token.kind in (Kind.ID, Kind.SLUG)
-    following = place + 1
-    ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or bool(draft.preposition(following))
-    return (
-        is_name
-        and place not in draft.used_places
-        and (ends or draft.tokens[following].word in draft.wording.language.naming)
-    )
-
-
-def _fill_words_beside_to(draft: Draft) -> None:
-    """Set a new value from the words after "to", an old one from those before: "rename Old to New", "set key to 5"."""
-    to = next((place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"), -1)
-    if to < 1:
-        return
-    for each in list(draft.open_inputs()):
-        if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
-            continue
-        is_new = bool({"new", "value"} & set(each.words))
-        is_old = "old" in each.words
-        if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
-            draft.set(each, draft.text(places[0], places[-1]), places)
-
-
-def _after_to(draft: Draft, to: int) -> list[int]:
-    """Return the places of a value or a phrase after "to"; none of "to remember me", where a verb follows."""
-    tokens = draft.tokens
-    start = to + 1
-    if start < len(tokens) and tokens[start].is_value:
-        return [start]
-    end = start
-    while end < len(tokens) and tokens[end].is_word and not draft.is_filler(end) and end not in draft.used_places:
-        end += 1
-    has_object = start + 1 < len(tokens) and tokens[start + 1].is_word and not draft.preposition(start + 1)
-    is_verb = has_object and not tokens[start].value[:1].isupper() and draft.wording.verb(tokens[start].word)
-    is_whole = end == len(tokens) or tokens[end].kind is Kind.MARK or bool(draft.preposition(end)) or end - start == 1
-    return list(range(start, end)) if is_whole and not is_verb else []
-
-
-def _before_to(draft: Draft, to: int) -> list[int]:
-    """Return the place of a value or a word before "to", or all words of a name in capitals."""
-    tokens = draft.tokens
-    if tokens[to - 1].is_value:
-        return [to - 1]
-    start = to - 1
-    if draft.is_filler(start) or not tokens[start].is_word:
-        return []
-    while (
-        start - 1 > draft.part.verb_place
-        and tokens[start].value[:1].isupper()
-        and tokens[start - 1].value[:1].isupper()
-    ):
-        start -= 1
-    return list(range(start, to))
-
-
 def _fill_only_value(draft: Draft) -> None:
     """Set the only open required text from the only value that is left: "subscribe to plant/line2/temp"."""
     needed = [each for each in draft.open_inputs() if each.is_required]
@@ -326,6 +236,11 @@ def _fill_only_value(draft: Draft) -> None:
         if is_entered and draft.set(needed[0], draft.tokens[direct].value, [direct]):
             return
     left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
+    is_opaque = len(left) == 1 and draft.tokens[left[0]].kind is Kind.ID and draft.profile.writes is False
+    if is_opaque and [each.role for each in needed] in ([Role.CONTENT], [Role.TEXT]):
+        # "what is aGVsbG8= in plain text"
+        draft.set(needed[0], draft.tokens[left[0]].value, left)
+        return
     if (
         len(needed) == 1
         and len(left) == 1

@@ -179,7 +179,8 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
     run = [start]
     while run[-1] + 1 < len(draft.tokens):
         token = draft.tokens[run[-1] + 1]
-        if not token.is_word or draft.wording.preposition(token) or run[-1] + 1 in draft.used_places:
+        continues_name = token.kind is Kind.NUMBER and draft.tokens[run[-1]].value[:1].isupper()
+        if not (token.is_word or continues_name) or draft.wording.preposition(token) or run[-1] + 1 in draft.used_places:
             break
         run.append(run[-1] + 1)
     return run

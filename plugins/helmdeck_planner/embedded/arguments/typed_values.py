@@ -46,6 +46,10 @@ _ENDING: Final = ("to", "until", "before")
 _ABBREVIATION: Final = re.compile(r"(?:\w\.){1,4}\w", re.IGNORECASE)
 
 
+_CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
+_SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
+
+
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
     _fill_owner_and_repo(draft)
@@ -75,6 +79,8 @@ def fill_typed(draft: Draft) -> None:
             places = [place for place in places if place not in globs]
         _assign(draft, inputs, places)
     _fill_currencies(draft)
+    _fill_operands(draft)
+    _fill_caller(draft)
     fill_choices(draft)
     fill_switches(draft)
 
@@ -134,6 +140,10 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
         for each in sided:
             wanted = _SOURCE if each.side == "source" else _TARGET
             fitting = [place for place in left if draft.preposition_before(place) in wanted]
+            if not fitting and each.side == "target":
+                # "a.md should be called b.md"
+                naming = draft.wording.language.naming
+                fitting = [place for place in left if place and draft.tokens[place - 1].word in naming]
             if fitting:
                 _set(draft, each, fitting[:1])
                 left.remove(fitting[0])
@@ -230,9 +240,30 @@ def _fill_owner_and_repo(draft: Draft) -> None:
     repo = next((each for each in draft.open_inputs() if each.role is Role.REPO and each.is_required), None)
     places = draft.free(Kind.SLUG)
     if owner and repo and places:
-        first, _, second = draft.tokens[places[0]].value.partition("/")
-        draft.set(owner, first, places[:1])
-        draft.set(repo, second, places[:1], is_shared=True)
+        # "merge fix/a in acme/web"
+        located = [place for place in places if draft.preposition_before(place) in ("in", "of", "for", "at")]
+        own = (located or places)[:1]
+        first, _, second = draft.tokens[own[0]].value.partition("/")
+        draft.set(owner, first, own)
+        draft.set(repo, second, own, is_shared=True)
+
+
+def _fill_caller(draft: Draft) -> None:
+    """Set people to "me" where the schema has this value: "my issues"."""
+    mine = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "mine")]
+    inputs = [each for each in draft.open_inputs() if _CALLER.search(each.text)] if mine else []
+    if len(inputs) == 1 and not draft.free(Kind.EMAIL):
+        draft.set(inputs[0], "me", mine[:1])
+
+
+def _fill_operands(draft: Draft) -> None:
+    """Set two numbers from "418 + 77.5"."""
+    needed = [each for each in draft.open_inputs() if each.is_required and each.role is Role.NUMBER]
+    places = draft.free(Kind.EXPRESSION)
+    if len(needed) != 2 or len(places) != 1 or not (found := _SUM.fullmatch(draft.tokens[places[0]].value)):
+        return
+    for each, text in zip(needed, found.groups(), strict=True):
+        draft.set(each, float(text) if "." in text else int(text), places, is_shared=True)
 
 
 def _fill_currencies(draft: Draft) -> None:

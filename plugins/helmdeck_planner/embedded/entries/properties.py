@@ -73,6 +73,7 @@ class Property:
     :ivar choices: the allowed values.
     :ivar unit: the unit of the number that it takes.
     :ivar clock: the form of the times that it takes; ``None`` if the schema states none.
+    :ivar is_object: it takes an object whose fields the schema does not name.
     :ivar wants_iso_date: its schema gives dates as ``YYYY-MM-DD``.
     :ivar wants_iana: its description gives IANA names of time zones.
     :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
@@ -90,6 +91,7 @@ class Property:
     choices: tuple[Any, ...] = ()
     text: str = ""
     unit: Unit | None = None
+    is_object: bool = False
     wants_iso_date: bool = False
     wants_iana: bool = False
     wants_subfolders: bool = False
@@ -152,6 +154,9 @@ def properties_of(entry: Entry) -> tuple[Property, ...]:
     roles = {each.role for each in found}
     if not {Role.OWNER, Role.REPO} <= roles:
         found = [attrs.evolve(each, role=Role.NAME) if each.role in (Role.OWNER, Role.REPO) else each for each in found]
+    if any("head" in each.words for each in found):
+        # "base" is the source of a new branch, and the target of a pull request.
+        found = [attrs.evolve(each, side="target") if "base" in each.words else each for each in found]
     return tuple(sorted(found, key=lambda each: not each.is_required))
 
 
@@ -178,6 +183,7 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         choices=tuple(choices) if isinstance(choices, (list, tuple)) else (),
         text=text,
         unit=unit_of_input(name_words, text) if _type(inner) in ("integer", "number") else None,
+        is_object=items is None and _type(own) == "object" and not own.get("properties"),
         wants_iso_date=inner.get("format") == "date" or bool(_ISO_DATES.search(text)),
         wants_iana=bool(_IANA.search(text)),
         wants_subfolders="**/" in text or "**/" in entry.description,
