@@ -36,8 +36,10 @@ def fill_choices(draft: Draft) -> None:
 
 def _starts_compound(draft: Draft, value: Any) -> bool:
     """Whether the verb starts with a choice: "squash-merge"."""
-    verb = draft.tokens[draft.part.verb_place].word if draft.part.verb_place >= 0 else ""
-    return "-" in verb and verb.partition("-")[0] == str(value).lower()
+    place = draft.part.verb_place
+    following = draft.tokens[place + 1] if 0 <= place < len(draft.tokens) - 1 else None
+    is_joined = following is not None and draft.source[draft.tokens[place].end : following.start] == "-"
+    return is_joined and draft.tokens[place].word == str(value).lower()
 
 
 def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:

@@ -13,7 +13,7 @@ from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     ABBREVIATIONS,
-    FILE_TYPES,
+    FILE_EXTENSIONS,
     FILE_WORDS,
     FOLDER_WORDS,
     PATH_WORDS,
@@ -23,7 +23,6 @@ from helmdeck_planner.embedded.request.wording import Wording
 
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 _PATHS: Final = frozenset(map(stem, PATH_WORDS))
-_EXTENSIONS: Final = frozenset(FILE_TYPES.values())
 # Longer quoted strings are texts.
 _MAX_QUOTED_VALUE: Final = 2_000
 _POSSESSIVES: Final = ("'s", "\u2019s")
@@ -128,7 +127,7 @@ class Draft:
         if each.role is Role.NAME:
             return token.kind is not Kind.SQL and not (token.kind is Kind.CODE and "\n" in token.value)
         if each.role is Role.PATH and is_path and FOLDER_WORDS & set(each.words) and not each.is_list:
-            return token.value.rpartition(".")[2] not in _EXTENSIONS
+            return token.value.rpartition(".")[2] not in FILE_EXTENSIONS
         return True
 
     def _is_possessive(self, each: Property, place: int) -> bool:

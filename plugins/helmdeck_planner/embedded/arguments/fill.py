@@ -17,16 +17,16 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id
-from helmdeck_planner.embedded.arguments.labels import labelled, labels_of, named
+from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, labels_of, named
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
+from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.paths import fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
-from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
-from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
+from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -174,9 +174,11 @@ def _fill_labelled_quotes(draft: Draft) -> None:
 def _fill_quotes(draft: Draft) -> None:
     _fill_quotes_by_preposition(draft)
     for each in sorted(draft.open_inputs(), key=lambda other: _quote_order(draft, other)):
-        places = draft.free(*_QUOTES)
-        if not places:
+        if not draft.free(*_QUOTES):
             return
+        places = [place for place in draft.free(*_QUOTES) if not is_labelled_otherwise(draft, each, place)]
+        if not places:
+            continue
         if each.role not in _QUOTE_ROLES or not (each.is_required or _is_only_text(draft, each)):
             continue
         chosen = places if each.is_list else places[:1]

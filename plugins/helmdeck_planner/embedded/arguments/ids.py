@@ -11,7 +11,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
+from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS
 
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
@@ -20,7 +20,6 @@ _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 _COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
-_EXTENSIONS: Final = frozenset(FILE_TYPES.values())
 # "tblLeads"; "iPhone" is a word.
 _HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{2,40}")
 _PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)")
@@ -117,7 +116,7 @@ def _without_vowels(word: str) -> str:
 def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether a labelled value can be an id: "the user Anna" names a person, unless the schema takes names."""
     token = draft.tokens[places[0]]
-    if token.kind is Kind.QUOTE and token.value.rpartition(".")[2].lower() in _EXTENSIONS:
+    if token.kind is Kind.QUOTE and token.value.rpartition(".")[2].lower() in FILE_EXTENSIONS:
         # "download the attachment 'plan.pdf'" names a file.
         return _takes_names(each)
     if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
@@ -135,7 +134,7 @@ def _is_dotted(draft: Draft, place: int) -> bool:
     if draft.tokens[place].kind is Kind.PATH:
         return (
             "/" not in value
-            and value.rpartition(".")[2].lower() not in _EXTENSIONS
+            and value.rpartition(".")[2].lower() not in FILE_EXTENSIONS
             and not draft.profile.takes(Role.PATH)
         )
     return place != draft.part.verb_place and ("." in value.strip(".") or "_" in value.strip("_"))

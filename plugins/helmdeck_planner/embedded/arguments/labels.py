@@ -53,6 +53,20 @@ def labelled(draft: Draft, each: Property) -> list[int]:
     return []
 
 
+def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word right before a value names another input or field: "Tomasz" in "Owner 'Tomasz'" is no type."""
+    before = place - 1
+    is_joined = before > 0 and draft.tokens[before].value == "="
+    if is_joined:
+        before -= 1
+    if before < 0 or before == draft.part.verb_place or draft.is_filler(before) or not draft.tokens[before].is_word:
+        return False
+    is_field = is_joined or (draft.tokens[before].value[:1].isupper() and before > 0)
+    own = labels_of(draft, each) | each.hints | frozenset(draft.profile.name) | draft.profile.verbs
+    is_other = draft.wording.verb(draft.tokens[before].word) or draft.tokens[before].word in draft.wording.language.naming
+    return is_field and not is_other and not draft.is_one_of(before, "saying") and not _is_label(draft.stems(before), own)
+
+
 def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
     """Whether a word is a label, or ends with one: "worksheet" for ``sheet_name``."""
     return bool(stems & labels) or any(

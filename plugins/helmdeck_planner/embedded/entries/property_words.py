@@ -49,6 +49,7 @@ CURRENCIES: Final = frozenset(_FILE.words("currencies"))
 FILE_TYPES: Final[Mapping[str, str]] = {
     word: extension for words, extension in _FILE.rows("file_types").items() for word in words.split()
 }
+FILE_EXTENSIONS: Final = frozenset((*FILE_TYPES.values(), *_FILE.words("extensions")))
 ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     word: tuple(nouns.split()) for words, nouns in _FILE.rows("attributes").items() for word in words.split()
 }
