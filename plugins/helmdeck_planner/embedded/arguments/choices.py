@@ -10,7 +10,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import is_in_topic
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, KIND_WORDS, SWITCH_PHRASES
+from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, KIND_WORDS, SWITCHES_OFF, SWITCHES_ON
 
 
 def fill_choices(draft: Draft) -> None:
@@ -128,7 +128,8 @@ def _is_action(each: Property) -> bool:
 def _verb_means(draft: Draft, each: Property, value: str) -> bool:
     """Whether the verb requests a state: "close the issue" sets ``state`` to ``closed``."""
     is_state = bool({"state", "status"} & set(each.words))
-    return is_state and stem(draft.part.verb) == stem(value.lower()) and bool(draft.profile.writes)
+    is_meant = stem(draft.part.verb) == stem(value.lower()) or draft.part.verb in CHOICE_WORDS.get(value.lower(), ())
+    return is_state and is_meant and bool(draft.profile.writes)
 
 
 def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:
@@ -140,10 +141,13 @@ def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:
 def fill_switches(draft: Draft) -> None:
     """Set an optional switch to true where the request contains all words of its name, or says the same in other words."""
     for each in list(draft.open_inputs()):
-        if each.role is not Role.BOOLEAN or each.is_required:
+        if each.role is not Role.BOOLEAN:
             continue
-        if places := _phrase_places(draft, SWITCH_PHRASES.get(" ".join(each.words), ())):
-            draft.set(each, True, places)
+        name = " ".join(each.words)
+        on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
+        if bool(on) != bool(off):
+            draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
+        if each.is_required or each.name in draft.args:
             continue
         if "all" in each.words and len(each.words) == 1:
             places = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "including")]

@@ -35,6 +35,7 @@ class Draft:
     """The arguments of a step, by input name.
 
     :ivar source: the whole request; values are slices of it.
+    :ivar stated_by: other parts that state nothing but arguments of this step.
     :ivar used_places: places of tokens whose text is an argument already, or says which one.
     """
 
@@ -44,6 +45,7 @@ class Draft:
     wording: Wording
     args: dict[str, Any] = attrs.Factory(dict)
     used_places: set[int] = attrs.Factory(set)
+    stated_by: list[Part] = attrs.Factory(list)
     _stems: dict[int, frozenset[str]] = attrs.field(factory=dict, init=False)
 
     @property

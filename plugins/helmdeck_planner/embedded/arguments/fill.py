@@ -30,7 +30,7 @@ from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import EXCLUDING_WORDS, SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -70,7 +70,7 @@ class Sources:
     :ivar request: the whole request.
     :ivar earlier: the parts before, in order.
     :ivar settings: the parts that only state where the others act.
-    :ivar background: the parts without a step, of a request with one step.
+    :ivar background: the parts without a step that may state something for this one.
     """
 
     request: str
@@ -92,9 +92,13 @@ def arguments_of(draft: Draft) -> dict[str, Any]:
     return {each.name: draft.args[each.name] for each in draft.profile.properties if each.name in draft.args}
 
 
-def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
-    """Return the arguments of an entry for a part, with the words that they use."""
+def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[int] = ()) -> Draft:
+    """Return the arguments of an entry for a part, with the words that they use.
+
+    :param without: places of words that have another use.
+    """
     draft = Draft(sources.request, part, profile, sources.wording)
+    draft.used_places.update(without)
     for each in profile.properties:
         if each.name in sources.defaults:
             draft.args[each.name] = sources.defaults[each.name]
@@ -122,7 +126,21 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     _fill_background(draft, sources)
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
+    _fill_items(draft, sources)
     return draft
+
+
+def _fill_items(draft: Draft, sources: Sources) -> None:
+    """Set a required list of objects to one object, if the part states all of its required fields: "add the note 'x' to Ada"."""
+    for each in list(draft.open_inputs()):
+        if not each.is_required or not each.fields or each.replacement:
+            continue
+        inner = attrs.evolve(draft.profile, properties=each.fields)
+        left = tuple(place for place in range(len(draft.part.tokens)) if place in draft.used_places)
+        item = drafted(draft.part, inner, Sources(sources.request, sources.wording), without=left)
+        if all(field.name in item.args for field in inner.required):
+            draft.set(each, [arguments_of(item)], [])
+            draft.used_places.update(item.used_places)
 
 
 def _fill_background(draft: Draft, sources: Sources) -> None:
@@ -133,18 +151,47 @@ def _fill_background(draft: Draft, sources: Sources) -> None:
     alone = Sources(sources.request, sources.wording)
     refers = has_reference(draft) or len(draft.tokens) == 1
     for part in (*sources.settings, *sources.background):
-        if not _states_facts(part, sources.wording):
+        if part.is_excluded:
+            _fill_exclusions(draft, part, sources.wording)
             continue
-        other = drafted(part, draft.profile, alone)
+        facts = _without_label_as_verb(part, draft, sources.wording)
+        if not _states_facts(facts, sources.wording):
+            continue
+        other = drafted(facts, draft.profile, alone)
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(part.tokens))))
+        is_used = False
         for each in list(draft.open_inputs()):
             value = other.args.get(each.name)
             if value is None or (part in sources.settings and not (each.is_required and each.role in _OBJECT_ROLES)):
                 continue
             is_labelled = bool(stems & (each.labels or labels_of(other, each)))
             is_named = refers and each.role in _NAMED_ROLES
-            if is_labelled or (each.is_required and (is_named or each.role not in _LOOSE_ROLES)):
-                draft.set(each, value, [])
+            is_count = each.role is Role.NUMBER and not each.is_required
+            if is_labelled or is_count or (each.is_required and (is_named or each.role not in _LOOSE_ROLES)):
+                is_used = draft.set(each, value, []) or is_used
+        if is_used and all(place in other.used_places or not token.is_value for place, token in enumerate(part.tokens)):
+            draft.stated_by.append(part)
+
+
+def _without_label_as_verb(part: Part, draft: Draft, wording: Wording) -> Part:
+    """Return a part such as "title 'Crash'" without a verb, if its first word is the label of an open input."""
+    if part.verb_place != 0 or len(part.tokens) < 2 or not (part.tokens[1].is_value or part.tokens[1].value in ":="):
+        return part
+    label = frozenset(stem(word) for word in (part.tokens[0].word, *wording.nouns(part.tokens[0].word)))
+    is_label = any(label & each.labels for each in draft.open_inputs())
+    return attrs.evolve(part, verb="", verb_place=-1) if is_label else part
+
+
+def _fill_exclusions(draft: Draft, part: Part, wording: Wording) -> None:
+    """Set an open list of what is left out: "but skip node_modules"."""
+    inputs = [each for each in draft.open_inputs() if each.is_list and EXCLUDING_WORDS & set(each.words)]
+    found = [
+        token
+        for place, token in enumerate(part.tokens)
+        if token.is_value or (token.is_word and place != part.verb_place and not wording.is_known(token.word))
+    ]
+    if len(inputs) == 1 and found and draft.set(inputs[0], [token.value for token in found], []):
+        draft.stated_by.append(part)
 
 
 def _states_facts(part: Part, wording: Wording) -> bool:
@@ -177,6 +224,9 @@ def _fill_quotes(draft: Draft) -> None:
         if not draft.free(*_QUOTES):
             return
         places = [place for place in draft.free(*_QUOTES) if not is_labelled_otherwise(draft, each, place)]
+        if each.role is Role.NAME and draft.profile.writes:
+            # "push a.md with 'hi'" names no branch.
+            places = [place for place in places if draft.preposition_before(place) != "with"]
         if not places:
             continue
         if each.role not in _QUOTE_ROLES or not (each.is_required or _is_only_text(draft, each)):

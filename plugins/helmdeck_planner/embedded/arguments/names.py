@@ -80,6 +80,17 @@ def _fill_versioned(draft: Draft) -> None:
         draft.set(needed[0], draft.tokens[place].value, [place])
 
 
+def _fill_assigned(draft: Draft) -> None:
+    """Set the person of "assign issue 5 to hubot", where an input is called after the verb."""
+    verb = draft.part.verb
+    inputs = [each for each in draft.open_inputs() if verb and any(word.startswith(verb) for word in each.words)]
+    inputs = [each for each in inputs if each.role in (Role.NAME, Role.TEXT) and each.words[-1] != verb]
+    places = [place for place in range(1, len(draft.tokens)) if draft.preposition(place - 1) == "to"]
+    if len(inputs) == 1 and len(places) == 1 and draft.tokens[places[0]].is_word and not draft.is_filler(places[0]):
+        run = word_run(draft, places[0])
+        draft.set(inputs[0], draft.text(run[0], run[-1]), run)
+
+
 def _fill_role_of(draft: Draft) -> None:
     """Set the only required name from "add Halden Freight as a company"."""
     needed = [each for each in draft.open_inputs() if each.is_required and each.role is not Role.BOOLEAN]
@@ -97,7 +108,7 @@ def fill_names(draft: Draft) -> None:
     fill_people(draft)
     _fill_versioned(draft)
     for each in list(draft.open_inputs()):
-        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE):
+        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE, Role.OWNER):
             continue
         places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
         words = [draft.tokens[place].word for place in places]
@@ -114,6 +125,7 @@ def fill_names(draft: Draft) -> None:
         elif places:
             draft.set(each, id_text(draft, places), places)
     _fill_role_of(draft)
+    _fill_assigned(draft)
 
 
 def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
@@ -153,13 +165,14 @@ def _unknown_object(draft: Draft, each: Property) -> list[int]:
     has_verb = stem(draft.part.verb) in draft.profile.verbs
     if start > draft.part.verb_place + 1:
         # "put a thumbsup on the message"
-        ends = start + 1 == len(draft.tokens) or bool(draft.preposition(start + 1))
+        end = start + 1 + (start + 1 < len(draft.tokens) and draft.tokens[start + 1].value == ":")
+        ends = end == len(draft.tokens) or bool(draft.preposition(end))
         has_verb = ends and len(needed) == 1 and not draft.wording.corrected_verb(token.word)
     return [start] if is_unknown and has_verb and token.value.islower() else []
 
 
 def _leads_object(draft: Draft, place: int) -> bool:
-    return draft.is_one_of(place, "articles") or draft.preposition(place) == "with"
+    return draft.is_one_of(place, "articles") or draft.preposition(place) == "with" or draft.tokens[place].value == ":"
 
 
 def _is_only_name(draft: Draft, each: Property) -> bool:

@@ -77,6 +77,7 @@ class Property:
     :ivar wants_iso_date: its schema gives dates as ``YYYY-MM-DD``.
     :ivar wants_iana: its description gives IANA names of time zones.
     :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
+    :ivar fields: the fields of its items, if they are objects.
     :ivar replacement: the names of the two fields of its items that take an old and a new text.
     """
 
@@ -96,6 +97,7 @@ class Property:
     wants_iana: bool = False
     wants_subfolders: bool = False
     replacement: tuple[str, str] | None = None
+    fields: tuple[Property, ...] = ()
     clock: Clock | None = None
 
     @property
@@ -188,6 +190,7 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         wants_iana=bool(_IANA.search(text)),
         wants_subfolders="**/" in text or "**/" in entry.description,
         replacement=_replacement(inner),
+        fields=_fields(entry, inner) if items is not None else (),
         clock=_clock(inner, text) if _type(inner) == "string" else None,
     )
 
@@ -206,6 +209,15 @@ def _clock(schema: Mapping[str, Any], text: str) -> Clock | None:
         return Clock.SECONDS
     is_form = schema.get("format") == "time" or _TWENTY_FOUR_HOURS.search(words_of_form)
     return Clock.HOURS if is_form or (isinstance(pattern, str) and _CLOCK_PATTERN.search(pattern)) else None
+
+
+def _fields(entry: Entry, items: Mapping[str, Any]) -> tuple[Property, ...]:
+    """Return the fields of the objects of a list, required ones first."""
+    fields, required = items.get("properties"), items.get("required")
+    if not isinstance(fields, Mapping) or not isinstance(required, Sequence):
+        return ()
+    found = [_property(entry, str(name), schema, name in required) for name, schema in fields.items()]
+    return tuple(sorted(found, key=lambda each: not each.is_required))
 
 
 def _replacement(items: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -14,6 +14,12 @@ def _sets(key: str) -> dict[str, frozenset[str]]:
     return {name: frozenset(words.split()) for name, words in _FILE.rows(key).items()}
 
 
+def _phrases(key: str) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    return {
+        name: tuple(tuple(phrase.split()) for phrase in phrases.split(",")) for name, phrases in _FILE.rows(key).items()
+    }
+
+
 ROLE_WORDS: Final[Mapping[str, frozenset[str]]] = _sets("roles")
 SOURCE_SIDE: Final = frozenset(_FILE.words("source_side"))
 TARGET_SIDE: Final = frozenset(_FILE.words("target_side"))
@@ -34,6 +40,7 @@ FIRST_NAME: Final = frozenset(_FILE.words("first_name"))
 LAST_NAME: Final = frozenset(_FILE.words("last_name"))
 PERSON_NAME: Final = frozenset(_FILE.words("person_name"))
 BRANCHES: Final = frozenset(_FILE.words("branches"))
+EXCLUDING_WORDS: Final = frozenset(_FILE.words("excluding"))
 RESULT_WORDS: Final = frozenset(_FILE.words("results"))
 COMMON_WORDS: Final = frozenset(_FILE.words("common"))
 STORING_VERBS: Final = frozenset(_FILE.words("storing"))
@@ -55,8 +62,6 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What a question with "how" asks for."""
 ABBREVIATIONS: Final[Mapping[str, frozenset[str]]] = _sets("abbreviations")
-SWITCH_PHRASES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    name: tuple(tuple(phrase.split()) for phrase in phrases.split(","))
-    for name, phrases in _FILE.rows("switches").items()
-}
+SWITCHES_ON: Final = _phrases("switches")
+SWITCHES_OFF: Final = _phrases("switches_off")
 CHOICE_WORDS: Final[Mapping[str, frozenset[str]]] = _sets("choices")
