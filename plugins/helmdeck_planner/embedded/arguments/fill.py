@@ -12,12 +12,14 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_planner.embedded.arguments.background import fill_background
 from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
-from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
+from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, topic
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id
-from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, labels_of, named
+from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects
@@ -30,7 +32,7 @@ from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import EXCLUDING_WORDS, SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -52,9 +54,6 @@ _SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind
 _ENTERED: Final = (Kind.EMAIL, Kind.URL, Kind.NUMBER, Kind.DATE)
 _SOLE_ROLES: Final = (Role.TEXT, Role.QUERY, Role.NAME, Role.CONTENT)
 _NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
-_OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
-_LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
-_NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
 _REFERRED: Final = {
     Role.PATH: (Kind.PATH,),
     Role.URL: (Kind.URL,),
@@ -108,6 +107,10 @@ def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[in
     fill_new_paths(draft)
     fill_replacement(draft)
     _fill_labelled_quotes(draft)
+    alone = Sources(sources.request, sources.wording)
+    background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))
+    fill_background(draft, *background, is_labelled=True)
+    fill_own_exclusions(draft)
     fill_zones(draft)
     fill_units(draft)
     fill_dimensions(draft)
@@ -123,7 +126,7 @@ def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[in
     fill_places(draft)
     _fill_only_value(draft)
     _fill_references(draft, sources)
-    _fill_background(draft, sources)
+    fill_background(draft, *background)
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     _fill_items(draft, sources)
@@ -136,70 +139,24 @@ def _fill_items(draft: Draft, sources: Sources) -> None:
         if not each.is_required or not each.fields or each.replacement:
             continue
         inner = attrs.evolve(draft.profile, properties=each.fields)
-        left = tuple(place for place in range(len(draft.part.tokens)) if place in draft.used_places)
-        item = drafted(draft.part, inner, Sources(sources.request, sources.wording), without=left)
+        names = [field for field in inner.required if field.role is Role.NAME]
+        owner = _owner_of_item(draft) if len(names) == 1 and draft.free(Kind.QUOTE) else []
+        known = {names[0].name: draft.text(owner[0], owner[-1])} if owner else {}
+        left = (*draft.used_places, *owner)
+        item = drafted(draft.part, inner, Sources(sources.request, sources.wording, defaults=known), without=left)
         if all(field.name in item.args for field in inner.required):
             draft.set(each, [arguments_of(item)], [])
             draft.used_places.update(item.used_places)
 
 
-def _fill_background(draft: Draft, sources: Sources) -> None:
-    """Set open inputs from what other parts state: "rule ar-7 is noisy, delete it", "show the logs of web-1. 50 lines are enough".
-
-    A text is taken from there only if it is a value, or if the part refers to it.
-    """
-    alone = Sources(sources.request, sources.wording)
-    refers = has_reference(draft) or len(draft.tokens) == 1
-    for part in (*sources.settings, *sources.background):
-        if part.is_excluded:
-            _fill_exclusions(draft, part, sources.wording)
-            continue
-        facts = _without_label_as_verb(part, draft, sources.wording)
-        if not _states_facts(facts, sources.wording):
-            continue
-        other = drafted(facts, draft.profile, alone)
-        stems = frozenset[str]().union(*(other.stems(place) for place in range(len(part.tokens))))
-        is_used = False
-        for each in list(draft.open_inputs()):
-            value = other.args.get(each.name)
-            if value is None or (part in sources.settings and not (each.is_required and each.role in _OBJECT_ROLES)):
-                continue
-            is_labelled = bool(stems & (each.labels or labels_of(other, each)))
-            is_named = refers and each.role in _NAMED_ROLES
-            is_count = each.role is Role.NUMBER and not each.is_required
-            if is_labelled or is_count or (each.is_required and (is_named or each.role not in _LOOSE_ROLES)):
-                is_used = draft.set(each, value, []) or is_used
-        if is_used and all(place in other.used_places or not token.is_value for place, token in enumerate(part.tokens)):
-            draft.stated_by.append(part)
-
-
-def _without_label_as_verb(part: Part, draft: Draft, wording: Wording) -> Part:
-    """Return a part such as "title 'Crash'" without a verb, if its first word is the label of an open input."""
-    if part.verb_place != 0 or len(part.tokens) < 2 or not (part.tokens[1].is_value or part.tokens[1].value in ":="):
-        return part
-    label = frozenset(stem(word) for word in (part.tokens[0].word, *wording.nouns(part.tokens[0].word)))
-    is_label = any(label & each.labels for each in draft.open_inputs())
-    return attrs.evolve(part, verb="", verb_place=-1) if is_label else part
-
-
-def _fill_exclusions(draft: Draft, part: Part, wording: Wording) -> None:
-    """Set an open list of what is left out: "but skip node_modules"."""
-    inputs = [each for each in draft.open_inputs() if each.is_list and EXCLUDING_WORDS & set(each.words)]
-    found = [
-        token
-        for place, token in enumerate(part.tokens)
-        if token.is_value or (token.is_word and place != part.verb_place and not wording.is_known(token.word))
+def _owner_of_item(draft: Draft) -> list[int]:
+    """Return the only name in capitals after a preposition: "Ada Lovelace" in "add the note 'x' to Ada Lovelace"."""
+    starts = [
+        place
+        for place in draft.free(Kind.WORD)
+        if draft.tokens[place].value[:1].isupper() and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
     ]
-    if len(inputs) == 1 and found and draft.set(inputs[0], [token.value for token in found], []):
-        draft.stated_by.append(part)
-
-
-def _states_facts(part: Part, wording: Wording) -> bool:
-    """Whether a part requests nothing: "web-1 is slow"; "we want a coupon" requests something else."""
-    language = wording.language
-    asks = any(token.word in language.wishes - language.statements for token in part.tokens if token.is_word)
-    is_request = part.verb_place == 0 or part.is_question or part.is_excluded or part.is_wish or asks
-    return bool(part.tokens) and not is_request
+    return word_run(draft, starts[0]) if len(starts) == 1 else []
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
@@ -300,7 +257,11 @@ def _fill_only_value(draft: Draft) -> None:
         and draft.tokens[left[0]].kind in _SOLE_KINDS
     ):
         following = [place for place in range(left[0] + 1, len(draft.tokens)) if not draft.is_filler(place)]
-        before = [place for place in range(draft.part.verb_place + 1, left[0]) if not draft.is_filler(place)]
+        before = [
+            place
+            for place in range(draft.part.verb_place + 1, left[0])
+            if not (draft.is_filler(place) or place in draft.used_places or is_gerund(draft, place))
+        ]
         labels = needed[0].labels | frozenset(draft.profile.name)
         if not following and all(draft.stems(place) & labels for place in before):
             draft.set(needed[0], draft.tokens[left[0]].value, left)
@@ -400,7 +361,7 @@ def _fill_object(draft: Draft, each: Property) -> None:
 
 def _fill_name(draft: Draft, each: Property) -> None:
     """Set a name from the words after the object: "look up the contact Hans Meier", "the article on bees"."""
-    texts = [other for other in draft.profile.required if other.role in _NAMELIKE]
+    texts = [other for other in draft.profile.required if other.role in _NAMELIKE and other.name not in draft.args]
     if texts != [each]:
         return
     if draft.part.verb == "add" and draft.profile.verb == "add":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import Kind
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Role
 
@@ -49,11 +49,19 @@ def _after_opening(draft: Draft) -> int:
     has_pronoun = any(draft.is_one_of(place, "pronouns") for place in before)
     if about > first and (has_pronoun or any(place in draft.used_places for place in before)):
         return about
+    if first + 1 < len(draft.tokens) and draft.preposition(first + 1) and is_gerund(draft, first):
+        return first + 1  # "stop listening on"
     if draft.part.is_question:
         for place in range(first, min(first + 3, len(draft.tokens) - 1)):
             if draft.is_one_of(place, "pronouns") and draft.wording.verb(draft.tokens[place + 1].word):
                 return place + 2
     return first
+
+
+def is_gerund(draft: Draft, place: int) -> bool:
+    """Whether a word is a form of a verb such as "listening"."""
+    word = draft.tokens[place].word
+    return word.endswith(draft.wording.language.action_endings) and bool(draft.wording.verb(stem(word)))
 
 
 def _start(draft: Draft, place: int) -> int:

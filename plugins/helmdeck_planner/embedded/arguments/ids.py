@@ -68,7 +68,7 @@ def _is_coined(draft: Draft, token: Token) -> bool:
     if _HUMPED.fullmatch(token.value):
         return True
     parts = token.word.split("-")
-    return len(parts) > 1 and not draft.wording.is_known(parts[0])
+    return len(parts) > 1 and token.value.islower() and not draft.wording.is_known(parts[0])
 
 
 def _fill_by_shape(draft: Draft, needed: Sequence[Property]) -> None:

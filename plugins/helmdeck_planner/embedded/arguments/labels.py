@@ -15,7 +15,7 @@ _MARKS: Final = (":", "=", "#", "(")
 _MAX_BETWEEN: Final = 3
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
-_WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH)
+_WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
 _PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
 _QUOTE_ROLES: Final = (
     Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID, Role.PATTERN, Role.PATH, Role.PLACE, Role.CODE, Role.SQL,
@@ -145,12 +145,13 @@ def word_run(draft: Draft, place: int) -> list[int]:
     """Return a word, or all words of a name in capitals."""
     run = [place]
     if draft.tokens[place].value[:1].isupper():
-        while (
-            run[-1] + 1 < len(draft.tokens)
-            and draft.tokens[run[-1] + 1].is_word
-            and draft.tokens[run[-1] + 1].value[:1].isupper()
-        ):
-            run.append(run[-1] + 1)
+        while (end := run[-1] + 1) < len(draft.tokens):
+            # "Tarn & Reed"
+            is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
+            last = end + 1 if is_joined else end
+            if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
+                break
+            run += range(end, last + 1)
     return run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Role
-from helmdeck_planner.embedded.entries.property_words import BRANCHES
+from helmdeck_planner.embedded.entries.property_words import BRANCHES, STATE_WORDS
 
 
 def fill_sides(draft: Draft) -> None:
@@ -90,12 +90,24 @@ def fill_words_beside_to(draft: Draft) -> None:
     if to < 1:
         return
     for each in list(draft.open_inputs()):
+        if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes:
+            if places := _state_after(draft, to) or _after_to(draft, to):
+                draft.set(each, draft.text(places[0], places[-1]), places)
+            continue
         if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
             continue
         is_new = bool({"new", "value"} & set(each.words)) or (each.role is Role.NAME and "new" in each.hints)
         is_old = "old" in each.words
         if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
             draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _state_after(draft: Draft, to: int) -> list[int]:
+    """Return the words in capitals after "to": "In Review"."""
+    end = to + 1
+    while end < len(draft.tokens) and draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper():
+        end += 1
+    return list(range(to + 1, end))
 
 
 def _after_to(draft: Draft, to: int) -> list[int]:

@@ -137,6 +137,7 @@ _LISTS_CHOICES: Final = re.compile(
 _GIVES_EXAMPLES: Final = re.compile(r"\be\.?g\b|\bexample\b|\bsuch as\b", re.IGNORECASE)
 _QUOTED_CHOICE: Final = re.compile(r"['\"`]([A-Za-z][\w-]{0,30})['\"`]")
 _IANA: Final = re.compile(r"\biana\b|\b[A-Z][a-z]+/[A-Z][a-z]+")
+_GEOGRAPHIC: Final = re.compile(r"(?:\b|_)(?:city|country|address|province|zip|weather|location)(?:\b|_)", re.IGNORECASE)
 _TARGETS: Final = re.compile(
     r"\bselector\b|\belement\b.*\b(?:ref|reference|uid)\b|\b(?:ref|reference|uid)\b.*\belement\b", re.IGNORECASE
 )
@@ -303,6 +304,8 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.TEXT
     if last == "target" and ("language" in text.lower() or "translat" in f"{entry.id}{entry.description}".lower()):
         return Role.LANGUAGE
+    if last == "state" and not _GEOGRAPHIC.search(" ".join((text, entry.description, *input_properties(entry)))):
+        return Role.TEXT
     for role in ROLE_WORDS:
         if role in known:
             return Role(role)
