@@ -12,6 +12,7 @@ import attrs
 
 from helmdeck_language.languages import ENGLISH, LANGUAGES, STEMS, with_stems
 from helmdeck_language.languages.language import KEYS, Language
+from helmdeck_language.meanings.phrases import PhraseBook
 from helmdeck_language.meanings.vocabulary import Vocabulary
 from helmdeck_language.text.terms import stem, word_terms
 from helmdeck_language.text.word_files import WordFile
@@ -68,6 +69,12 @@ class Lexicon:
         return _with_broader(defaultdict(dict), (*rows, self.everyday))
 
     @cached_property
+    def phrases(self) -> PhraseBook:
+        """The phrases of English requests, with the terms that they stand for."""
+        rows = WordFile.beside(__file__, "everyday_phrases.toml").rows("everyday")
+        return PhraseBook([*rows.items(), *self.everyday.items()])
+
+    @cached_property
     def near(self) -> Mapping[str, frozenset[str]]:
         """The stems of the synonyms of a stem, itself included; broader words are left out."""
         found: dict[str, frozenset[str]] = {}
@@ -105,7 +112,7 @@ def _with_broader(
     for rows in tables:
         for kinds, cases in rows.items():
             wanted = [term for word in kinds.split() for term in word_terms(word)]
-            for term in (term for word in cases.split() for term in word_terms(word)):
+            for term in (term for word in cases.split() if "+" not in word for term in word_terms(word)):
                 table[term].update(dict.fromkeys(other for other in wanted if other != term))
     return {term: tuple(others) for term, others in table.items()}
 

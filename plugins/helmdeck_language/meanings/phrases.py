@@ -1,0 +1,110 @@
+"""Finds phrases of several words, and the words of catalogs that they stand for: "write down" for a note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+import attrs
+
+from helmdeck_language.text.terms import stem, word_terms
+
+# Words that may be between two parts of a phrase without being given: "write it down", "wake the kids up".
+_BETWEEN: Final = frozenset(
+    "a an the my your our his her its their some any this that these those it me us him them you all just".split()
+)
+_MOST_BETWEEN: Final = 2
+# A part that stands for one to so many words.
+_ANY: Final = "*"
+_MOST_ANY: Final = 4
+# Words that are written in two ways: "what's" and "what is".
+_SHORT: Final = {"is": "s", "am": "m", "are": "re", "will": "ll", "would": "d"}
+# The weight of every word of a catalog behind the first one.
+_FURTHER: Final = 0.6
+
+
+@attrs.frozen
+class _Phrase:
+    """The parts of a phrase behind the first one, and the terms that it stands for."""
+
+    parts: tuple[str, ...]
+    terms: Mapping[str, float]
+
+
+@attrs.frozen
+class Match:
+    """A phrase in a request.
+
+    :ivar words: the words that are its parts.
+    :ivar terms: the terms that it stands for, with their weights.
+    """
+
+    words: AbstractSet[str]
+    terms: Mapping[str, float]
+
+
+class PhraseBook:
+    """Phrases by their first words.
+
+    :param rows: words of catalogs with phrases; the parts of a phrase have a + between them.
+    """
+
+    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
+        self._by_first: dict[str, list[_Phrase]] = {}
+        for means, phrases in rows:
+            terms: dict[str, float] = {}
+            for place, word in enumerate(means.split()):
+                for term in word_terms(word):
+                    terms.setdefault(term, _FURTHER if place else 1.0)
+            for phrase in phrases.split():
+                first, *parts = _parts(phrase.split("+"))
+                if parts:
+                    self._by_first.setdefault(first, []).append(_Phrase(tuple(parts), terms))
+
+    def matches(self, found: Sequence[str]) -> list[Match]:
+        """Return the phrases in folded words; one inside a longer one does not count."""
+        by_first = self._by_first
+        if by_first.keys().isdisjoint(spoken := _parts(found)):
+            return []
+        rows = [
+            (frozenset(places), phrase.terms)
+            for at, word in enumerate(spoken)
+            for phrase in by_first.get(word, ())
+            if (places := _places(phrase.parts, spoken, at))
+        ]
+        return [
+            Match(frozenset([spoken[place] for place in places]), terms)
+            for places, terms in rows
+            if not any(places < others for others, _ in rows)
+        ]
+
+
+def _parts(found: Sequence[str]) -> list[str]:
+    """Return the stems of words, contractions as two words."""
+    parts = [part for word in found for part in (word.split("'") if "'" in word else (word,)) if part]
+    return [_SHORT.get(part) or stem(part) for part in parts]
+
+
+def _places(parts: Sequence[str], spoken: Sequence[str], at: int) -> tuple[int, ...]:
+    """Return the places of the words of a phrase that starts at a place; nothing if it does not follow."""
+    places = [at]
+    is_free = False
+    for part in parts:
+        if part == _ANY:
+            is_free = True
+            continue
+        place = next(_candidates(part, spoken, places[-1] + 1, is_free=is_free), None)
+        if place is None:
+            return ()
+        places.append(place)
+        is_free = False
+    return tuple(places)
+
+
+def _candidates(part: str, spoken: Sequence[str], start: int, *, is_free: bool) -> Iterator[int]:
+    for place in range(start + is_free, min(len(spoken), start + 1 + (_MOST_ANY if is_free else _MOST_BETWEEN))):
+        if spoken[place] == part:
+            yield place
+        if not is_free and spoken[place] not in _BETWEEN:
+            return
