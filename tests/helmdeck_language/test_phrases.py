@@ -52,7 +52,9 @@ def test_phrase_counts_more_than_its_words(request_text, tool):
     ],
 )
 def test_matches_of_phrases(request_text, terms):
-    book = PhraseBook([("start", "turn+on"), ("low", "turn+*+down"), ("listen", "turn+on+radio"), ("headline", "what's+up")])
+    book = PhraseBook(
+        [("start", "turn+on"), ("low", "turn+*+down"), ("listen", "turn+on+radio"), ("headline", "what's+up")]
+    )
     assert {term for match in book.matches(words(request_text)) for term in match.terms} == terms
 
 

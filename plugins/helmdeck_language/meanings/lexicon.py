@@ -14,10 +14,11 @@ from helmdeck_language.languages import ENGLISH, LANGUAGES, STEMS, with_stems
 from helmdeck_language.languages.language import KEYS, Language
 from helmdeck_language.meanings.phrases import PhraseBook
 from helmdeck_language.meanings.vocabulary import Vocabulary
-from helmdeck_language.text.terms import stem, word_terms
+from helmdeck_language.text.terms import fold, stem, word_terms
 from helmdeck_language.text.word_files import WordFile
 
 _KEYS: Final = ("synonyms", "broader", "everyday")
+_OTHER_SCRIPTS: Final = ""
 _NONE: Final[frozenset[str]] = frozenset()
 
 
@@ -39,6 +40,7 @@ class Lexicon:
     broader: Mapping[str, str]
     everyday: Mapping[str, str] = attrs.Factory(dict)
     _synonym_sets: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False)
+    _everyday_of: dict[str, Mapping[str, tuple[str, ...]]] = attrs.field(factory=dict, init=False)
 
     @cached_property
     def vocabularies(self) -> Sequence[Vocabulary]:
@@ -61,12 +63,27 @@ class Lexicon:
                 table[term].update(dict.fromkeys(other for other in stems if other != term))
         return _with_broader(table, (self.broader,))
 
+    def everyday_meanings(self, term: str) -> tuple[str, ...]:
+        """Return the terms that a term stands for where a catalog does not contain it."""
+        letter = _letter(term)
+        known = self._everyday_of.get(letter)
+        if known is None:
+            rows = [self._everyday_rows.get(letter, {})]
+            if letter == _OTHER_SCRIPTS:
+                rows.append(WordFile.beside(__file__, "everyday_chinese.toml").rows("everyday"))
+            known = self._everyday_of[letter] = _with_broader(defaultdict(dict), rows)
+        return known.get(term, ())
+
     @cached_property
-    def everyday_meanings(self) -> Mapping[str, tuple[str, ...]]:
-        """The terms that a term stands for where a catalog does not contain it."""
-        names = ("everyday.toml", "everyday_chinese.toml")
-        rows = [WordFile.beside(__file__, name).rows("everyday") for name in names]
-        return _with_broader(defaultdict(dict), (*rows, self.everyday))
+    def _everyday_rows(self) -> Mapping[str, Mapping[str, str]]:
+        """The everyday words by their first letter, since a request has few of them."""
+        found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for rows in (WordFile.beside(__file__, "everyday.toml").rows("everyday"), self.everyday):
+            for means, cases in rows.items():
+                for word in cases.split():
+                    own = found[_letter(fold(word))]
+                    own[means] = f"{own[means]} {word}" if means in own else word
+        return found
 
     @cached_property
     def phrases(self) -> PhraseBook:
@@ -103,6 +120,11 @@ class Lexicon:
     def statements(self) -> frozenset[str]:
         """Words of sentences that state or greet rather than request."""
         return frozenset().union(*(language.statements for language in self.languages))
+
+
+def _letter(folded: str) -> str:
+    """Return the first letter of an English word or term."""
+    return folded[:1] if folded.isascii() else _OTHER_SCRIPTS
 
 
 def _with_broader(

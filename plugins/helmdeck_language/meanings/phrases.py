@@ -51,26 +51,35 @@ class PhraseBook:
     """
 
     def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        self._by_first: dict[str, list[_Phrase]] = {}
+        self._rows: dict[str, list[tuple[str, str]]] = {}
+        self._known: dict[str, Sequence[_Phrase]] = {}
+        firsts: dict[str, str] = {}
         for means, phrases in rows:
-            terms: dict[str, float] = {}
-            for place, word in enumerate(means.split()):
-                for term in word_terms(word):
-                    terms.setdefault(term, _FURTHER if place else 1.0)
             for phrase in phrases.split():
-                first, *parts = _parts(phrase.split("+"))
-                if parts:
-                    self._by_first.setdefault(first, []).append(_Phrase(tuple(parts), terms))
+                first, joint, _ = phrase.partition("+")
+                if joint:
+                    if first not in firsts:
+                        firsts[first] = _parts((first,))[0]
+                    self._rows.setdefault(firsts[first], []).append((phrase, means))
+
+    def _beginning(self, word: str) -> Sequence[_Phrase]:
+        """Return the phrases that start with a word; they are parsed at the first use, since a request has few of them."""
+        found = self._known.get(word)
+        if found is None:
+            parsed = [
+                (_parts(phrase.split("+")), _weighted(means.split())) for phrase, means in self._rows.get(word, ())
+            ]
+            found = self._known[word] = [_Phrase(tuple(parts[1:]), terms) for parts, terms in parsed]
+        return found
 
     def matches(self, found: Sequence[str]) -> list[Match]:
         """Return the phrases in folded words; one inside a longer one does not count."""
-        by_first = self._by_first
-        if by_first.keys().isdisjoint(spoken := _parts(found)):
-            return []
+        spoken = _parts(found)
         rows = [
             (frozenset(places), phrase.terms)
             for at, word in enumerate(spoken)
-            for phrase in by_first.get(word, ())
+            if word in self._rows
+            for phrase in self._beginning(word)
             if (places := _places(phrase.parts, spoken, at))
         ]
         return [
@@ -78,6 +87,14 @@ class PhraseBook:
             for places, terms in rows
             if not any(places < others for others, _ in rows)
         ]
+
+
+def _weighted(means: Sequence[str]) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    for place, word in enumerate(means):
+        for term in word_terms(word):
+            found.setdefault(term, _FURTHER if place else 1.0)
+    return found
 
 
 def _parts(found: Sequence[str]) -> list[str]:
