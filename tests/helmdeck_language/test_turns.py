@@ -76,7 +76,7 @@ def kinds(text: str) -> str:
         ("a: x\nb: y\na: z\nb: w\n\nDay 1: run\nDay 2: swim", "TTTTOO"),
     ],
 )
-def test_a_sentence_is_outside_where_no_other_turn_goes_on(text: str, expected: str) -> None:
+def test_a_sentence_is_outside_where_no_other_turn_continues(text: str, expected: str) -> None:
     assert kinds(text) == expected
 
 
