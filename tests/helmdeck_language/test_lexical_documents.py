@@ -296,7 +296,7 @@ def test_a_document_of_a_megabyte_does_not_hide_the_request(index: LexicalIndex,
     assert index.rank(f"{document}\n\n{REQUEST}").scores == index.rank(f"{document}\n\n{REQUEST}").scores
 
 
-@each_case("unit", ["a: b\n\n", "> q\n", "ann 9:01\nx\n\n", "{};()\n", "请。", "Can you? ", "I want it.\n\n"])
+@each_case("unit", ["a: b\n\n", "ann 9:01\nx\n\n", "{};()\n", "请。", "Can you? ", "I want it.\n\n"])
 def test_work_grows_linearly_with_the_document(work_counter: WorkCounter, unit: str) -> None:
     work_counter.assert_linear(lambda length: read(unit * (length // len(unit)) + "\n\n" + REQUEST), 5_000)
 
