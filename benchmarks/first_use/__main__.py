@@ -11,6 +11,7 @@
     python -m benchmarks.first_use --third             # a third set, over the recorded servers, in other words
     python -m benchmarks.first_use --fourth            # a fourth set, by an author who had not seen the rules
     python -m benchmarks.first_use --fifth             # a fifth set, by two further authors
+    python -m benchmarks.first_use --sixth             # a sixth set, by three further authors
     python -m benchmarks.first_use --chains            # ids that two look-ups find, and those that none does
 """
 
@@ -101,6 +102,7 @@ SETS: Mapping[str, str] = {
     "third": "the third set, over the recorded servers,",
     "fourth": "the fourth set, by an author who had not seen the rules,",
     "fifth": "the fifth set, by two authors who had not seen the rules,",
+    "sixth": "the sixth set, by three further authors, a third of it over servers that were new,",
     "chains": "the requests that name what two look-ups find,",
 }
 """Folders of further requests, with what they hold."""

@@ -33,7 +33,7 @@ from helmdeck_selection import read_catalog
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 EXAMPLE = ROOT / "plugins" / "helmdeck_selection" / "catalogs" / "example_catalog.json"
-PUBLIC = HERE / "catalogs" / "public.txt"
+PUBLIC = tuple(sorted((HERE / "catalogs").glob("*.txt")))
 OWN = tuple(path.stem for path in sorted((HERE / "catalogs").glob("*.json")))
 
 
@@ -93,10 +93,10 @@ def load_catalogs(folder: Path) -> dict[str, Catalog]:
 
 
 def public_tools() -> dict[str, list[dict[str, Any]]]:
-    """Return the tools of ``catalogs/public.txt`` by server, as in ``tools/list``."""
+    """Return the tools of ``catalogs/*.txt`` by server, as in ``tools/list``."""
     found: dict[str, list[dict[str, Any]]] = {}
     tools: list[dict[str, Any]] = []
-    for line in PUBLIC.read_text(encoding="utf-8").splitlines():
+    for line in [line for path in PUBLIC for line in path.read_text(encoding="utf-8").splitlines()]:
         if line.startswith("== "):
             tools = found[line[3:]] = []
         elif line.startswith("  "):

@@ -227,3 +227,17 @@ def test_texts_that_repeat_their_lines_are_refused_before_they_are_compared(deck
     text = "\n".join(str(number % 101) for number in range(10_000))
     with pytest.raises(PackError, match="pairs of equal lines; at most 250,000 are compared"):
         deck.run("text.diff", {"before": text, "after": text[::-1]})
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Dr. Miller met Mrs. Jones at St. Pancras.",
+        "George W. Bush came.",
+        "Wir trafen Hr. Maier bzw. Frau Kurz.",
+        "They chose plan B.",
+        "They said no.",
+    ],
+)
+def test_an_abbreviation_or_an_initial_ends_no_sentence(sentence: str) -> None:
+    assert extracts.sentences(f"{sentence} Then all left.") == [sentence, "Then all left."]

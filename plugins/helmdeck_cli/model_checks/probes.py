@@ -154,7 +154,7 @@ async def json_schema(session: Session) -> Result:
         text = f"unknown: not answered within {bound_s:.0f} s by a server that is slow without a schema, too"
         return Result(name, Verdict.NOT_TRIED, text)
     if reply.response is None:
-        return Result(name, Verdict.NO, _refused_text(reply), {"schema": "refused", "cause": reply.cause})
+        return Result(name, Verdict.NO, _refused_text(reply, bound_s), {"schema": "refused", "cause": reply.cause})
     sent = reply.response.constraint
     if not sent.startswith("json_schema"):
         left_out = "; ".join(reply.response.downgrades) or "this kind of provider sends none"
@@ -180,12 +180,12 @@ def _is_timeout(reply: Reply) -> bool:
     )
 
 
-def _refused_text(reply: Reply) -> str:
+def _refused_text(reply: Reply, bound_s: float = CALL_S) -> str:
     failure = reply.failure
     if isinstance(failure, CallFailed) and failure.failure_class is FailureClass.INVALID_REQUEST:
         return f"refused: {failure.detail or failure.headline}"
     if _is_timeout(reply):
-        return f"no end within {CALL_S:g} s: the server may loop inside the schema"
+        return f"no answer within {bound_s:.0f} s: the server is too slow for it, or never ends an answer of this kind"
     return _why(reply)
 
 

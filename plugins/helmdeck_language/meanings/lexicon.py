@@ -14,7 +14,7 @@ from helmdeck_language.languages import ENGLISH, LANGUAGES, STEMS, with_stems
 from helmdeck_language.languages.language import KEYS, Language
 from helmdeck_language.meanings.phrases import PhraseBook
 from helmdeck_language.meanings.vocabulary import Vocabulary
-from helmdeck_language.text.terms import fold, stem, word_terms
+from helmdeck_language.text.terms import WORD_TERMS, fold, stem
 from helmdeck_language.text.word_files import WordFile
 
 _KEYS: Final = ("synonyms", "broader", "everyday")
@@ -58,7 +58,7 @@ class Lexicon:
         """The synonyms of a term, and the broader terms that it is a case of."""
         table: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for group in self.groups:
-            stems = list(dict.fromkeys(term for word in group for term in word_terms(word)))
+            stems = list(dict.fromkeys(term for word in group for term in WORD_TERMS[word]))
             for term in stems:
                 table[term].update(dict.fromkeys(other for other in stems if other != term))
         return _with_broader(table, (self.broader,))
@@ -133,9 +133,12 @@ def _with_broader(
     """Add the terms of broader words to each term of their cases."""
     for rows in tables:
         for kinds, cases in rows.items():
-            wanted = [term for word in kinds.split() for term in word_terms(word)]
-            for term in (term for word in cases.split() if "+" not in word for term in word_terms(word)):
-                table[term].update(dict.fromkeys(other for other in wanted if other != term))
+            wanted = dict.fromkeys(term for word in kinds.split() for term in WORD_TERMS[word])
+            for term in (term for word in cases.split() if "+" not in word for term in WORD_TERMS[word]):
+                others = table[term]
+                others.update(wanted)
+                if term in wanted:
+                    del others[term]
     return {term: tuple(others) for term, others in table.items()}
 
 

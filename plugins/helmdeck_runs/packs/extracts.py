@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
 MAX_SENTENCES: Final = 2_000
 _MIN_WORD_CHARS: Final = 4
 _END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\s\da-z])|(?<=[。！？])")
+_INITIAL = re.compile(r"[A-ZÀ-ÖØ-Þ]\.")
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _FIRST_BONUS: Final = 0.2
@@ -25,10 +29,35 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=[-*#•]|\S+:)|(?<=[.!?])\n", text):
         clean = " ".join(paragraph.split()).lstrip("#*-• ")
-        found += [part.strip() for part in _END.split(clean) if part.strip()]
+        found += _joined(part.strip() for part in _END.split(clean) if part.strip())
         if len(found) > MAX_SENTENCES:
             break
     return found[:MAX_SENTENCES]
+
+
+def _joined(parts: Iterable[str]) -> list[str]:
+    """Join parts that end with an abbreviation or an initial to the next one."""
+    found: list[str] = []
+    for part in parts:
+        if found and _ends_inside(found[-1]):
+            found[-1] += f" {part}"
+        else:
+            found.append(part)
+    return found
+
+
+def _ends_inside(text: str) -> bool:
+    words = text.split()
+    last = words[-1].lstrip("\"'“‘([")
+    # "George W. Bush", but not "plan B. Then".
+    is_initial = _INITIAL.fullmatch(last) is not None and all(word[:1].isupper() for word in words[-2:-1])
+    return is_initial or last.lower() in _abbreviations()
+
+
+@cache
+def _abbreviations() -> frozenset[str]:
+    text = (files("helmdeck_runs.packs") / "abbreviations.toml").read_text(encoding="utf-8")
+    return frozenset(word for words in tomllib.loads(text).values() for word in words)
 
 
 def title_of(text: str) -> str:
