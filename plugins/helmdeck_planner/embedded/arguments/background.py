@@ -17,8 +17,10 @@ from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
 _OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
+_OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
 _NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
+
 
 def fill_background(
     draft: Draft,
@@ -65,7 +67,7 @@ def fill_background(
 
 def _needs_no_label(each: Property, *, refers: bool) -> bool:
     if not each.is_required:
-        return each.role is Role.NUMBER
+        return each.role in _OPTIONAL_ROLES
     return each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
 
 

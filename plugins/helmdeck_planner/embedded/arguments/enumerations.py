@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.arguments.screen import elements
 from helmdeck_planner.embedded.arguments.zones import zone_places
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import ORDINALS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -157,5 +158,9 @@ def _with_value(part: Part, runs: Sequence[Run], chosen: int) -> Part:
     """Return the part without the other values."""
     first, last = runs[0][0], runs[-1][1]
     own = runs[chosen]
-    tokens = (*part.tokens[:first], *part.tokens[own[0] : own[1]], *part.tokens[last:])
+    tail = part.tokens[last:]
+    # "create 'A' and 'B', the second one for Ada"
+    meant = [ORDINALS[token.word] % len(runs) for token in tail if token.word in ORDINALS]
+    tail = tail if not meant or meant == [chosen] else ()
+    tokens = (*part.tokens[:first], *part.tokens[own[0] : own[1]], *tail)
     return attrs.evolve(part, tokens=tokens)

@@ -154,7 +154,8 @@ def _owner_of_item(draft: Draft) -> list[int]:
     starts = [
         place
         for place in draft.free(Kind.WORD)
-        if draft.tokens[place].value[:1].isupper() and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
+        if draft.tokens[place].value[:1].isupper()
+        and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
     ]
     return word_run(draft, starts[0]) if len(starts) == 1 else []
 
@@ -246,6 +247,9 @@ def _fill_only_value(draft: Draft) -> None:
             return
     left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
     is_opaque = len(left) == 1 and draft.tokens[left[0]].kind is Kind.ID and draft.profile.writes is False
+    is_encoded = is_opaque and bool({"=", "%"} & set(draft.tokens[left[0]].value))
+    if is_encoded and stem("decode") not in draft.profile.verbs:
+        return
     if is_opaque and [each.role for each in needed] in ([Role.CONTENT], [Role.TEXT]):
         # "what is aGVsbG8= in plain text"
         draft.set(needed[0], draft.tokens[left[0]].value, left)
@@ -260,8 +264,10 @@ def _fill_only_value(draft: Draft) -> None:
         before = [
             place
             for place in range(draft.part.verb_place + 1, left[0])
-            if not (draft.is_filler(place) or place in draft.used_places or is_gerund(draft, place))
+            if not (draft.is_filler(place) or is_gerund(draft, place))
         ]
+        if draft.preposition_before(left[0]) == "to" and needed[0].role in (Role.QUERY, Role.TEXT):
+            before = [place for place in before if place not in draft.used_places]
         labels = needed[0].labels | frozenset(draft.profile.name)
         if not following and all(draft.stems(place) & labels for place in before):
             draft.set(needed[0], draft.tokens[left[0]].value, left)

@@ -77,7 +77,9 @@ def _start(draft: Draft, place: int) -> int:
         elif draft.wording.preposition(token):
             cue_before = draft.wording.preposition(token) in _TOPIC_CUES
             place += 1
-        elif draft.is_filler(place) or draft.is_one_of(place, "particles") or token.word in draft.wording.language.naming:
+        elif (
+            draft.is_filler(place) or draft.is_one_of(place, "particles") or token.word in draft.wording.language.naming
+        ):
             place += 1
         elif describes_entry(draft, place):
             end = place + 1

@@ -21,7 +21,7 @@ _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 _COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 # "tblLeads"; "iPhone" is a word.
-_HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{2,40}")
+_HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{1,40}")
 _PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)")
 _MOMENT: Final = re.compile(r"\d{8,}\.\d{3,}")
 _LONG_NUMBER: Final = re.compile(r"\d{8,30}")

@@ -63,8 +63,12 @@ def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
         return False
     is_field = is_joined or (draft.tokens[before].value[:1].isupper() and before > 0)
     own = labels_of(draft, each) | each.hints | frozenset(draft.profile.name) | draft.profile.verbs
-    is_other = draft.wording.verb(draft.tokens[before].word) or draft.tokens[before].word in draft.wording.language.naming
-    return is_field and not is_other and not draft.is_one_of(before, "saying") and not _is_label(draft.stems(before), own)
+    is_other = (
+        draft.wording.verb(draft.tokens[before].word) or draft.tokens[before].word in draft.wording.language.naming
+    )
+    return (
+        is_field and not is_other and not draft.is_one_of(before, "saying") and not _is_label(draft.stems(before), own)
+    )
 
 
 def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
@@ -195,7 +199,11 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
     while run[-1] + 1 < len(draft.tokens):
         token = draft.tokens[run[-1] + 1]
         continues_name = token.kind is Kind.NUMBER and draft.tokens[run[-1]].value[:1].isupper()
-        if not (token.is_word or continues_name) or draft.wording.preposition(token) or run[-1] + 1 in draft.used_places:
+        if (
+            not (token.is_word or continues_name)
+            or draft.wording.preposition(token)
+            or run[-1] + 1 in draft.used_places
+        ):
             break
         run.append(run[-1] + 1)
     return run

@@ -228,7 +228,13 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
     while text != before:
         before, text = text, text.rstrip(_AFTER_SQL)
         head, space, last = text.rpartition(" ")
-        if space and last.lower() in draft.wording.language.lead_ins | draft.wording.language.trailing | draft.wording.language.values["after_sql"]:
+        if (
+            space
+            and last.lower()
+            in draft.wording.language.lead_ins
+            | draft.wording.language.trailing
+            | draft.wording.language.values["after_sql"]
+        ):
             text = head
         if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
             text = text[:-1]

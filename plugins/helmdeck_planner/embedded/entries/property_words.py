@@ -62,6 +62,9 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     word: tuple(nouns.split()) for words, nouns in _FILE.rows("attributes").items() for word in words.split()
 }
 """What a question with "how" asks for."""
+ORDINALS: Final[Mapping[str, int]] = {
+    word: int(place) for place, words in _FILE.rows("ordinals").items() for word in words.split()
+}
 ABBREVIATIONS: Final[Mapping[str, frozenset[str]]] = _sets("abbreviations")
 SWITCHES_ON: Final = _phrases("switches")
 SWITCHES_OFF: Final = _phrases("switches_off")
