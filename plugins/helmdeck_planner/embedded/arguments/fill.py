@@ -23,7 +23,7 @@ from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, la
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects
-from helmdeck_planner.embedded.arguments.paths import fill_new_paths
+from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
@@ -130,6 +130,7 @@ def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[in
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     _fill_items(draft, sources)
+    fill_folders(draft)
     return draft
 
 
@@ -172,8 +173,15 @@ def _fill_labelled_quotes(draft: Draft) -> None:
         if kind is Kind.QUOTE and each.is_list:
             places = [place for place in draft.free(Kind.QUOTE) if place >= places[0]]
             draft.set(each, [draft.tokens[place].value for place in places], places)
+        elif kind in _QUOTES and not each.labels and _is_described_less(draft, each):
+            continue  # of "the text" and "the text to disappear", the one that more words describe is meant
         elif kind in _QUOTES or (each.role is Role.NAME and kind is Kind.SLUG):
             draft.set(each, draft.tokens[places[0]].value, places[:1])
+
+
+def _is_described_less(draft: Draft, each: Property) -> bool:
+    others = (other for other in draft.open_inputs() if other is not each and other.role in _QUOTE_ROLES)
+    return any(_telling_words(draft, other) > _telling_words(draft, each) for other in others)
 
 
 def _fill_quotes(draft: Draft) -> None:

@@ -15,6 +15,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     COMMON_WORDS,
     COUNT_WORDS,
     RESULT_WORDS,
+    SETTING_VERBS,
     TECHNICAL_WORDS,
     UNITS,
 )
@@ -270,6 +271,10 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
     if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
         total -= 5
     total += _told_by_neighbours(draft, each, place)
+    if draft.part.verb in SETTING_VERBS and draft.preposition(place - 1) == "to":
+        # "set the milestone of issue 8 to 3"
+        objects = [other for other in range(draft.part.verb_place + 1, place) if not draft.is_filler(other)][:1]
+        total += 2.5 if any(draft.stems(other) & each.labels for other in objects) else 0
     bound = _bound(draft, place)
     if bound and stem(bound) in names:
         total += 2.5

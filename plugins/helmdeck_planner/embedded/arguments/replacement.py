@@ -41,6 +41,9 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         len(tokens),
     )
     old, new = _text(draft, first or part.verb_place + 1, middle), _text(draft, middle + 1, stop)
+    if len(new) == 1 and tokens[new[0]].is_value and old and tokens[old[-1]].kind is tokens[new[0]].kind:
+        # "change version 1.2 to 1.3"
+        old = old[-1:]
     if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
         return None
     return old, new
