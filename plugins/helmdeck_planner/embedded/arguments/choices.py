@@ -38,7 +38,9 @@ def _choice_of_verb(draft: Draft, each: Property) -> Any:
     """Return the choice that the verb of a part is, beside the verb of the entry: "squash-merge", "rebase and merge"."""
     place = draft.part.verb_place
     verb = draft.tokens[place].word if place >= 0 else ""
-    following = frozenset[str]().union(*(draft.stems(other) for other in range(place + 1, min(place + 3, len(draft.tokens)))))
+    following = frozenset[str]().union(
+        *(draft.stems(other) for other in range(place + 1, min(place + 3, len(draft.tokens))))
+    )
     is_beside = verb and stem(verb) not in draft.profile.verbs and following & draft.profile.verbs
     return next((choice for choice in each.choices if str(choice).lower() == verb), None) if is_beside else None
 

@@ -99,8 +99,16 @@ def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
     for each in list(draft.open_inputs()):
         is_object = each.is_required and not each.is_list and each.role in (Role.ID, Role.NUMBER)
         is_object = is_object and (each.role is Role.ID or bool({"number", "index"} & set(each.words)))
-        if is_object and each.name in steps[-1].args:
-            draft.set(each, steps[-1].args[each.name], [])
+        if is_object and (value := _value_before(steps[-1], each)) is not None:
+            draft.set(each, value, [])
+
+
+def _value_before(earlier: Earlier, each: Property) -> Any:
+    """Return the value of the same input of a step, or of its ``id`` for an ``issue_id`` of a step about issues."""
+    own = earlier.profile
+    if each.name in earlier.args or own is None or not each.labels & frozenset(own.name):
+        return earlier.args.get(each.name)
+    return earlier.args.get("id")
 
 
 def _names_another(draft: Draft) -> bool:

@@ -95,6 +95,8 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             continue
         if each.role is Role.ID and is_named:
             return []
+        if token.is_word and draft.stems(position) & each.hints and _names_next(draft, position):
+            continue  # "the logs of the pod web-1"
         if (
             token.is_word
             and each.role in _WORD_ROLES
@@ -103,6 +105,15 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             return word_run(draft, position)
         return []
     return []
+
+
+def _names_next(draft: Draft, place: int) -> bool:
+    """Whether a value or a coined word follows a word."""
+    following = place + 1
+    if following >= len(draft.tokens) or following in draft.used_places:
+        return False
+    token = draft.tokens[following]
+    return token.is_value or (token.is_word and not draft.wording.is_known(token.word))
 
 
 def _ends_phrase(draft: Draft, place: int) -> bool:

@@ -65,6 +65,9 @@ def fill_typed(draft: Draft) -> None:
         if not places and not _takes_any_text(draft):
             # "fetch 'https://example.org'"
             places = draft.quoted(*kinds)
+        if role is Role.EMAIL:
+            places = _without_others(draft, inputs, places)
+            inputs = [each for each in inputs if each.name not in draft.args]
         if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
             places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
         if role is Role.PATH:
@@ -182,6 +185,18 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
         other for other in draft.profile.properties if other.role is each.role
     ] == [each]
     return not is_only and not any(has_label(draft, each, place) for place in places)
+
+
+def _without_others(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> list[int]:
+    """Set the inputs of mail addresses after "cc" and the like, and return the other addresses."""
+    left = []
+    for place in places:
+        before = draft.tokens[place - 1].word if place else ""
+        if before not in OTHER_PEOPLE or draft.preposition(place - 1):
+            left.append(place)
+        elif own := next((each for each in inputs if before in each.words and each.name not in draft.args), None):
+            _set(draft, own, [place])
+    return left
 
 
 def _is_sender(draft: Draft, place: int) -> bool:
