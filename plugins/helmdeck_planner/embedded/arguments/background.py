@@ -73,12 +73,12 @@ def fill_background(
 
 
 def _without_label_as_verb(part: Part, draft: Draft) -> Part:
-    """Return a part such as "title 'Crash'" without a verb, if its first word is the label of an open input."""
+    """Return a part such as "title 'Crash'" without a verb, if its first word is the label of an input."""
     if part.verb_place != 0 or len(part.tokens) < 2 or not (part.tokens[1].is_value or part.tokens[1].value in ":="):
         return part
     word = part.tokens[0].word
     label = frozenset(stem(other) for other in (word, *draft.wording.nouns(word)))
-    is_label = any(label & each.labels for each in draft.open_inputs())
+    is_label = any(label & each.labels for each in draft.profile.properties)
     return attrs.evolve(part, verb="", verb_place=-1) if is_label else part
 
 

@@ -102,7 +102,7 @@ def quantity_at(draft: Draft, place: int) -> Quantity | None:
     if glued := _GLUED.fullmatch(token.value):
         return Quantity(value, UNIT_OF[glued[2].lower()], (place,))
     end = place + 1
-    if token.word == "half" and end < len(draft.tokens) and draft.tokens[end].word in ("a", "an"):
+    if token.word == "half" and end < len(draft.tokens) and draft.is_one_of(end, "articles"):
         end += 1
     if end >= len(draft.tokens) or (unit := _unit_word(draft, end)) is None:
         return None
