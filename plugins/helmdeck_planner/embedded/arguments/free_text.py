@@ -38,7 +38,7 @@ def topic(draft: Draft) -> list[int]:
 
 
 def _after_opening(draft: Draft) -> int:
-    """Return the place after the verb, and after words before "about" that say whose texts are meant, or what is asked.
+    """Return the place after the verb, and after words before "about" that name the author of a text, or start a question.
 
     "what Ada has written about the lease" is about the lease, and so is "what do you know about the lease"; "do we sell garden hoses" is
     about garden hoses. What is before "I'd love" or ", any" only says why.

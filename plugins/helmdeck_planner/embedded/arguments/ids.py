@@ -76,7 +76,7 @@ def _is_coined(draft: Draft, place: int) -> bool:
 def _fill_by_shape(draft: Draft, needed: Sequence[Property]) -> None:
     """Set several ids by what they are called: "recA1" is a record, "tblLeads" a table, "1712345678.000200" a timestamp.
 
-    A mail address is an id where the schema says so, and a long number is the only id.
+    A mail address is an id where the schema allows it, and a long number is the only id.
     """
     for each in needed:
         left = [place for place in draft.free(Kind.ID, Kind.WORD) if _is_opaque(draft, place)]

@@ -299,7 +299,7 @@ def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
         if near > place and stems & elsewhere - own:
             total -= 5
         elif stems & own - elsewhere and (near > place or not counts):
-            # "ticket 5561" is no number of tickets.
+            # "ticket 5561" does not count tickets.
             total += 2
     return total
 
