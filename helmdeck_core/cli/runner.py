@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 COLLECT_AFTER = 100_000
-"""New objects until a collection of garbage. Most objects of a command are modules and classes, which a collection looks at in vain."""
+"""New objects until a collection of garbage. Most objects of a command are modules and classes, which a collection never frees."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -128,6 +128,9 @@ class Vocabulary:
         found = self._of(word)
         if not found or not word.isascii():
             return bool(found)
+        # The first word of a phrase says nothing alone: "past" is English, and begins "past niet" in Dutch.
+        if all(each.further for meanings in found for each in meanings):
+            return False
         same = stem(word)
         return not any(stem(one) == same for meanings in found for each in meanings for one in each.english)
 
