@@ -54,7 +54,7 @@ def fill_background(
         # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
         is_about = follows or has_reference(other)
         taken = []
-        for each in list(draft.open_inputs()):
+        for each in draft.open_inputs():
             value = other.args.get(each.name)
             has_label = bool(stems & (each.labels or labels_of(other, each)))
             if part in settings:

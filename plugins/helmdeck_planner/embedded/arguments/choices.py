@@ -15,7 +15,7 @@ from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, KIND_
 
 def fill_choices(draft: Draft) -> None:
     """Set the inputs of which a part names a choice."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role is not Role.CHOICE:
             continue
         found = [(value, place) for value in each.choices if (place := _choice_place(draft, each, value)) is not None]
@@ -143,7 +143,7 @@ def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:
 
 def fill_switches(draft: Draft) -> None:
     """Set an optional switch to true where the request contains all words of its name, or says the same in other words."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role is not Role.BOOLEAN:
             continue
         name = " ".join(each.words)

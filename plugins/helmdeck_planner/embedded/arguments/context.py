@@ -103,7 +103,7 @@ def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
     steps = [row for row in earlier if row.profile is not None and not row.part.is_excluded]
     if not steps or not _is_of_server(steps[-1], draft.profile) or draft.free(*_OBJECTS) or _names_another(draft):
         return
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         is_object = each.is_required and not each.is_list and each.role in (Role.ID, Role.NUMBER)
         is_object = is_object and not _labels_another(draft, each)
         is_object = is_object and (each.role is Role.ID or bool({"number", "index"} & set(each.words)))

@@ -136,7 +136,7 @@ def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[in
 
 def _fill_items(draft: Draft, sources: Sources) -> None:
     """Set a required list of objects to one object, if the part states all of its required fields: "add the note 'x' to Ada"."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if not each.is_required or not each.fields or each.replacement:
             continue
         inner = attrs.evolve(draft.profile, properties=each.fields)
@@ -163,7 +163,7 @@ def _owner_of_item(draft: Draft) -> list[int]:
 
 def _fill_labelled_quotes(draft: Draft) -> None:
     """Set what a label names first: "with the subject 'Minutes' and the body 'See below'"."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role not in (Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID):
             continue
         places = labelled(draft, each) or (named(draft, each) if each.role in (Role.CONTENT, Role.NAME) else [])
@@ -286,7 +286,7 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
     before = _referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
     if before is None:
         return
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if not each.is_required or each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
             continue
         if each.name in before.args and each.role is not Role.CHOICE:
@@ -317,7 +317,7 @@ def _states_value(earlier: Earlier) -> bool:
 def _fill_texts(draft: Draft, sources: Sources) -> None:
     """Set required texts: the topic of the part, the text after its verb, or the pasted document."""
     document = sources.document
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if not each.is_required:
             continue
         if each.role is Role.QUERY:

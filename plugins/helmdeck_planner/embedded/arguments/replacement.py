@@ -88,7 +88,7 @@ def fill_replacement(draft: Draft) -> None:
         return
     old, new = (draft.text(places[0], places[-1]) for places in found)
     places = [*found[0], *found[1]]
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.replacement and each.is_list:
             draft.set(each, [{each.replacement[0]: old, each.replacement[1]: new}], places)
         elif each.is_required and each.role.value in _TEXT_ROLES and (each.is_old_text or each.is_new_text):
