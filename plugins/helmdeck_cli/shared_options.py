@@ -10,11 +10,11 @@ DEFAULT_CALLER = "local"
 
 
 def add_model(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add ``--model``.
+    """Add ``--model``, in short ``-m``.
 
     :param purpose: what the model is for, such as ``the planning model``.
     """
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help=f"{purpose}; default: the configured model")
+    parser.add_argument("-m", "--model", metavar="PROVIDER/MODEL", help=f"{purpose}; default: the configured model")
 
 
 def add_caller(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_request(parser)
     parser.add_argument(
-        "--model", metavar="PROVIDER/MODEL", help="the model for plans and packs; default: the configured model"
+        "-m", "--model", metavar="PROVIDER/MODEL", help="the model for plans and packs; default: the configured model"
     )
     parser.add_argument("--context", metavar="TEXT", default="", help="additional context for the model")
     parser.add_argument(
