@@ -72,7 +72,7 @@ def test_provider_that_fails_is_a_row_with_its_reason(cli, configure, chat_serve
     assert "good/m" in lines and "401" not in lines["good/m"]
     assert "auth_failed: " in lines["bad/"] and "provider_unavailable: " in lines["gone/"]
     (failure,) = cli("models", "lost", "--json").data["failures"]
-    assert failure["error"] == "invalid_request: the provider answered with an error (HTTP 404)"
+    assert failure["error"] == "invalid_request: the provider answered with an error (HTTP 404; {})"
     assert "\x1b" not in done.out
     assert cli("models", "gone").code == ExitCode.PROVIDER_UNAVAILABLE, "there is no other provider to list"
     assert "Traceback" in cli("models", "gone", "--traceback").err
