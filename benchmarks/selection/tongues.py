@@ -42,7 +42,8 @@ How often do the first twelve entries of an English catalog include what a reque
 The first set was written by another author, who had seen neither the stems nor the ranker. Half of its requests, by the hash of the text,
 were read after the first score, and stems of what they lacked were added in all languages, so only the other half, of which only totals
 were seen, shows what to expect of other requests to such tools. The totals were looked at about ten times in between, once to take back a
-change of the detection of languages that lost two requests. The other sets were written by the author of the first stems, and most of
+change of the detection of languages that lost two requests, and three times while phrases were added ("write down", "wie viel Geld").
+The other sets were written by the author of the first stems, and most of
 them had been read when most of the stems were written: they show losses, but no gains.
 """
 OWN = """\
@@ -57,7 +58,11 @@ The first score of that half, before anything of the set had been read, and the 
 |---|--:|--:|
 | 3,700 stems of ten languages | 35.1 | 58.9 |
 | 11,400 stems of thirteen languages, before the set was read | 55.0 | 83.4 |
-| now | {first:.1f} | {twelve:.1f} |
+| 11,400 stems, with those of what the half that was read lacked | 71.5 | 93.4 |
+| now: 2,300 more stems and phrases of twelve languages, and entries that read first for questions | {first:.1f} | {twelve:.1f} |
+
+English was the worst language, with 62 % and 81 %: what people say is another language than that of tools, but only words that a catalog lacks
+were translated. Now 2,200 phrases of English stand for words of tools in any catalog, and 500 more words where a catalog lacks them.
 
 Percent of requests of which a right tool is among the first twelve:
 

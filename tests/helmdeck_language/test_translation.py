@@ -162,3 +162,8 @@ def test_work_grows_linearly_with_the_length_of_a_word(index, work_counter: Work
     index.rank("Mach bitte das Licht an")  # the vocabularies are read at the first use
     short, long = (work_counter.work(lambda size=size: index.rank(f"Mach bitte {unit * size} an")).calls for size in (200, 2_000))  # fmt: skip
     assert long < 12 * short
+
+
+def test_first_word_of_a_foreign_phrase_is_no_sign_of_its_language(index):
+    # "past" begins "past niet" in Dutch, and "me" and "half" are Dutch words as well.
+    assert index.rank("Wake me at half past six").notes == ()

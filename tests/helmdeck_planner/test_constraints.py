@@ -11,6 +11,7 @@ from helmdeck_core import Catalog, Complexity, Helmdeck, Task
 from helmdeck_planner.packs import constraints
 from helmdeck_planner.packs.constraints import ARGUMENTS, MOST_ENTRIES, MOST_IDS, VALUE, plan_forms, route_forms
 from tests.case_support import each_case
+from tests.schema_parts_support import assert_is_schema, parts
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"
@@ -61,22 +62,8 @@ def fits(schema, value):
     return Draft202012Validator(schema).is_valid(value)
 
 
-def parts(schema):
-    """Every schema within a schema."""
-    yield schema
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            for each in value.values():
-                yield from parts(each)
-        elif key == "items":
-            yield from parts(value)
-        elif key == "anyOf":
-            for each in value:
-                yield from parts(each)
-
-
 def assert_it_ends(schema):
-    Draft202012Validator.check_schema(schema)
+    assert_is_schema(schema)
     for part in parts(schema):
         assert part.keys() <= {
             "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "maxLength",

@@ -11,6 +11,7 @@ from helmdeck_provider_bedrock.request import SCHEMAS as BEDROCK_SCHEMAS
 from helmdeck_provider_cohere.request import SCHEMAS as COHERE_SCHEMAS
 from helmdeck_providers.schemas.dialect import ANNOTATIONS, BOUNDS
 from helmdeck_providers.schemas.server_dialects import DIALECTS
+from tests.schema_parts_support import parts
 
 NARROW = {
     dialect.name: dialect
@@ -165,19 +166,6 @@ def is_same(read, expected):
 
 
 # -- limits ------------------------------------------------------------------------------------------------------
-
-
-def parts(schema):
-    yield schema
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            for each in value.values():
-                yield from parts(each)
-        elif key == "items":
-            yield from parts(value)
-        elif key == "anyOf":
-            for each in value:
-                yield from parts(each)
 
 
 def written_out(schema, root):

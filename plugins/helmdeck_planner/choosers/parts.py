@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from helmdeck_core import PIPELINE_RUN, Choice, ChoiceTask, Entry, Ranking, Score
-from helmdeck_language import read
-from helmdeck_planner.choosers.reading import Reading, read_parts
+
+if TYPE_CHECKING:
+    from helmdeck_planner.choosers.reading import Reading
 
 PART_CONFIDENCE: Final = 0.5
 """Confidence from which a clause of a request is a step of its own. At 0.4, a second sentence that only explains the first one became a
@@ -135,6 +136,8 @@ def _matches(score: Score) -> list[tuple[str, str]]:
 
 
 async def _parts(task: ChoiceTask) -> Sequence[Part]:
+    from helmdeck_planner.choosers.reading import read_parts  # most decks choose without a chooser
+
     read = await read_parts(task.request, task.catalog)
     match read:
         case [one] if one.is_evident:
@@ -179,6 +182,8 @@ def _ranked(task: ChoiceTask) -> Sequence[Part]:
 
 def _requested(request: str) -> Sequence[str]:
     """The clauses that request an action; others describe a situation, as in "I am working on a book. Can you ...?"."""
+    from helmdeck_language import read
+
     clauses = [clause for clause in read(request).clauses if clause.is_request]
     told = [clause for clause in clauses if _FIRST_PERSON.match(clause.text)]
     return [clause.text for clause in clauses if clause not in told][:MAX_CLAUSES]
