@@ -38,7 +38,8 @@ from helmdeck_core import Catalog, Step
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import WEIGHTS, Weights, features, probability
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import steps_of, understand
+from helmdeck_planner.embedded.picks import understand
+from helmdeck_planner.embedded.steps import steps_of
 from helmdeck_selection import LexicalIndex
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)
@@ -47,7 +48,7 @@ _RATE = 0.2
 _PENALTY = 0.002
 # How often a request needs a tool that is missing, relative to the others.
 _MISSING = 0.2
-FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth")
+FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth", "sixth")
 DRAWN = {"metatool-dev": 400, "sealtools-dev": 300}
 """Requests of data sets whose tools have no input schemas."""
 

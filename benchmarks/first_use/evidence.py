@@ -27,11 +27,11 @@ from helmdeck_core import Catalog
 from helmdeck_language import ENGLISH
 from helmdeck_planner.embedded.choice.evidence import Candidate, candidates
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import understand
+from helmdeck_planner.embedded.picks import understand
 from helmdeck_selection import LexicalIndex
 
 FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "choice" / "evidence.json"
-FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth")
+FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth", "sixth")
 SERVER_SETS = ("first", "third")
 # How much a request without its tools counts, relative to the others.
 _MISSING = 0.25

@@ -10,7 +10,8 @@ import pytest
 from benchmarks.first_use.data import public_tools
 from helmdeck_core import UNKNOWN_TOOL, Catalog, CatalogSource, CompletedStep
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import steps_of, understand
+from helmdeck_planner.embedded.picks import understand
+from helmdeck_planner.embedded.steps import steps_of
 from helmdeck_selection import LexicalIndex, read_catalog
 from helmdeck_testing import make_deck, plugin_with
 from tests.case_support import each_case

@@ -1,0 +1,274 @@
+"""Reads a request: its parts, and the entry that serves each of them, if any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Entry, EntryKind
+from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
+from helmdeck_planner.embedded.arguments.context import is_setting
+from helmdeck_planner.embedded.arguments.enumerations import one_value_each
+from helmdeck_planner.embedded.choice.choose import Scored, choose
+from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
+from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
+from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
+from helmdeck_planner.embedded.choice.weighing import weigh
+from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.request.readings import reading
+from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_selection import LexicalIndex
+
+# Requests are short: what follows is not planned.
+_MAX_PARTS: Final = 50
+_MIN_WORDS: Final = 2
+
+
+@attrs.frozen
+class Pick:
+    """A part with its entry, if any.
+
+    :ivar found: the candidates, the best first; a gap has some where none is probable enough.
+    """
+
+    part: Part
+    profile: Profile | None
+    found: Sequence[Scored] = ()
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the best candidate is right; ``None`` without one."""
+        return probability(self.found) if self.found else None
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the step is one to check."""
+        return (self.probability or 1.0) < UNSURE
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Tool names that an executed step of this pick can have."""
+        if self.profile is None:
+            return (UNKNOWN_TOOL,)
+        entry = self.profile.entry
+        return (entry.id, PIPELINE_RUN) if entry.kind is EntryKind.PIPELINE else (entry.id,)
+
+
+@attrs.frozen
+class Understood:
+    """A request after its parts were matched with the catalog.
+
+    :ivar picks: the requested parts in order, each with its entry; excluded parts are left out.
+    :ivar pipeline: the pipeline that covers all parts.
+    :ivar is_foreign: the request is in a language that the planner does not know.
+    :ivar settings: the parts that only state where the others act; they have no step.
+    :ivar is_not_of_catalog: the catalog does not use that language either.
+    """
+
+    request: str
+    parts: tuple[Part, ...]
+    picks: tuple[Pick, ...]
+    document: str
+    wording: Wording
+    pipeline: Entry | None
+    is_foreign: bool
+    is_not_of_catalog: bool = False
+    lexical: LexicalIndex | None = None
+    profiles: Profiles | None = None
+    settings: tuple[Part, ...] = ()
+
+
+def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
+    """Split a request into parts and choose an entry for each."""
+    separated = separate(request, lexical.read(request))
+    tokens = scan(separated.request)
+    language = detect((token.word for token in tokens if token.is_word), lexical.lexicon.languages)
+    wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
+    parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
+    picks: tuple[Pick, ...] = ()
+    every: list[Part] = []
+    settings = tuple(part for part in parts if len(parts) > 1 and is_setting(part, wording))
+    for part in parts:
+        if part.is_excluded or part in settings:
+            every.append(part)
+            continue
+        for own in _objects(part, wording, lexical, profiles, separated.request):
+            found = choose(own, wording, lexical, profiles, separated.request)
+            if found and _is_meant_otherwise(own, found[0].profile, wording):
+                found = []
+            if not _is_settled(found):
+                found = _by_evidence(own, found, wording, lexical, profiles, separated.request)
+            profile = found[0].profile if found else None
+            single = [own] if profile is None else one_value_each(own, profile, separated.request, wording)
+            if len(single) > 1 and (all_at_once := _taking_all(found)):
+                found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
+                profile, single = all_at_once.profile, [own]
+            elif len(single) > 1:
+                # The other values are not left over: they have steps of their own.
+                found = choose(single[0], wording, lexical, profiles, separated.request) or found
+            if found and _is_gap(found):
+                profile, single = None, [own]
+            if picks and (_asks_again(own, profile, picks[-1], wording) or _only_shows(own, picks[-1], wording)):
+                continue
+            every += single
+            picks += tuple(Pick(each, profile, found) for each in single)
+    parts = every
+    picks = _without_background(picks, lexical.lexicon.statements)
+    is_foreign = _is_foreign(tokens, wording)
+    is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
+    if is_not_of_catalog:
+        # What matches is a number or a name: a coincidence.
+        picks = tuple(attrs.evolve(pick, profile=None) for pick in picks)
+    pipeline = covering_pipeline([pick.part for pick in picks], [pick.profile for pick in picks], wording, profiles)
+    return Understood(
+        request=separated.request,
+        parts=tuple(parts),
+        picks=picks,
+        document=separated.document,
+        wording=wording,
+        pipeline=pipeline,
+        settings=settings,
+        is_foreign=is_foreign and all(pick.profile is None for pick in picks),
+        is_not_of_catalog=is_not_of_catalog,
+        lexical=lexical,
+        profiles=profiles,
+    )
+
+
+def _is_gap(found: Sequence[Scored]) -> bool:
+    return not found or is_guess(found) or lacks_evidence(found[0])
+
+
+def _is_settled(found: Sequence[Scored]) -> bool:
+    """Whether a part has an entry whose required inputs it states."""
+    return not _is_gap(found) and found[0].is_complete
+
+
+def _is_meant_otherwise(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether particles give a verb another meaning than that of an entry: "get rid of" gets nothing."""
+    meant = reading(part, wording)
+    return meant.is_phrase and meant.verbs.keys().isdisjoint(profile.verbs | profile.choice_verbs | profile.opening)
+
+
+def _by_evidence(
+    part: Part,
+    found: list[Scored],
+    wording: Wording,
+    lexical: LexicalIndex,
+    profiles: Profiles,
+    request: str,
+) -> list[Scored]:
+    """Return the candidates by evidence for a part that no rule covers, or of which another entry takes more."""
+    if wording.language is not ENGLISH:
+        return found
+    other = choose_by_evidence(part, wording, lexical, profiles, request)
+    if not other or is_guess(other):
+        return found
+    is_better = other[0].is_complete and probability(other) >= UNSURE
+    return other if _is_gap(found) or is_better else found
+
+
+def _taking_all(found: Sequence[Scored]) -> Scored | None:
+    """Return the entry that does what the best one does with all values at once: "read a.txt and the file b.txt"."""
+    best = found[0]
+    return next(
+        (
+            row
+            for row in found[1:]
+            if row.is_complete
+            and row.unused < best.unused
+            and row.unused == 0
+            and row.profile.verb == best.profile.verb
+            and set(best.profile.name) & set(row.profile.name)
+            and any(each.is_list for each in row.profile.required)
+        ),
+        None,
+    )
+
+
+def _objects(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> Sequence[Part]:
+    """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
+    joints = [
+        place
+        for place in range(part.verb_place + 2, len(part.tokens) - 1)
+        if part.tokens[place].word in wording.language.joints and not part.tokens[place - 1].is_value
+    ]
+    if part.verb_place != 0 or part.is_question or len(joints) != 1:
+        return [part]
+    first = attrs.evolve(part, tokens=part.tokens[: joints[0]])
+    second = attrs.evolve(part, tokens=(part.tokens[0], *part.tokens[joints[0] + 1 :]))
+    names: list[tuple[Profile, frozenset[str]]] = []
+    for own in (first, second):
+        found = choose(own, wording, lexical, profiles, request)
+        stems = frozenset(stem(word) for token in own.content if token.is_word for word in wording.nouns(token.word))
+        if not found:
+            return [part]
+        names.append((found[0].profile, stems))
+    (one, its_words), (other, other_words) = names
+    is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
+    is_mixed = its_words & set(other.name) or other_words & set(one.name)
+    return [first, second] if is_apart and not is_mixed else [part]
+
+
+def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
+    """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
+    profile = before.profile
+    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
+    refers = any(token.word in wording.language.references for token in part.tokens)
+    if profile is None or profile.writes or not is_reading or not refers or profile.entry.kind is EntryKind.PIPELINE:
+        return False
+    has_object = any(
+        token.is_value
+        or (token.is_word and not wording.is_filler(token.word) and token.word not in wording.language.references)
+        for token in part.content
+    )
+    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
+
+
+def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
+    """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
+    if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
+        return False
+    if any(token.is_value for token in part.tokens):
+        return False
+    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
+
+
+def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether a question about "it" has only words that describe what an entry returns."""
+    weighted = weigh(part, wording)
+    stems = [*weighted.objects, *weighted.tail]
+    refers = any(token.word in wording.language.references for token in part.tokens)
+    return refers and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
+
+
+def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:
+    """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
+    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part, statements))
+    return asking or picks
+
+
+def _is_statement(part: Part, statements: frozenset[str]) -> bool:
+    words = [token.word for token in part.tokens if token.is_word]
+    return not words or not statements.isdisjoint(words) or len(part.tokens) == 1
+
+
+def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether hardly a word of a request belongs to a known language or to the catalog."""
+    words = [token.word for token in tokens if token.is_word]
+    if not words:
+        return False
+    if any(not _is_latin(word) for word in words):
+        return sum(not _is_latin(word) for word in words) * 2 >= len(words)
+    known = sum(
+        any(knows(language, [word]) for language in wording.lexicon.languages) or wording.is_known(word)
+        for word in words
+    )
+    return len(words) >= _MIN_WORDS and known * 3 < len(words)
+
+
+def _is_latin(word: str) -> bool:
+    return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
