@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,8 +10,9 @@ import attrs
 
 from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Entry, EntryKind
 from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
-from helmdeck_planner.embedded.arguments.context import is_setting
+from helmdeck_planner.embedded.arguments.context import Earlier, is_setting
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
+from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
@@ -25,6 +27,8 @@ from helmdeck_selection import LexicalIndex
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
+# Parts that one entry may serve together.
+_MAX_JOINED: Final = 4
 
 
 @attrs.frozen
@@ -88,35 +92,13 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     language = detect((token.word for token in tokens if token.is_word), lexical.lexicon.languages)
     wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
-    picks: tuple[Pick, ...] = ()
-    every: list[Part] = []
     settings = tuple(part for part in parts if len(parts) > 1 and is_setting(part, wording))
+    sources = Sources(separated.request, wording, settings=settings)
+    reader = _Reader(sources, lexical, profiles)
     for part in parts:
-        if part.is_excluded or part in settings:
-            every.append(part)
-            continue
-        for own in _objects(part, wording, lexical, profiles, separated.request):
-            found = choose(own, wording, lexical, profiles, separated.request)
-            if found and _is_meant_otherwise(own, found[0].profile, wording):
-                found = []
-            if not _is_settled(found):
-                found = _by_evidence(own, found, wording, lexical, profiles, separated.request)
-            profile = found[0].profile if found else None
-            single = [own] if profile is None else one_value_each(own, profile, separated.request, wording)
-            if len(single) > 1 and (all_at_once := _taking_all(found)):
-                found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
-                profile, single = all_at_once.profile, [own]
-            elif len(single) > 1:
-                # The other values are not left over: they have steps of their own.
-                found = choose(single[0], wording, lexical, profiles, separated.request) or found
-            if found and _is_gap(found):
-                profile, single = None, [own]
-            if picks and (_asks_again(own, profile, picks[-1], wording) or _only_shows(own, picks[-1], wording)):
-                continue
-            every += single
-            picks += tuple(Pick(each, profile, found) for each in single)
-    parts = every
-    picks = _without_background(picks, lexical.lexicon.statements)
+        reader.add(part)
+    reader.join()
+    picks = _without_background(tuple(reader.picks), lexical.lexicon.statements)
     is_foreign = _is_foreign(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
@@ -125,7 +107,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     pipeline = covering_pipeline([pick.part for pick in picks], [pick.profile for pick in picks], wording, profiles)
     return Understood(
         request=separated.request,
-        parts=tuple(parts),
+        parts=tuple(reader.parts),
         picks=picks,
         document=separated.document,
         wording=wording,
@@ -136,6 +118,144 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         lexical=lexical,
         profiles=profiles,
     )
+
+
+@attrs.define
+class _Reader:
+    """Chooses entries for the parts of a request, one after the other.
+
+    :ivar parts: the parts so far, excluded ones and settings included.
+    :ivar earlier: the same parts, with the arguments of their steps.
+    """
+
+    sources: Sources
+    lexical: LexicalIndex
+    profiles: Profiles
+    parts: list[Part] = attrs.Factory(list)
+    picks: list[Pick] = attrs.Factory(list)
+    earlier: list[Earlier] = attrs.Factory(list)
+
+    def add(self, part: Part) -> None:
+        """Choose the entry of a part, or of several if it states several objects or values."""
+        if part.is_excluded or part in self.sources.settings:
+            self._append(part, None, ())
+            return
+        for own in self._objects(part):
+            self._add_single(own)
+
+    def _add_single(self, own: Part) -> None:
+        wording = self.sources.wording
+        found = self._chosen(own, self._so_far)
+        profile = found[0].profile if found else None
+        single = [own] if profile is None else one_value_each(own, profile, self.sources.request, wording)
+        if len(single) > 1 and (all_at_once := _taking_all(found)):
+            found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
+            profile, single = all_at_once.profile, [own]
+        elif len(single) > 1:
+            # The other values are not left over: they have steps of their own.
+            found = self._by_rules(single[0]) or found
+        if found and _is_gap(found):
+            profile, single = None, [own]
+        before = self.picks[-1] if self.picks else None
+        if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
+            return
+        for each in single:
+            self._append(each, profile, found)
+
+    def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:
+        self.parts.append(part)
+        if not part.is_excluded and part not in self.sources.settings:
+            self.picks.append(Pick(part, profile, found))
+        args = fill(part, profile, self._so_far) if profile is not None else {}
+        self.earlier.append(Earlier(part, args, profile))
+
+    def join(self) -> None:
+        """Join consecutive parts without an entry of their own that one entry serves: "pid 482 is stuck, terminate it"."""
+        start = 0
+        while start < len(self.parts):
+            run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
+            joined = (self._joined(start, run[:length]) for length in range(len(run), 1, -1))
+            length, pick = next(
+                ((len(run) - less, pick) for less, pick in enumerate(joined) if pick is not None), (1, None)
+            )
+            if pick is not None and pick.profile is not None:
+                place = next(place for place, each in enumerate(self.picks) if each.part is run[0])
+                args = fill(pick.part, pick.profile, self._before(start))
+                self.picks[place : place + length] = [pick]
+                self.parts[start : start + length] = [pick.part]
+                self.earlier[start : start + length] = [Earlier(pick.part, args, pick.profile)]
+            start += 1
+
+    def _is_open(self, part: Part) -> bool:
+        """Whether a part is requested, and has no entry."""
+        return any(pick.part is part and pick.profile is None for pick in self.picks)
+
+    def _joined(self, start: int, run: Sequence[Part]) -> Pick | None:
+        """Return the step of several parts together, if it takes something of each."""
+        sources = self._before(start)
+        text = self.sources.request[run[0].tokens[0].start : run[-1].tokens[-1].end]
+        picks = []
+        for command in run:
+            own = [command, *(part for part in run if part is not command)]
+            joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
+            found = self._chosen(joined, sources)
+            if not found or _is_gap(found) or not found[0].is_complete:
+                continue
+            used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
+            ends = list(itertools.accumulate(len(part.tokens) for part in own))
+            if all(any(first <= place < end for place in used) for first, end in zip((0, *ends), ends, strict=False)):
+                picks.append(Pick(joined, found[0].profile, found))
+        return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+
+    def _before(self, place: int) -> Sources:
+        return attrs.evolve(self.sources, earlier=tuple(self.earlier[:place]))
+
+    @property
+    def _so_far(self) -> Sources:
+        return self._before(len(self.earlier))
+
+    def _by_rules(self, part: Part) -> list[Scored]:
+        return choose(part, self._so_far, self.lexical, self.profiles)
+
+    def _chosen(self, part: Part, sources: Sources) -> list[Scored]:
+        """Return the candidates for a part, the best first."""
+        found = choose(part, sources, self.lexical, self.profiles)
+        if found and _is_meant_otherwise(part, found[0].profile, self.sources.wording):
+            found = []
+        if _is_settled(found) or self.sources.wording.language is not ENGLISH:
+            return found
+        # No rule covers the part, or another entry takes more of it.
+        other = choose_by_evidence(part, sources, self.lexical, self.profiles)
+        if not other or is_guess(other):
+            return found
+        is_better = other[0].is_complete and probability(other) >= UNSURE
+        return other if _is_gap(found) or is_better else found
+
+    def _objects(self, part: Part) -> Sequence[Part]:
+        """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
+        wording = self.sources.wording
+        joints = [
+            place
+            for place in range(part.verb_place + 2, len(part.tokens) - 1)
+            if part.tokens[place].word in wording.language.joints and not part.tokens[place - 1].is_value
+        ]
+        if part.verb_place != 0 or part.is_question or len(joints) != 1:
+            return [part]
+        first = attrs.evolve(part, tokens=part.tokens[: joints[0]])
+        second = attrs.evolve(part, tokens=(part.tokens[0], *part.tokens[joints[0] + 1 :]))
+        names: list[tuple[Profile, frozenset[str]]] = []
+        for own in (first, second):
+            found = self._by_rules(own)
+            stems = frozenset(
+                stem(word) for token in own.content if token.is_word for word in wording.nouns(token.word)
+            )
+            if not found:
+                return [part]
+            names.append((found[0].profile, stems))
+        (one, its_words), (other, other_words) = names
+        is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
+        is_mixed = its_words & set(other.name) or other_words & set(one.name)
+        return [first, second] if is_apart and not is_mixed else [part]
 
 
 def _is_gap(found: Sequence[Scored]) -> bool:
@@ -151,24 +271,6 @@ def _is_meant_otherwise(part: Part, profile: Profile, wording: Wording) -> bool:
     """Whether particles give a verb another meaning than that of an entry: "get rid of" gets nothing."""
     meant = reading(part, wording)
     return meant.is_phrase and meant.verbs.keys().isdisjoint(profile.verbs | profile.choice_verbs | profile.opening)
-
-
-def _by_evidence(
-    part: Part,
-    found: list[Scored],
-    wording: Wording,
-    lexical: LexicalIndex,
-    profiles: Profiles,
-    request: str,
-) -> list[Scored]:
-    """Return the candidates by evidence for a part that no rule covers, or of which another entry takes more."""
-    if wording.language is not ENGLISH:
-        return found
-    other = choose_by_evidence(part, wording, lexical, profiles, request)
-    if not other or is_guess(other):
-        return found
-    is_better = other[0].is_complete and probability(other) >= UNSURE
-    return other if _is_gap(found) or is_better else found
 
 
 def _taking_all(found: Sequence[Scored]) -> Scored | None:
@@ -187,30 +289,6 @@ def _taking_all(found: Sequence[Scored]) -> Scored | None:
         ),
         None,
     )
-
-
-def _objects(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> Sequence[Part]:
-    """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
-    joints = [
-        place
-        for place in range(part.verb_place + 2, len(part.tokens) - 1)
-        if part.tokens[place].word in wording.language.joints and not part.tokens[place - 1].is_value
-    ]
-    if part.verb_place != 0 or part.is_question or len(joints) != 1:
-        return [part]
-    first = attrs.evolve(part, tokens=part.tokens[: joints[0]])
-    second = attrs.evolve(part, tokens=(part.tokens[0], *part.tokens[joints[0] + 1 :]))
-    names: list[tuple[Profile, frozenset[str]]] = []
-    for own in (first, second):
-        found = choose(own, wording, lexical, profiles, request)
-        stems = frozenset(stem(word) for token in own.content if token.is_word for word in wording.nouns(token.word))
-        if not found:
-            return [part]
-        names.append((found[0].profile, stems))
-    (one, its_words), (other, other_words) = names
-    is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
-    is_mixed = its_words & set(other.name) or other_words & set(one.name)
-    return [first, second] if is_apart and not is_mixed else [part]
 
 
 def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:

@@ -82,11 +82,9 @@ def weights() -> Mapping[str, float]:
     return {str(name): float(weight) for name, weight in found.items()}
 
 
-def choose_by_evidence(
-    part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str
-) -> list[Scored]:
+def choose_by_evidence(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Scored]:
     """Return the entries that may do what a part requests with their probabilities, the best first."""
-    found = candidates(part, wording, lexical, profiles, request)
+    found = candidates(part, sources, lexical, profiles)
     return sorted(
         (attrs.evolve(each.scored, evidence=share) for each, share in zip(found, probabilities(found), strict=True)),
         key=lambda each: -(each.evidence or 0.0),
@@ -105,12 +103,11 @@ def probabilities(found: Sequence[Candidate]) -> list[float]:
     return [share / whole for share in shares]
 
 
-def candidates(
-    part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str
-) -> list[Candidate]:
+def candidates(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Candidate]:
     """Return the entries that a part may request, with their features."""
     if not part.tokens:
         return []
+    wording = sources.wording
     intended = reading(part, wording)
     weighted = weigh(part, wording)
     query = dict(weighted.query)
@@ -134,7 +131,6 @@ def candidates(
             if seen.is_reading or found["verb"] > 0:
                 found["score"] = scores.get(index, 0.0) / best
                 rough.append((_rough(found), -index, profile, found))
-    sources = Sources(request, wording)
     tried = [
         (profile, found, drafted(part, profile, sources)) for _, _, profile, found in heapq.nlargest(_TRIED, rough)
     ]
