@@ -15,10 +15,12 @@ from helmdeck_planner.embedded.choice.choose import Scored
 
 UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.6
+LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
+# The same of an entry that changes something.
+_LIKELY_WRITE: Final = 0.6
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
-_SILENT: Final = 0.2
+_SILENT: Final = 0.3
 # An entry does not serve a part of which this share of the words is foreign to it.
 _FOREIGN: Final = 0.5
 _TIE: Final = 0.5
@@ -67,8 +69,10 @@ def is_guess(found: Sequence[Scored]) -> bool:
     """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
     best = found[0]
     if best.evidence is not None:
-        # "back up the database" states no statement to run: what writes needs all its inputs.
-        return best.evidence < LIKELY or (bool(best.profile.writes) and not best.is_complete)
+        if best.profile.writes:
+            # "back up the database" states no statement to run: what writes needs all its inputs.
+            return best.evidence < _LIKELY_WRITE or not best.is_complete
+        return best.evidence < LIKELY
     if best.is_complete:
         return best.unused > 0 and probability(found) < UNSURE
     return probability(found) < _SILENT

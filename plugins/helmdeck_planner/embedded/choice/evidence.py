@@ -329,6 +329,7 @@ def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], dra
             "unexplained": unexplained,
             "left": float(min(foreign + len(left), _MAX_COUNT)),
             "arguments": float(min(len(draft.args), _MAX_COUNT)),
+            "choices": float(sum(bool(each.choices) and each.name in draft.args for each in profile.properties)),
             "needs": float(bool(profile.required)),
             "no_arguments": float(bool(profile.properties) and not draft.args),
         },
