@@ -17,6 +17,7 @@ from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
+from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.request.parts import Part, split_parts
@@ -94,7 +95,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     settings = tuple(part for part in parts if len(parts) > 1 and is_setting(part, wording))
     sources = Sources(separated.request, wording, settings=settings)
-    reader = _Reader(sources, lexical, profiles)
+    has_bare = any(entry.input_schema is None for entry in profiles.entries)
+    reader = _Reader(sources, lexical, profiles, has_bare)
     for part in parts:
         reader.add(part)
     reader.join()
@@ -124,6 +126,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
 class _Reader:
     """Chooses entries for the parts of a request, one after the other.
 
+    :ivar has_bare: an entry has no input schema.
     :ivar parts: the parts so far, excluded ones and settings included.
     :ivar earlier: the same parts, with the arguments of their steps.
     """
@@ -131,6 +134,7 @@ class _Reader:
     sources: Sources
     lexical: LexicalIndex
     profiles: Profiles
+    has_bare: bool = False
     parts: list[Part] = attrs.Factory(list)
     picks: list[Pick] = attrs.Factory(list)
     earlier: list[Earlier] = attrs.Factory(list)
@@ -156,8 +160,17 @@ class _Reader:
             found = self._by_rules(single[0]) or found
         if found and _is_gap(found):
             profile, single = None, [own]
+        if profile is None and _is_maybe_wish(own, wording):
+            # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
+            wish = attrs.evolve(own, verb="", verb_place=-1, is_wish=True)
+            as_wish = self._chosen(wish, self._so_far)
+            if as_wish and not _is_gap(as_wish) and _serves_wish(as_wish[0]):
+                found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
         if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
+            return
+        if before is not None and profile is not None and profile is before.profile and is_bare(profile):
+            # Without inputs, a second step would be the same.
             return
         for each in single:
             self._append(each, profile, found)
@@ -196,6 +209,9 @@ class _Reader:
         text = self.sources.request[run[0].tokens[0].start : run[-1].tokens[-1].end]
         picks = []
         for command in run:
+            # "give it to Ada" is an act of its own.
+            if any(part.verb and _refers(part, self.sources.wording) for part in run if part is not command):
+                continue
             own = [command, *(part for part in run if part is not command)]
             joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
             found = self._chosen(joined, sources)
@@ -222,10 +238,13 @@ class _Reader:
         found = choose(part, sources, self.lexical, self.profiles)
         if found and _is_meant_otherwise(part, found[0].profile, self.sources.wording):
             found = []
+        if self.has_bare and (ranked := choose_by_rank(part, self.lexical, self.profiles)):
+            return ranked
         if _is_settled(found) or self.sources.wording.language is not ENGLISH:
             return found
         # No rule covers the part, or another entry takes more of it.
-        other = choose_by_evidence(part, sources, self.lexical, self.profiles)
+        planned = tuple(each for each in sources.earlier if each.profile is not None)
+        other = choose_by_evidence(part, attrs.evolve(sources, earlier=planned), self.lexical, self.profiles)
         if not other or is_guess(other):
             return found
         is_better = other[0].is_complete and probability(other) >= UNSURE
@@ -262,6 +281,18 @@ def _is_gap(found: Sequence[Scored]) -> bool:
     return not found or is_guess(found) or lacks_evidence(found[0])
 
 
+def _is_maybe_wish(part: Part, wording: Wording) -> bool:
+    """Whether what is read as the verb of a part without an entry may be a noun."""
+    if part.is_question or part.is_wish or not part.tokens:
+        return False
+    return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
+
+
+def _serves_wish(best: Scored) -> bool:
+    """Whether an entry does what a part needs that names no act: entries that only read serve no such part."""
+    return best.is_complete and best.profile.writes is not False
+
+
 def _is_settled(found: Sequence[Scored]) -> bool:
     """Whether a part has an entry whose required inputs it states."""
     return not _is_gap(found) and found[0].is_complete
@@ -295,8 +326,7 @@ def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
     """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
     profile = before.profile
     is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
-    refers = any(token.word in wording.language.references for token in part.tokens)
-    if profile is None or profile.writes or not is_reading or not refers or profile.entry.kind is EntryKind.PIPELINE:
+    if profile is None or profile.writes or not is_reading or not _refers(part, wording) or profile.entry.kind is EntryKind.PIPELINE:
         return False
     has_object = any(
         token.is_value
@@ -304,6 +334,10 @@ def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
         for token in part.content
     )
     return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
+
+
+def _refers(part: Part, wording: Wording) -> bool:
+    return any(token.word in wording.language.references for token in part.tokens)
 
 
 def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
@@ -319,8 +353,7 @@ def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
     """Whether a question about "it" has only words that describe what an entry returns."""
     weighted = weigh(part, wording)
     stems = [*weighted.objects, *weighted.tail]
-    refers = any(token.word in wording.language.references for token in part.tokens)
-    return refers and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
+    return _refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
 
 
 def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:

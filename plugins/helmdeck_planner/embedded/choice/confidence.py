@@ -12,15 +12,17 @@ from typing import Final
 import attrs
 
 from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.choice.ranked import is_bare
 
 UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
 LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
-# The same of an entry that changes something.
+# The same of an entry that changes something, and of one without an input schema.
 _LIKELY_WRITE: Final = 0.6
+_LIKELY_BARE: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
-_SILENT: Final = 0.3
+_SILENT: Final = 0.2
 # An entry does not serve a part of which this share of the words is foreign to it.
 _FOREIGN: Final = 0.5
 _TIE: Final = 0.5
@@ -61,7 +63,7 @@ def features(found: Sequence[Scored]) -> tuple[float, ...]:
         float(best.is_complete),
         best.unused,
         best.unexplained,
-        float(not best.profile.properties and not best.profile.takes_nothing),
+        float(is_bare(best.profile)),
     )
 
 
@@ -69,6 +71,8 @@ def is_guess(found: Sequence[Scored]) -> bool:
     """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
     best = found[0]
     if best.evidence is not None:
+        if is_bare(best.profile):
+            return best.evidence < _LIKELY_BARE
         if best.profile.writes:
             # "back up the database" states no statement to run: what writes needs all its inputs.
             return best.evidence < _LIKELY_WRITE or not best.is_complete
