@@ -11,6 +11,7 @@ import attrs
 from helmdeck_core import PIPELINE_RUN, Choice, ChoiceTask, Entry, Ranking, Score
 from helmdeck_language import read
 from helmdeck_planner.choosers.reading import Reading, read_parts
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 PART_CONFIDENCE: Final = 0.5
 """Confidence from which a clause of a request is a step of its own. At 0.4, a second sentence that only explains the first one became a
@@ -21,9 +22,7 @@ BESIDE_CONFIDENCE: Final = 0.3
 
 MAX_CLAUSES: Final = 12
 
-NUMBER_WORDS: Final = frozenset(
-    "half one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million".split()
-)
+NUMBER_WORDS: Final = word_list("number_words")
 """A number says how many, not what: of the requests examined, three match their best entry by numbers alone, and none of these is right."""
 
 WEAK_FIELD: Final = "description"

@@ -326,7 +326,13 @@ def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
     """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
     profile = before.profile
     is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
-    if profile is None or profile.writes or not is_reading or not _refers(part, wording) or profile.entry.kind is EntryKind.PIPELINE:
+    if (
+        profile is None
+        or profile.writes
+        or not is_reading
+        or not _refers(part, wording)
+        or profile.entry.kind is EntryKind.PIPELINE
+    ):
         return False
     has_object = any(
         token.is_value

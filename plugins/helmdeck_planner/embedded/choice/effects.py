@@ -9,15 +9,14 @@ from helmdeck_language import ACTIONS, GENERAL, READING, WRITING, Action, Kind, 
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 
-_LIGHT: Final = frozenset("take make do perform have use start".split())
-_TURNING: Final = frozenset("turn make convert transform".split())
+_LIGHT: Final = word_list("light")
+_TURNING: Final = word_list("turning")
 # Of the verbs that read, those that request more than to see something: "validate the file" is not to read it.
-_SPECIFIC: Final = frozenset(
-    "download validate verify summarize compare diff count monitor watch track analyze detect determine survey".split()
-)
+_SPECIFIC: Final = word_list("specific")
 # A change that could be any of its class: "set the status", but not "rename the task".
-_VAGUE: Final = frozenset("update edit change modify set make put add create new delete remove".split())
+_VAGUE: Final = word_list("vague")
 _CHANGING: Final = frozenset((Action.CREATE, Action.UPDATE, Action.MOVE))
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
 
