@@ -52,11 +52,10 @@ def _read_parts(request: str, catalog: Catalog) -> Sequence[Reading]:
 
 
 def _reading(pick: Pick) -> Reading:
-    probability = pick.probability or 0.0
-    if pick.profile is None or probability < UNSURE or not pick.profile.properties:
+    if pick.profile is None or pick.score < UNSURE or not pick.profile.properties:
         return Reading(pick.part.text)
-    is_evident = probability >= SURE and pick.found[0].takes_any
-    return Reading(pick.part.text, pick.profile.entry.id, probability, is_evident)
+    is_evident = pick.score >= SURE and pick.found[0].takes_any
+    return Reading(pick.part.text, pick.profile.entry.id, pick.probability or 0.0, is_evident)
 
 
 @functools.lru_cache(2)

@@ -14,7 +14,7 @@ from helmdeck_planner.embedded.arguments.context import Earlier, is_setting
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
-from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability
+from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability, score
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
@@ -49,9 +49,14 @@ class Pick:
         return probability(self.found) if self.found else None
 
     @property
+    def score(self) -> float:
+        """How well the best candidate serves the part; 0 without one."""
+        return score(self.found) if self.found else 0.0
+
+    @property
     def is_unsure(self) -> bool:
         """Whether the step is one to check."""
-        return (self.probability or 1.0) < UNSURE
+        return bool(self.found) and (score if self.profile is None else probability)(self.found) < UNSURE
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -95,8 +100,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     settings = tuple(part for part in parts if len(parts) > 1 and is_setting(part, wording))
     sources = Sources(separated.request, wording, settings=settings)
-    has_bare = any(entry.input_schema is None for entry in profiles.entries)
-    reader = _Reader(sources, lexical, profiles, has_bare)
+    is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
+    reader = _Reader(sources, lexical, profiles, is_bare_catalog)
     for part in parts:
         reader.add(part)
     reader.join()
@@ -126,7 +131,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
 class _Reader:
     """Chooses entries for the parts of a request, one after the other.
 
-    :ivar has_bare: an entry has no input schema.
+    :ivar is_bare_catalog: no entry has an input schema.
     :ivar parts: the parts so far, excluded ones and settings included.
     :ivar earlier: the same parts, with the arguments of their steps.
     """
@@ -134,7 +139,7 @@ class _Reader:
     sources: Sources
     lexical: LexicalIndex
     profiles: Profiles
-    has_bare: bool = False
+    is_bare_catalog: bool = False
     parts: list[Part] = attrs.Factory(list)
     picks: list[Pick] = attrs.Factory(list)
     earlier: list[Earlier] = attrs.Factory(list)
@@ -169,8 +174,14 @@ class _Reader:
         before = self.picks[-1] if self.picks else None
         if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
             return
-        if before is not None and profile is not None and profile is before.profile and is_bare(profile):
-            # Without inputs, a second step would be the same.
+        if (
+            before is not None
+            and profile is not None
+            and profile is before.profile
+            and is_bare(profile)
+            and not own.verb
+        ):
+            # A sentence about the same request: "I am writing a book. Find me a publisher."
             return
         for each in single:
             self._append(each, profile, found)
@@ -238,7 +249,7 @@ class _Reader:
         found = choose(part, sources, self.lexical, self.profiles)
         if found and _is_meant_otherwise(part, found[0].profile, self.sources.wording):
             found = []
-        if self.has_bare and (ranked := choose_by_rank(part, self.lexical, self.profiles)):
+        if self.is_bare_catalog and (ranked := choose_by_rank(part, self.lexical, self.profiles)):
             return ranked
         if _is_settled(found) or self.sources.wording.language is not ENGLISH:
             return found
@@ -247,7 +258,7 @@ class _Reader:
         other = choose_by_evidence(part, attrs.evolve(sources, earlier=planned), self.lexical, self.profiles)
         if not other or is_guess(other):
             return found
-        is_better = other[0].is_complete and probability(other) >= UNSURE
+        is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
         return other if _is_gap(found) or is_better else found
 
     def _objects(self, part: Part) -> Sequence[Part]:

@@ -28,6 +28,7 @@ _FOREIGN: Final = 0.5
 _TIE: Final = 0.5
 _MAX_MARGIN: Final = 1.5
 _MAX_TOTAL: Final = 5.0
+_MIN_SHARE: Final = 0.001
 
 
 @attrs.frozen(kw_only=True)
@@ -40,20 +41,32 @@ class Weights:
     complete: float
     unused: float
     unexplained: float
-    bare: float
 
 
-WEIGHTS: Final = Weights(
-    constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09, bare=-1.79
-)
+# Fitted on requests of which nearly all steps are right; ``Shifts`` corrects that.
+WEIGHTS: Final = Weights(constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09)
 
 
-def features(found: Sequence[Scored]) -> tuple[float, ...]:
-    """Return the features of a choice, in the order of the weights after the constant.
+@attrs.frozen(kw_only=True)
+class Shifts:
+    """How much lower the log-odds of a step are than its score says: ``benchmarks/first_use/confidence.py`` fits them.
 
-    They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share
-    of values that it does not take, the share of words and values that are foreign to it, and whether it has no input schema: then
-    every value fits it, which shows nothing.
+    :ivar rules: for a choice by rules.
+    :ivar evidence: for one by evidence, whose score does not cover the arguments.
+    """
+
+    rules: float
+    evidence: float
+
+
+SHIFTS: Final = Shifts(rules=-1.2, evidence=-0.62)
+
+
+def _features(found: Sequence[Scored]) -> tuple[float, ...]:
+    """Return the features of a choice by rules, in the order of the weights after the constant.
+
+    They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share of
+    values that it does not take, and the share of words and values that are foreign to it.
     """
     best = found[0]
     margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN
@@ -63,7 +76,6 @@ def features(found: Sequence[Scored]) -> tuple[float, ...]:
         float(best.is_complete),
         best.unused,
         best.unexplained,
-        float(is_bare(best.profile)),
     )
 
 
@@ -78,8 +90,8 @@ def is_guess(found: Sequence[Scored]) -> bool:
             return best.evidence < _LIKELY_WRITE or not best.is_complete
         return best.evidence < LIKELY
     if best.is_complete:
-        return best.unused > 0 and probability(found) < UNSURE
-    return probability(found) < _SILENT
+        return best.unused > 0 and score(found) < UNSURE
+    return score(found) < _SILENT
 
 
 def lacks_evidence(best: Scored) -> bool:
@@ -91,12 +103,27 @@ def lacks_evidence(best: Scored) -> bool:
     return best.unexplained >= _FOREIGN and (best.is_complete or not (best.is_named or best.takes_any))
 
 
-def probability(found: Sequence[Scored], weights: Weights = WEIGHTS) -> float:
-    """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
-    if found[0].evidence is not None:
-        return found[0].evidence
-    constant, *slopes = attrs.astuple(weights)
-    score = constant + sum(slope * value for slope, value in zip(slopes, features(found), strict=True))
+def score(found: Sequence[Scored]) -> float:
+    """Return how well the best of some candidates serves a part, from 0 to 1, for the choice between its step and a gap."""
+    best = found[0]
+    if best.evidence is not None:
+        return best.evidence
+    constant, *slopes = attrs.astuple(WEIGHTS)
+    odds = constant + sum(slope * value for slope, value in zip(slopes, _features(found), strict=True))
     # Of two that fit equally well, at most one is right.
-    margin = found[0].total - found[1].total if len(found) > 1 else 1.0
-    return min(1 / (1 + math.exp(-score)), _TIE + margin)
+    margin = best.total - found[1].total if len(found) > 1 else 1.0
+    return min(1 / (1 + math.exp(-odds)), _TIE + margin)
+
+
+def probability(found: Sequence[Scored], shifts: Shifts = SHIFTS) -> float:
+    """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
+    best = found[0]
+    if is_bare(best.profile):
+        return score(found)
+    return 1 / (1 + math.exp(-log_odds(found) - (shifts.rules if best.evidence is None else shifts.evidence)))
+
+
+def log_odds(found: Sequence[Scored]) -> float:
+    """Return the logarithm of the odds that a score is."""
+    share = min(max(score(found), _MIN_SHARE), 1 - _MIN_SHARE)
+    return math.log(share / (1 - share))
