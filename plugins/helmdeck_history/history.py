@@ -37,9 +37,13 @@ def helmdeck_packs() -> Sequence[Pack]:
 
 
 def _open(setup: HistorySetup) -> History:
-    from helmdeck_history.service import open_history
+    if not setup.is_enabled:
+        from helmdeck_history.deck_history import DeckHistory
 
-    return open_history(setup)
+        return DeckHistory()
+    from helmdeck_history.service import LearningHistory
+
+    return LearningHistory(setup)
 
 
 def _sqlite(target: str, keep_days: float) -> HistoryStore:

@@ -10,12 +10,13 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_core import Pack, PackContext, PackError, PackErrorCode
-from helmdeck_history.service import LearningHistory
-from helmdeck_history.sketch import stem
-from helmdeck_history.store_types import Fact
+
+if TYPE_CHECKING:
+    from helmdeck_history.service import LearningHistory
+    from helmdeck_history.store_types import Fact
 
 STORE = "helmdeck.memory_store"
 SEARCH = "helmdeck.memory_search"
@@ -113,6 +114,8 @@ async def store_fact(context: PackContext, data: Mapping[str, Any]) -> Mapping[s
     if not HOUR_S <= lifetime_s <= 365 * DAY_S:
         detail = f"days: {data['days']} is out of range; 1/24 (an hour) to 365"
         raise PackError(STORE, PackErrorCode.INVALID_INPUT, detail)
+    from helmdeck_history.store_types import Fact
+
     history, now = _history(context, STORE), time.time()
     fact = Fact(id=uuid.uuid4().hex, caller=context.caller, text=text, tags=tags, time=now, expires=now + lifetime_s)
     if len(await asyncio.to_thread(history.facts, context.caller)) >= MAX_FACTS:
@@ -152,10 +155,14 @@ def ranked(facts: Sequence[Fact], query: str) -> list[tuple[Fact, float]]:
 
 
 def _words(text: str) -> set[str]:
+    from helmdeck_history.sketch import stem
+
     return {stem(word) for word in _WORD.findall(text.casefold())}
 
 
 def _history(context: PackContext, pack: str) -> LearningHistory:
+    from helmdeck_history.service import LearningHistory
+
     if not isinstance(context.history, LearningHistory):
         detail = 'no history store is configured; set [history] url, such as "sqlite:~/.helmdeck/history.db"'
         raise PackError(pack, PackErrorCode.HANDLER_FAILED, detail)

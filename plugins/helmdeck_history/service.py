@@ -312,8 +312,3 @@ def _row_for(caller: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
     if row.get("caller") == caller:
         return row
     return {**row, "caller": caller, "id": uuid.uuid5(uuid.NAMESPACE_OID, f"{caller}\n{row.get('id')}").hex}
-
-
-def open_history(setup: HistorySetup) -> DeckHistory:
-    """Return the history of a deck."""
-    return LearningHistory(setup) if setup.is_enabled else DeckHistory()

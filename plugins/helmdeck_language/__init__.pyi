@@ -35,6 +35,7 @@ from helmdeck_language.text.terms import terms_version as terms_version
 from helmdeck_language.text.terms import word_terms as word_terms
 from helmdeck_language.text.terms import words as words
 from helmdeck_language.text.word_files import WordFile as WordFile
+from helmdeck_language.values.dates import iso_date as iso_date
 from helmdeck_language.values.scanner import Kind as Kind
 from helmdeck_language.values.scanner import Token as Token
 from helmdeck_language.values.scanner import scan as scan

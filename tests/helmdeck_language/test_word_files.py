@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ import pytest
 from helmdeck_core import Catalog, ConfigError
 from helmdeck_language import WordFile, lexicon
 from helmdeck_language.languages.language import KEYS
+from helmdeck_language.text.word_files import plain_toml
 from helmdeck_selection import LexicalIndex, read_catalog
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+LANGUAGE = PLUGINS / "helmdeck_language"
 FILES = sorted(PLUGINS.glob("*/**/*.toml"))
 ITALIAN = """
 code = "it"
@@ -165,3 +168,29 @@ def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(tmp_path):
     path.write_text('synonyms = ["dunning reminder"]', encoding="utf-8")
     os.utime(path, ns=(1, 1))
     assert "remind" in lexicon(str(path)).synonyms("dun")
+
+
+def test_files_of_the_package_are_read_without_the_slow_parser():
+    read = {path: plain_toml(path.read_text(encoding="utf-8")) for path in FILES if path.is_relative_to(LANGUAGE)}
+    assert {path.name for path, found in read.items() if found is None} <= {"cues.toml"}
+    for path, found in read.items():
+        assert found in (tomllib.loads(path.read_text(encoding="utf-8")), None), path
+
+
+@each_case(
+    "text",
+    [
+        'a = "x"  # comment',
+        'a = "\\n"',
+        'a.b = "x"',
+        'a = "x"\na = "y"',
+        "[a]\n[a]",
+        "a = 010",
+        "a = '''x''''",
+        "a = { b = 1 }",
+        'a = ["x" "y"]',
+        "nonsense",
+    ],
+)
+def test_other_toml_is_left_to_the_parser(text):
+    assert plain_toml(text) is None

@@ -116,6 +116,13 @@ def test_words_still_decide_where_the_vectors_say_nothing(deck_at):
         assert ids(deck.rank("start it on the speaker"))[0] == "play_song"
 
 
+def test_what_words_are_sure_of_stays_first(deck_at):
+    # By its vector alone the request is about a picture.
+    with chat_server(embeddings) as server, deck_at(server.base_url, weight=5.0, foreign_weight=5.0) as deck:
+        ranking = deck.rank("deliver to a person: bild male")
+    assert ids(ranking)[:2] == ["send_mail", "draw_picture"]
+
+
 def test_every_entry_is_ranked_once_with_scores_above_zero_first(deck_at):
     with chat_server(embeddings) as server, deck_at(server.base_url) as deck:
         ranking = deck.rank("draw a picture of the hotel")

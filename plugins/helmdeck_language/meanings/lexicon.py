@@ -12,11 +12,13 @@ import attrs
 
 from helmdeck_language.languages import ENGLISH, LANGUAGES, STEMS, with_stems
 from helmdeck_language.languages.language import KEYS, Language
+from helmdeck_language.meanings.phrases import PhraseBook
 from helmdeck_language.meanings.vocabulary import Vocabulary
-from helmdeck_language.text.terms import stem, word_terms
+from helmdeck_language.text.terms import WORD_TERMS, fold, stem
 from helmdeck_language.text.word_files import WordFile
 
 _KEYS: Final = ("synonyms", "broader", "everyday")
+_OTHER_SCRIPTS: Final = ""
 _NONE: Final[frozenset[str]] = frozenset()
 
 
@@ -38,6 +40,7 @@ class Lexicon:
     broader: Mapping[str, str]
     everyday: Mapping[str, str] = attrs.Factory(dict)
     _synonym_sets: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False)
+    _everyday_of: dict[str, Mapping[str, tuple[str, ...]]] = attrs.field(factory=dict, init=False)
 
     @cached_property
     def vocabularies(self) -> Sequence[Vocabulary]:
@@ -55,17 +58,38 @@ class Lexicon:
         """The synonyms of a term, and the broader terms that it is a case of."""
         table: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for group in self.groups:
-            stems = list(dict.fromkeys(term for word in group for term in word_terms(word)))
+            stems = list(dict.fromkeys(term for word in group for term in WORD_TERMS[word]))
             for term in stems:
                 table[term].update(dict.fromkeys(other for other in stems if other != term))
         return _with_broader(table, (self.broader,))
 
+    def everyday_meanings(self, term: str) -> tuple[str, ...]:
+        """Return the terms that a term stands for where a catalog does not contain it."""
+        letter = _letter(term)
+        known = self._everyday_of.get(letter)
+        if known is None:
+            rows = [self._everyday_rows.get(letter, {})]
+            if letter == _OTHER_SCRIPTS:
+                rows.append(WordFile.beside(__file__, "everyday_chinese.toml").rows("everyday"))
+            known = self._everyday_of[letter] = _with_broader(defaultdict(dict), rows)
+        return known.get(term, ())
+
     @cached_property
-    def everyday_meanings(self) -> Mapping[str, tuple[str, ...]]:
-        """The terms that a term stands for where a catalog does not contain it."""
-        names = ("everyday.toml", "everyday_chinese.toml")
-        rows = [WordFile.beside(__file__, name).rows("everyday") for name in names]
-        return _with_broader(defaultdict(dict), (*rows, self.everyday))
+    def _everyday_rows(self) -> Mapping[str, Mapping[str, str]]:
+        """The everyday words by their first letter, since a request has few of them."""
+        found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for rows in (WordFile.beside(__file__, "everyday.toml").rows("everyday"), self.everyday):
+            for means, cases in rows.items():
+                for word in cases.split():
+                    own = found[_letter(fold(word))]
+                    own[means] = f"{own[means]} {word}" if means in own else word
+        return found
+
+    @cached_property
+    def phrases(self) -> PhraseBook:
+        """The phrases of English requests, with the terms that they stand for."""
+        rows = WordFile.beside(__file__, "everyday_phrases.toml").rows("everyday")
+        return PhraseBook([*rows.items(), *self.everyday.items()])
 
     @cached_property
     def near(self) -> Mapping[str, frozenset[str]]:
@@ -98,15 +122,23 @@ class Lexicon:
         return frozenset().union(*(language.statements for language in self.languages))
 
 
+def _letter(folded: str) -> str:
+    """Return the first letter of an English word or term."""
+    return folded[:1] if folded.isascii() else _OTHER_SCRIPTS
+
+
 def _with_broader(
     table: defaultdict[str, dict[str, None]], tables: Iterable[Mapping[str, str]]
 ) -> dict[str, tuple[str, ...]]:
     """Add the terms of broader words to each term of their cases."""
     for rows in tables:
         for kinds, cases in rows.items():
-            wanted = [term for word in kinds.split() for term in word_terms(word)]
-            for term in (term for word in cases.split() for term in word_terms(word)):
-                table[term].update(dict.fromkeys(other for other in wanted if other != term))
+            wanted = dict.fromkeys(term for word in kinds.split() for term in WORD_TERMS[word])
+            for term in (term for word in cases.split() if "+" not in word for term in WORD_TERMS[word]):
+                others = table[term]
+                others.update(wanted)
+                if term in wanted:
+                    del others[term]
     return {term: tuple(others) for term, others in table.items()}
 
 

@@ -63,6 +63,7 @@ class Vocabulary:
         self.code: str = code
         self.sample: str = sample
         self._load = load
+        self._stems: dict[str, Mapping[str, list[_Meaning]]] = {}
         self._of = lru_cache(4_096)(self._meanings)
 
     @classmethod
@@ -81,31 +82,38 @@ class Vocabulary:
         return self._language.function_words | frozenset(map(_plain, self._language.function_words))
 
     @cached_property
-    def _stems(self) -> Mapping[str, list[_Meaning]]:
-        found: dict[str, list[_Meaning]] = {}
+    def _rows(self) -> Mapping[str, list[tuple[str, str]]]:
+        """The stems by their first letter, each with its English words."""
+        found: dict[str, list[tuple[str, str]]] = {}
         for english, stems in self._language.stems.items():
-            means = tuple(words(english))
-            alone = _Meaning(means, ())
-            for each in stems:
-                first, *further = map(_plain, each.split("+"))
-                found.setdefault(first, []).append(_Meaning(means, tuple(further)) if further else alone)
-        for meanings in found.values():
-            meanings.sort(key=lambda meaning: -len(meaning.further))
+            for each in map(_plain, stems):
+                found.setdefault(each[0], []).append((each, english))
         return found
 
+    def _beginning(self, letter: str) -> Mapping[str, list[_Meaning]]:
+        """The meanings of the stems with this first letter; computed at the first use, since a request has few of them."""
+        found = self._stems.get(letter)
+        if found is None:
+            found = {}
+            for each, english in self._rows.get(letter, ()):
+                first, *further = each.split("+")
+                found.setdefault(first, []).append(_Meaning(tuple(words(english)), tuple(further)))
+            for meanings in found.values():
+                meanings.sort(key=lambda meaning: -len(meaning.further))
+            self._stems[letter] = found
+        return found
+
+    def _stem(self, plain: str) -> Sequence[_Meaning] | None:
+        return self._beginning(plain[:1]).get(plain)
+
     @cached_property
-    def _forms(self) -> Mapping[str, _Meaning]:
-        """The forms of the planner's lists, which are whole words."""
-        return {
-            form: _Meaning(tuple(words(english)), ())
-            for table in (self._language.words, self._language.verbs)
-            for form, english in table.items()
-            if form not in self._stems
-        }
+    def _forms(self) -> Mapping[str, str]:
+        """The forms of the planner's lists, which are whole words, with their English words."""
+        return {**self._language.words, **self._language.verbs}
 
     @cached_property
     def _longest(self) -> int:
-        return max(map(len, self._stems), default=0)
+        return max((len(each.partition("+")[0]) for rows in self._rows.values() for each, _ in rows), default=0)
 
     @cached_property
     def _ending(self) -> int:
@@ -113,7 +121,7 @@ class Vocabulary:
 
     def contains(self, word: str) -> bool:
         """Whether a word is a function word or a stem as it is."""
-        return word in self.function_words or _plain(word) in self._stems or word in self._forms
+        return word in self.function_words or self._stem(_plain(word)) is not None or word in self._forms
 
     def is_own(self, word: str) -> bool:
         """Whether a word has a meaning and is no English word with the same meaning, such as "radio"."""
@@ -169,16 +177,16 @@ class Vocabulary:
 
     def _meanings(self, word: str) -> tuple[Sequence[_Meaning], ...]:
         """Return what each part of a word may mean."""
-        if word in self._forms:
-            return ([self._forms[word]],)
-        if not self._stems:
+        if word in self._forms and self._stem(word) is None:
+            return ([_Meaning(tuple(words(self._forms[word])), ())],)
+        if not self._rows:
             return ()
         if _DENSE.search(word):
             return tuple(self._in_run(word[:_LONGEST_RUN]))
         if len(word) > _LONGEST_WORD:
             return ()
         word = _plain(word)
-        if word in self.function_words and word not in self._stems:
+        if word in self.function_words and self._stem(word) is None:
             return ()
         found = self._parts(word)
         for prefix in self._language.prefixes if not found else ():
@@ -193,7 +201,7 @@ class Vocabulary:
             return ()
         for start in range(_SHORTEST_FIRST_PART, len(word) - _SHORTEST_LAST_PART + 1):
             for size in range(min(len(word) - start, self._longest), _SHORTEST_LAST_PART - 1, -1):
-                if start + size >= len(word) - _LINKING and (meanings := self._stems.get(word[start : start + size])):
+                if start + size >= len(word) - _LINKING and (meanings := self._stem(word[start : start + size])):
                     return (meanings,)
         return ()
 
@@ -203,8 +211,9 @@ class Vocabulary:
         Where the longest stem only begins phrases, a shorter one says what the word means beside them.
         """
         phrases = list[_Meaning]()
-        for size in range(min(len(word), self._longest), 1, -1):
-            meanings = self._stems.get(word[:size])
+        stems = self._beginning(word[:1])
+        for size in range(min(len(word), self._longest) if stems else 0, 1, -1):
+            meanings = stems.get(word[:size])
             if meanings is None or (size < len(word) and size < _SHORTEST_STEM):
                 continue
             rest = word[size:]
@@ -223,8 +232,9 @@ class Vocabulary:
         is_hangul = _HANGUL.match(word) is not None
         while place < len(word):
             length = 0
-            for size in range(min(len(word) - place, self._longest), 0, -1):
-                meanings = self._stems.get(word[place : place + size])
+            stems = self._beginning(word[place])
+            for size in range(min(len(word) - place, self._longest) if stems else 0, 0, -1):
+                meanings = stems.get(word[place : place + size])
                 rest = word[place + size :]
                 if meanings and (size > 1 or not is_hangul or (not place and (not rest or rest in _PARTICLES))):
                     found.append(meanings)

@@ -6,10 +6,10 @@ Case is not a feature: a request in capitals is read like any other.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from helmdeck_language.request.sentences import Sentence, is_question
 from helmdeck_language.text.request_words import (
@@ -81,17 +81,31 @@ def _any_of(key: str) -> str:
     return "|".join(_UNSPACED.lines(key))
 
 
-_OTHER_COMMAND: Final = re.compile(rf"^\W*(?:{_any_of('command_starts')})|(?:{_any_of('command_ends')})(?:\u3002|$)")
-_INNER_COMMAND: Final = re.compile(
-    rf"(?:^|[\uff0c\uff1b\u3001,;])\s*(?:{_any_of('before_command')}){{0,4}}(?:{_any_of('inner_commands')})"
-)
-_OTHERS: Final = (
-    *(
-        (name, re.compile(_any_of(name)))
-        for name in ("please", "wish", "question", "first_person", "we", "you", "letter", "pointer")
-    ),
-    ("continues", re.compile(rf"^\W*(?:{_any_of('continuing_starts')})")),
-)
+class _UnspacedCues(NamedTuple):
+    """Patterns of the cues of these languages.
+
+    :ivar cues: by the name of the feature.
+    """
+
+    command: re.Pattern[str]
+    inner_command: re.Pattern[str]
+    cues: Mapping[str, re.Pattern[str]]
+
+
+@cache  # at the first sentence with other characters than ASCII: compiling them takes as long as many imports
+def _unspaced_cues() -> _UnspacedCues:
+    names = ("please", "wish", "question", "first_person", "we", "you", "letter", "pointer")
+    return _UnspacedCues(
+        re.compile(rf"^\W*(?:{_any_of('command_starts')})|(?:{_any_of('command_ends')})(?:\u3002|$)"),
+        re.compile(
+            rf"(?:^|[\uff0c\uff1b\u3001,;])\s*(?:{_any_of('before_command')}){{0,4}}(?:{_any_of('inner_commands')})"
+        ),
+        {
+            **{name: re.compile(_any_of(name)) for name in names},
+            "continues": re.compile(rf"^\W*(?:{_any_of('continuing_starts')})"),
+        },
+    )
+
 
 _LABEL: Final = re.compile(r"[^\W\d_][^\n:\uff1a?!,;(){}\[\]=<>\"]{0,30}[:\uff1a](?=\s|[^\x00-\x7f])")
 _BULLET: Final = re.compile(
@@ -191,15 +205,15 @@ def _other_cues(text: str, flags: int, start: int, labelled: int) -> int:
     :param start: where the text begins after a list mark.
     :param labelled: where it begins after a label; 0 without one.
     """
-    found = 0
-    for name, pattern in _OTHERS:
+    found, unspaced = 0, _unspaced_cues()
+    for name, pattern in unspaced.cues.items():
         if pattern.search(text):
             found |= _BIT[name]
-    if not flags & _BIT["command"] and _OTHER_COMMAND.search(text[start:]):
+    if not flags & _BIT["command"] and unspaced.command.search(text[start:]):
         found |= _BIT["command"]
-    if _INNER_COMMAND.search(text[start:]):
+    if unspaced.inner_command.search(text[start:]):
         found |= _BIT["inner_command"]
-    if labelled and _OTHER_COMMAND.search(text[labelled:]):
+    if labelled and unspaced.command.search(text[labelled:]):
         found |= _BIT["label_command"]
     return found
 

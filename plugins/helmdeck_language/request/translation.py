@@ -30,6 +30,9 @@ _MOST_BESIDE_ONE: Final = 2
 # Size limit of the cache of words.
 _MOST_CACHED: Final = 20_000
 _LONGEST_CACHED: Final = 64
+# The weight of what a phrase stands for, and that of its own words, which mean something else alone.
+_PHRASE: Final = 0.8
+_OF_PHRASE: Final = 0.5
 _LATIN: Final = frozenset({"Latin"})
 _HAN: Final = frozenset({"Han"})
 
@@ -128,7 +131,31 @@ class Translator:
                 for term in word_terms(word):
                     if term not in reading.weights and self._contains(term):
                         weights[term] = max(weight, weights.get(term, 0.0))
+        if ENGLISH.code in self._catalog.languages:
+            reading = self._with_phrases(reading)
         return attrs.evolve(reading, weights={**reading.weights, **weights}) if weights else reading
+
+    def _with_phrases(self, reading: Reading) -> Reading:
+        """Return a request with what its English phrases stand for."""
+        weights = dict(reading.weights)
+        clauses = list[Clause]()
+        for clause in reading.clauses:
+            matches = self._lexicon.phrases.matches(words(clause.text)[:_MOST_WORDS])
+            clauses.append(clause)
+            if not matches:
+                continue
+            found: dict[str, float] = {}
+            for term, weight in chain.from_iterable(match.terms.items() for match in matches):
+                if self._contains(term):
+                    found[term] = max(found.get(term, 0.0), _PHRASE * weight)
+            for term in {
+                term for match in matches for word in match.words for term in word_terms(word)
+            } & weights.keys():
+                weights[term] = min(weights[term], _OF_PHRASE)
+            for term, weight in found.items():
+                weights[term] = max(weights.get(term, 0.0), weight)
+            clauses[-1] = attrs.evolve(clause, terms=tuple(dict.fromkeys([*clause.terms, *found])))
+        return attrs.evolve(reading, weights=weights, clauses=tuple(clauses))
 
     @cached_property
     def _only_english(self) -> frozenset[str]:

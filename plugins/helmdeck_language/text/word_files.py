@@ -6,6 +6,7 @@ is allowed.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -17,6 +18,55 @@ _WORDS: Final = "a string of words with spaces between them"
 _LINES: Final = "an array of strings"
 _TABLE: Final = "a table of strings"
 _MAX_SHOWN: Final = 60
+
+# What word lists consist of. All else, such as a comment behind a value or an escape, is left to ``tomllib``, which takes many times
+# as long.
+_STRING: Final = r'"[^"\\\n]*"'
+_ITEM: Final = re.compile(
+    rf"""(?:\#[^\n]*
+    | \[(?P<table>[\w-]+)\]
+    | (?P<key>{_STRING}|[\w-]+)\ =\ (?:
+        (?P<string>{_STRING})
+      | '''\n?(?P<lines>[^']*(?:'(?!'')[^']*)*)'''
+      | (?P<array>\[\s*(?:{_STRING}(?:,\s*|\s*(?=\])))*\])
+      | (?P<number>[1-9]\d*|true|false)
+      )
+    )?(?:\n|\Z)""",
+    re.VERBOSE,
+)
+_STRINGS: Final = re.compile(_STRING)
+
+
+def plain_toml(text: str) -> dict[str, Any] | None:
+    """Read TOML that consists of tables, strings, arrays of strings, whole numbers, truth values and comments; else ``None``."""
+    table = values = dict[str, Any]()
+    end = 0
+    for match in _ITEM.finditer(text):
+        if match.start() != end:
+            return None
+        end = match.end()
+        kind = match.lastgroup
+        if kind is None:
+            continue
+        name = match[kind]
+        if kind == "table":
+            if name in values:
+                return None
+            table = values[name] = {}
+            continue
+        key = match["key"]
+        key = key[1:-1] if key[0] == '"' else key
+        if key in table:
+            return None
+        if kind == "string":
+            table[key] = name[1:-1]
+        elif kind == "lines":
+            table[key] = name
+        elif kind == "array":
+            table[key] = [each[1:-1] for each in _STRINGS.findall(name)]
+        else:
+            table[key] = name == "true" if name[0] in "tf" else int(name)
+    return values if end == len(text) else None
 
 
 @attrs.frozen
@@ -38,7 +88,9 @@ class WordFile:
         :raises ConfigError: it cannot be read, or is no TOML in UTF-8.
         """
         try:
-            return cls(path, tomllib.loads(path.read_text(encoding="utf-8")))
+            text = path.read_text(encoding="utf-8")
+            values = plain_toml(text)
+            return cls(path, tomllib.loads(text) if values is None else values)
         except OSError as exc:
             raise _config_error(str(path), exc.strerror or str(exc), "", "a readable file") from exc
         except ValueError as exc:

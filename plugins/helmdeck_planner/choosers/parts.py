@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from helmdeck_core import PIPELINE_RUN, Choice, ChoiceTask, Entry, Ranking, Score
-from helmdeck_language import read
-from helmdeck_planner.choosers.reading import Reading, read_parts
-from helmdeck_planner.embedded.request.word_lists import word_list
+
+if TYPE_CHECKING:
+    from helmdeck_planner.choosers.reading import Reading
 
 PART_CONFIDENCE: Final = 0.5
 """Confidence from which a clause of a request is a step of its own. At 0.4, a second sentence that only explains the first one became a
@@ -21,9 +21,6 @@ BESIDE_CONFIDENCE: Final = 0.3
 """The same for a clause beside another one that the embedded planner relates to an entry."""
 
 MAX_CLAUSES: Final = 12
-
-NUMBER_WORDS: Final = word_list("number_words")
-"""A number says how many, not what: of the requests examined, three match their best entry by numbers alone, and none of these is right."""
 
 WEAK_FIELD: Final = "description"
 """A single word of the description is a weak match: in 30 % of 69 requests, the entry is the right one."""
@@ -120,8 +117,11 @@ def described(entry: Entry) -> str:
 
 
 def _is_by_number(score: Score) -> bool:
+    """Whether an entry matches by numbers alone: of three such requests that were examined, none is right."""
+    from helmdeck_planner.embedded.request.word_lists import word_list
+
     words = [word for _, word in _matches(score)]
-    return bool(words) and all(word in NUMBER_WORDS or word.isdigit() for word in words)
+    return bool(words) and all(word in word_list("number_words") or word.isdigit() for word in words)
 
 
 def _is_weak(score: Score) -> bool:
@@ -134,6 +134,8 @@ def _matches(score: Score) -> list[tuple[str, str]]:
 
 
 async def _parts(task: ChoiceTask) -> Sequence[Part]:
+    from helmdeck_planner.choosers.reading import read_parts  # most decks choose without a chooser
+
     read = await read_parts(task.request, task.catalog)
     match read:
         case [one] if one.is_evident:
@@ -178,6 +180,8 @@ def _ranked(task: ChoiceTask) -> Sequence[Part]:
 
 def _requested(request: str) -> Sequence[str]:
     """The clauses that request an action; others describe a situation, as in "I am working on a book. Can you ...?"."""
+    from helmdeck_language import read
+
     clauses = [clause for clause in read(request).clauses if clause.is_request]
     told = [clause for clause in clauses if _FIRST_PERSON.match(clause.text)]
     return [clause.text for clause in clauses if clause not in told][:MAX_CLAUSES]

@@ -10,7 +10,7 @@ import attrs
 
 from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Entry, EntryKind
 from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
-from helmdeck_planner.embedded.arguments.context import Earlier, is_setting
+from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
@@ -98,7 +98,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     language = detect((token.word for token in tokens if token.is_word), lexical.lexicon.languages)
     wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
-    settings = tuple(part for part in parts if len(parts) > 1 and is_setting(part, wording))
+    settings = settings_of(parts, wording)
     sources = Sources(separated.request, wording, settings=settings)
     is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
     reader = _Reader(sources, lexical, profiles, is_bare_catalog)
@@ -185,6 +185,9 @@ class _Reader:
             return
         for each in single:
             self._append(each, profile, found)
+        if len(single) == 1 and self._repeats():
+            # "open a.txt and tell me what it says"
+            self.parts.pop(), self.picks.pop(), self.earlier.pop()
 
     def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:
         self.parts.append(part)
@@ -192,6 +195,20 @@ class _Reader:
             self.picks.append(Pick(part, profile, found))
         args = fill(part, profile, self._so_far) if profile is not None else {}
         self.earlier.append(Earlier(part, args, profile))
+
+    def _repeats(self) -> bool:
+        """Whether the last step only reads what the step before reads."""
+        before, last = (*[None] * 2, *self.earlier)[-2:]
+        profile = last.profile if last is not None else None
+        return (
+            profile is not None
+            and profile.writes is False
+            and before is not None
+            and before.profile is profile
+            and last is not None
+            and bool(last.args)
+            and before.args == last.args
+        )
 
     def join(self) -> None:
         """Join consecutive parts without an entry of their own that one entry serves: "pid 482 is stuck, terminate it"."""
@@ -256,7 +273,7 @@ class _Reader:
         # No rule covers the part, or another entry takes more of it.
         planned = tuple(each for each in sources.earlier if each.profile is not None)
         other = choose_by_evidence(part, attrs.evolve(sources, earlier=planned), self.lexical, self.profiles)
-        if not other or is_guess(other):
+        if not other or is_guess(other, names_act=bool(part.verb or part.is_question)):
             return found
         is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
         return other if _is_gap(found) or is_better else found

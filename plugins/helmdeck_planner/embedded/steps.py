@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, EntryKind
 from helmdeck_planner.embedded.arguments.context import Earlier
@@ -12,6 +15,7 @@ from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, draf
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.look_ups import look_up
 from helmdeck_planner.embedded.picks import Pick, Understood
+from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
 _MAX_QUOTE_CHARS: Final = 100
@@ -49,6 +53,15 @@ def _sources(understood: Understood, defaults: Mapping[str, Any], earlier: Itera
     )
 
 
+def _background(understood: Understood, part: Part) -> tuple[Part, ...]:
+    """Return the parts without a step that may state something for a step: all if it is the only one, else those right after it."""
+    steps = [pick.part for pick in understood.picks if pick.profile is not None]
+    parts = understood.parts if len(steps) == 1 else understood.parts[understood.parts.index(part) + 1 :]
+    if len(steps) > 1:
+        parts = tuple(itertools.takewhile(lambda other: other not in steps, parts))
+    return tuple(other for other in parts if other not in (*steps, *understood.settings))
+
+
 _Row = tuple[tuple[str, ...], dict[str, Any], dict[str, Any] | None]
 
 
@@ -57,6 +70,8 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
     steps: list[_Row] = []
     earlier: list[Earlier] = []
     by_part = {id(pick.part): pick for pick in understood.picks}
+    gaps: list[tuple[Part, dict[str, Any]]] = []
+    stated: list[Part] = []
     for part in understood.parts:
         pick = by_part.get(id(part))
         args: dict[str, Any] = {}
@@ -64,10 +79,13 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
             looked_up: list[dict[str, Any]] = []
             if pick.profile is not None:
                 sources = _sources(understood, defaults, earlier)
-                draft = drafted(part, pick.profile, sources)
+                draft = drafted(part, pick.profile, attrs.evolve(sources, background=_background(understood, part)))
                 args = arguments_of(draft)
+                stated += draft.stated_by
                 looked_up = _looked_up(understood, pick, pick.profile, draft)
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
+            if pick.profile is None:
+                gaps.append((part, step))
             is_gap = pick.profile is None or pick.probability is None
             step = step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)}
             for place, found in enumerate(looked_up):
@@ -77,7 +95,9 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
                     steps.append(((found["tool"],), found, needing))
             steps.append((pick.tools, step, None))
         earlier.append(Earlier(part, args, pick.profile if pick else None))
-    return steps
+    # What a part states for a step is no gap.
+    used = [step for part, step in gaps if part in stated]
+    return [row for row in steps if not any(row[1] is step for step in used)]
 
 
 def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from helmdeck_core import Catalog, RankIndex, Ranking
 from helmdeck_language import CatalogLanguages, Translator
 from helmdeck_selection.lexical.scores.companions import Companions
 from helmdeck_selection.lexical.scores.opposites import Opposites
+from helmdeck_selection.lexical.scores.questions import Questions, is_asking
 from helmdeck_selection.lexical.scores.servers import Servers
 from helmdeck_selection.lexical.scores.value_hints import value_terms
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
@@ -33,6 +34,7 @@ class CatalogIndex(RankIndex):
         self._index = LexicalIndex(catalog, stored=cache, words=words, **weights)
         self._entries = catalog.entries
         self._opposites = Opposites(catalog.entries)
+        self._questions = Questions(catalog.entries)
         self._companions = Companions(catalog.entries, self._index.containing)
         self._servers = Servers(catalog.entries, self._index.impacts)
 
@@ -69,6 +71,8 @@ class CatalogIndex(RankIndex):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
         named = translation.words if translation else reading.asking_words
         ranking = self._opposites.add(self._index.rank_reading(reading), named)
+        if is_asking(asking, reading.asking_words, translation):
+            ranking = self._questions.add(ranking)
         if translation or self._languages.lack(asking):
             notes = [UNKNOWN_LANGUAGE, *([f"{TRANSLATED}.{translation.language}"] if translation else [])]
             ranking = attrs.evolve(

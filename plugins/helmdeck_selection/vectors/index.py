@@ -29,6 +29,9 @@ _DEVIATIONS: Final = 6.0
 # Standard deviations that are worth nothing where the catalog contains the words of a request: entries that are only a little closer
 # than others displace those that words find.
 _WEAK: Final = 1.5
+# From this confidence on, what words rank first stays first, with this lead.
+_SURE: Final = 0.3
+_LEAD: Final = 1e-3
 # Entries that only their vectors bring into a ranking.
 _MOST: Final = 256
 # Clauses of a request that get a vector of their own, and the characters of a text that are read.
@@ -127,6 +130,9 @@ class VectorIndex:
             scores |= {index: score / best for index, score in lexical.items()}
         raised = zip(scores, scores.values(), lift[list(scores)].tolist(), strict=True)
         scores = {index: total for index, score, more in raised if (total := score + more) > 0}
+        for first, _ in ranking.leading(1) if ranking.is_confident(_SURE) else ():
+            if scores[first] < (most := max(scores.values())):
+                scores[first] = (1 + _LEAD) * most
         matched = found.matched if isinstance(found, LazyScores) else _matched_of(ranking)
 
         def explain(index: int) -> tuple[str, ...]:

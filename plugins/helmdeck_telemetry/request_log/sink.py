@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from helmdeck_core import AttemptTexts, CallTrace, CooldownStarted, Event, EventSink, SecretRef, hookimpl
 from helmdeck_telemetry.request_log.batches import Batches, Item
-from helmdeck_telemetry.request_log.store import RequestLog, default_log_path
-from helmdeck_telemetry.request_log.texts import RecordedTexts
 from helmdeck_telemetry.traces import RecordedCall, TraceRecorder
+
+if TYPE_CHECKING:
+    from helmdeck_telemetry.request_log.store import RequestLog
+    from helmdeck_telemetry.request_log.texts import RecordedTexts
 
 NAME: Final = "requests"
 """The name of the sink in ``[events] sinks``; the gateway enables it for its console."""
@@ -57,8 +59,12 @@ class RequestSink:
     ) -> None:  # fmt: skip
         kind, _, target = url.partition(":")
         resolved = (SecretRef(kind, target).read() or "") if kind in ("env", "file") else url
-        self.log: RequestLog = log or RequestLog.open(resolved)
         self._is_default = log is None and not resolved
+        if log is None:
+            from helmdeck_telemetry.request_log.store import RequestLog
+
+            log = RequestLog.open(resolved)
+        self.log: RequestLog = log
         self._days, self._keep_traces = days, keep_traces
         self._batches = Batches(self._write, "the request log")
         self._recorder = TraceRecorder(self._batches.add)
@@ -95,6 +101,8 @@ class RequestSink:
     @property
     def _is_new(self) -> bool:
         """Whether nothing was stored yet in the default file, which reading does not create."""
+        from helmdeck_telemetry.request_log.store import default_log_path
+
         return self._is_default and not default_log_path().exists()
 
     def flush(self, timeout_s: float = 5.0) -> None:
@@ -121,6 +129,8 @@ class RequestSink:
         self._until_purge -= len(batch)
 
     def _recorded(self, texts: AttemptTexts) -> RecordedTexts:
+        from helmdeck_telemetry.request_log.texts import RecordedTexts
+
         most = self._text_bytes
         return RecordedTexts(
             call_id=texts.call_id,

@@ -16,6 +16,8 @@ from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
 _KINDS: Final = (Kind.PATH, Kind.SLUG)
+_OBJECTS: Final = (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.EMAIL, Kind.SLUG)
+_MAX_LABELS: Final = 5
 
 
 @attrs.frozen
@@ -45,17 +47,41 @@ def is_setting(part: Part, wording: Wording) -> bool:
     )
 
 
+def settings_of(parts: Sequence[Part], wording: Wording) -> tuple[Part, ...]:
+    """Return the parts that only state where the others act; the first one may state what they act on: "OPS-12: ..."."""
+    if len(parts) < 2:
+        return ()
+    return tuple(
+        part for part in parts if is_setting(part, wording) or (part is parts[0] and _is_subject(part, wording))
+    )
+
+
+def _is_subject(part: Part, wording: Wording) -> bool:
+    """Whether a part is an id or a number with its label: "OPS-12", "acme/web PR 66", "page 5dd-21"."""
+    kinds = [token.kind for token in part.tokens if token.is_value]
+    words = [token for token in part.tokens if token.is_word]
+    return (
+        not (part.verb or part.is_question or part.is_excluded)
+        and bool(kinds)
+        and set(kinds) <= {Kind.SLUG, Kind.ID, Kind.HASH, Kind.NUMBER}
+        and kinds != [Kind.NUMBER]
+        and len(words) <= _MAX_LABELS
+        and all(wording.is_filler(token.word) or wording.is_of_catalog(token.word) for token in words)
+    )
+
+
 def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
     """Set the folder or repository of a part that states none, if the request states a single one for the others."""
     if draft.free(*_KINDS):
         return
+    _fill_same_object(draft, earlier)
     inputs = [each for each in draft.open_inputs() if each.is_required and _is_context(each)]
     for each in inputs:
         before = [row.args[each.name] for row in earlier if _is_of_server(row, draft.profile) and each.name in row.args]
         if before and all(value == before[-1] for value in before):
             draft.set(each, before[-1], [])
     _fill_lead(draft, earlier)
-    if len(settings) != 1:
+    if len(settings) != 1 or not is_setting(settings[0], draft.wording):
         return
     [value] = [token for token in settings[0].tokens if token.is_value]
     owner, _, repo = value.value.partition("/")
@@ -63,6 +89,26 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
     for each in inputs:
         if each.name not in draft.args and each.role in by_role:
             draft.set(each, by_role[each.role], [])
+
+
+def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
+    """Set the id of the step before, if the part names no object of its own: "assign SUP-5 to me and leave the comment 'On it'"."""
+    steps = [row for row in earlier if row.profile is not None and not row.part.is_excluded]
+    if not steps or not _is_of_server(steps[-1], draft.profile) or draft.free(*_OBJECTS) or _names_another(draft):
+        return
+    for each in list(draft.open_inputs()):
+        is_object = each.is_required and not each.is_list and each.role in (Role.ID, Role.NUMBER)
+        is_object = is_object and (each.role is Role.ID or bool({"number", "index"} & set(each.words)))
+        if is_object and each.name in steps[-1].args:
+            draft.set(each, steps[-1].args[each.name], [])
+
+
+def _names_another(draft: Draft) -> bool:
+    """Whether a part has a name in capitals that no input takes."""
+    return any(
+        token.is_word and token.value[:1].isupper() and place > draft.part.verb_place and place not in draft.used_places
+        for place, token in enumerate(draft.tokens)
+    )
 
 
 def _fill_lead(draft: Draft, earlier: Sequence[Earlier]) -> None:

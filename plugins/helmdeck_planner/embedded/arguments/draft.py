@@ -11,16 +11,22 @@ import attrs
 from helmdeck_language import Kind, Token, scan, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_TYPES, FILE_WORDS, FOLDER_WORDS, PATH_WORDS
+from helmdeck_planner.embedded.entries.property_words import (
+    ABBREVIATIONS,
+    FILE_EXTENSIONS,
+    FILE_WORDS,
+    FOLDER_WORDS,
+    PATH_WORDS,
+)
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 _PATHS: Final = frozenset(map(stem, PATH_WORDS))
-_EXTENSIONS: Final = frozenset(FILE_TYPES.values())
 # Longer quoted strings are texts.
 _MAX_QUOTED_VALUE: Final = 2_000
 _POSSESSIVES: Final = ("'s", "\u2019s")
+_ARROWS: Final = ("\u2192", "\u21d2")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
 
@@ -29,6 +35,7 @@ class Draft:
     """The arguments of a step, by input name.
 
     :ivar source: the whole request; values are slices of it.
+    :ivar stated_by: other parts that state nothing but arguments of this step.
     :ivar used_places: places of tokens whose text is an argument already, or says which one.
     """
 
@@ -38,6 +45,7 @@ class Draft:
     wording: Wording
     args: dict[str, Any] = attrs.Factory(dict)
     used_places: set[int] = attrs.Factory(set)
+    stated_by: list[Part] = attrs.Factory(list)
     _stems: dict[int, frozenset[str]] = attrs.field(factory=dict, init=False)
 
     @property
@@ -89,7 +97,7 @@ class Draft:
             return False
         if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
             return False
-        if self.part.verb_place in places and each.role is not Role.CHOICE:
+        if self.part.verb_place in places and each.role is not Role.CHOICE and self._is_verb():
             return False
         if isinstance(value, str) and places and self._is_possessive(each, places[-1]):
             value = value[:-2]
@@ -99,6 +107,11 @@ class Draft:
         self.used_places.update(places)
         self.used_places.update(beside)
         return True
+
+    def _is_verb(self) -> bool:
+        """Whether the verb of the part is one: the first word of "lodash 4.17.21" is none."""
+        word = self.tokens[self.part.verb_place].word
+        return bool(self.wording.verb(word)) or self.wording.is_known(word) or not word.islower()
 
     def _can_be(self, each: Property, token: Token, *, is_alone: bool) -> bool:
         """Whether the form of a value is one that an input takes: a path is no id, and a file no folder.
@@ -116,7 +129,7 @@ class Draft:
         if each.role is Role.NAME:
             return token.kind is not Kind.SQL and not (token.kind is Kind.CODE and "\n" in token.value)
         if each.role is Role.PATH and is_path and FOLDER_WORDS & set(each.words) and not each.is_list:
-            return token.value.rpartition(".")[2] not in _EXTENSIONS
+            return token.value.rpartition(".")[2] not in FILE_EXTENSIONS
         return True
 
     def _is_possessive(self, each: Property, place: int) -> bool:
@@ -152,9 +165,15 @@ class Draft:
 
     def preposition(self, place: int) -> str:
         """Return the English preposition at a place; "between A and B" is "from A to B"."""
+        if not 0 <= place < len(self.tokens):
+            return ""
         token = self.tokens[place]
         found = self.wording.preposition(token)
         if found == "between":
+            return "from"
+        if token.value in _ARROWS or (token.value == ">" and place and self.tokens[place - 1].value in ("-", "=")):
+            return "to"
+        if place > self.part.verb_place + 1 and place + 1 < len(self.tokens) and self.is_one_of(place, "off"):
             return "from"
         is_second = token.is_word and token.word in self.wording.language.joints and token.word != "or"
         if is_second and "between" in (self.wording.preposition(other) for other in self.tokens[:place]):
@@ -166,7 +185,11 @@ class Draft:
         found = self._stems.get(place)
         if found is None:
             token = self.tokens[place]
-            own = (token.word, *self.wording.nouns(token.word)) if token.is_word else ()
+            own = (
+                (token.word, *self.wording.nouns(token.word), *ABBREVIATIONS.get(token.word, ()))
+                if token.is_word
+                else ()
+            )
             found = self._stems[place] = frozenset(stem(word) for word in own)
         return found
 

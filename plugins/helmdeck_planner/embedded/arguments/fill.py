@@ -12,17 +12,22 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_planner.embedded.arguments.background import fill_background
 from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
-from helmdeck_planner.embedded.arguments.free_text import has_reference, stored_text, topic
-from helmdeck_planner.embedded.arguments.ids import fill_ids, fill_names, is_id
-from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, topic
+from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id
+from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
+from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
+from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.paths import fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
+from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
@@ -64,6 +69,7 @@ class Sources:
     :ivar request: the whole request.
     :ivar earlier: the parts before, in order.
     :ivar settings: the parts that only state where the others act.
+    :ivar background: the parts without a step that may state something for this one.
     """
 
     request: str
@@ -72,6 +78,7 @@ class Sources:
     defaults: Mapping[str, Any] = attrs.Factory(dict)
     earlier: tuple[Earlier, ...] = ()
     settings: tuple[Part, ...] = ()
+    background: tuple[Part, ...] = ()
 
 
 def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
@@ -84,9 +91,13 @@ def arguments_of(draft: Draft) -> dict[str, Any]:
     return {each.name: draft.args[each.name] for each in draft.profile.properties if each.name in draft.args}
 
 
-def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
-    """Return the arguments of an entry for a part, with the words that they use."""
+def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[int] = ()) -> Draft:
+    """Return the arguments of an entry for a part, with the words that they use.
+
+    :param without: places of words that have another use.
+    """
     draft = Draft(sources.request, part, profile, sources.wording)
+    draft.used_places.update(without)
     for each in profile.properties:
         if each.name in sources.defaults:
             draft.args[each.name] = sources.defaults[each.name]
@@ -96,23 +107,57 @@ def drafted(part: Part, profile: Profile, sources: Sources) -> Draft:
     fill_new_paths(draft)
     fill_replacement(draft)
     _fill_labelled_quotes(draft)
+    alone = Sources(sources.request, sources.wording)
+    background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))
+    fill_background(draft, *background, is_labelled=True)
+    fill_own_exclusions(draft)
     fill_zones(draft)
     fill_units(draft)
     fill_dimensions(draft)
     fill_patterns(draft)
     fill_typed(draft)
     fill_ids(draft)
+    fill_objects(draft)
     fill_numbers(draft)
-    _fill_words_beside_to(draft)
+    fill_words_beside_to(draft)
     fill_names(draft)
     _fill_quotes(draft)
-    _fill_sides(draft)
+    fill_sides(draft)
     fill_places(draft)
     _fill_only_value(draft)
     _fill_references(draft, sources)
+    fill_background(draft, *background)
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
+    _fill_items(draft, sources)
     return draft
+
+
+def _fill_items(draft: Draft, sources: Sources) -> None:
+    """Set a required list of objects to one object, if the part states all of its required fields: "add the note 'x' to Ada"."""
+    for each in list(draft.open_inputs()):
+        if not each.is_required or not each.fields or each.replacement:
+            continue
+        inner = attrs.evolve(draft.profile, properties=each.fields)
+        names = [field for field in inner.required if field.role is Role.NAME]
+        owner = _owner_of_item(draft) if len(names) == 1 and draft.free(Kind.QUOTE) else []
+        known = {names[0].name: draft.text(owner[0], owner[-1])} if owner else {}
+        left = (*draft.used_places, *owner)
+        item = drafted(draft.part, inner, Sources(sources.request, sources.wording, defaults=known), without=left)
+        if all(field.name in item.args for field in inner.required):
+            draft.set(each, [arguments_of(item)], [])
+            draft.used_places.update(item.used_places)
+
+
+def _owner_of_item(draft: Draft) -> list[int]:
+    """Return the only name in capitals after a preposition: "Ada Lovelace" in "add the note 'x' to Ada Lovelace"."""
+    starts = [
+        place
+        for place in draft.free(Kind.WORD)
+        if draft.tokens[place].value[:1].isupper()
+        and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
+    ]
+    return word_run(draft, starts[0]) if len(starts) == 1 else []
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
@@ -134,9 +179,14 @@ def _fill_labelled_quotes(draft: Draft) -> None:
 def _fill_quotes(draft: Draft) -> None:
     _fill_quotes_by_preposition(draft)
     for each in sorted(draft.open_inputs(), key=lambda other: _quote_order(draft, other)):
-        places = draft.free(*_QUOTES)
-        if not places:
+        if not draft.free(*_QUOTES):
             return
+        places = [place for place in draft.free(*_QUOTES) if not is_labelled_otherwise(draft, each, place)]
+        if each.role is Role.NAME and draft.profile.writes:
+            # "push a.md with 'hi'" names no branch.
+            places = [place for place in places if draft.preposition_before(place) != "with"]
+        if not places:
+            continue
         if each.role not in _QUOTE_ROLES or not (each.is_required or _is_only_text(draft, each)):
             continue
         chosen = places if each.is_list else places[:1]
@@ -186,99 +236,6 @@ def _is_only_text(draft: Draft, each: Property) -> bool:
     return min(texts, key=lambda other: _quote_order(draft, other)) is each
 
 
-def _fill_sides(draft: Draft) -> None:
-    """Set inputs such as ``source`` and ``destination`` from values after "from" and "to"."""
-    inputs = [
-        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.PLACE) and each.side and each.is_required
-    ]
-    _fill_words_of_sides(draft)
-    kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
-    for each in sorted(inputs, key=lambda other: other.side == "source"):
-        for place in draft.free(*kinds):
-            is_target = draft.preposition_before(place) == "to"
-            if is_target == (each.side == "target"):
-                draft.set(each, draft.tokens[place].value, [place])
-                break
-
-
-def _fill_words_of_sides(draft: Draft) -> None:
-    """Set two inputs from the words after "from" and "to", or one from the word after "against": "from fix-cart into main"."""
-    inputs = [
-        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and each.side and each.is_required
-    ]
-    sides = [each.side for each in inputs]
-    prepositions = (
-        {"from": "source", "to": "target"} if sorted(sides) == ["source", "target"] else {"against": "target"}
-    )
-    found: dict[str, list[int]] = {}
-    for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
-        side = prepositions.get(draft.preposition(place))
-        if side and _is_free_word(draft, place + 1):
-            found.setdefault(side, []).append(place + 1)
-    if sorted(found) == sorted(sides) and all(len(places) == 1 for places in found.values()):
-        for each in inputs:
-            draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
-
-
-def _is_free_word(draft: Draft, place: int) -> bool:
-    """Whether a word or id is free, and the last one before another preposition or the end."""
-    token = draft.tokens[place]
-    is_name = (token.is_word and not draft.is_filler(place)) or token.kind in (Kind.ID, Kind.SLUG)
-    following = place + 1
-    ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or bool(draft.preposition(following))
-    return (
-        is_name
-        and place not in draft.used_places
-        and (ends or draft.tokens[following].word in draft.wording.language.naming)
-    )
-
-
-def _fill_words_beside_to(draft: Draft) -> None:
-    """Set a new value from the words after "to", an old one from those before: "rename Old to New", "set key to 5"."""
-    to = next((place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"), -1)
-    if to < 1:
-        return
-    for each in list(draft.open_inputs()):
-        if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
-            continue
-        is_new = bool({"new", "value"} & set(each.words))
-        is_old = "old" in each.words
-        if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
-            draft.set(each, draft.text(places[0], places[-1]), places)
-
-
-def _after_to(draft: Draft, to: int) -> list[int]:
-    """Return the places of a value or a phrase after "to"; none of "to remember me", where a verb follows."""
-    tokens = draft.tokens
-    start = to + 1
-    if start < len(tokens) and tokens[start].is_value:
-        return [start]
-    end = start
-    while end < len(tokens) and tokens[end].is_word and not draft.is_filler(end) and end not in draft.used_places:
-        end += 1
-    has_object = start + 1 < len(tokens) and tokens[start + 1].is_word and not draft.preposition(start + 1)
-    is_verb = has_object and not tokens[start].value[:1].isupper() and draft.wording.verb(tokens[start].word)
-    is_whole = end == len(tokens) or tokens[end].kind is Kind.MARK or bool(draft.preposition(end)) or end - start == 1
-    return list(range(start, end)) if is_whole and not is_verb else []
-
-
-def _before_to(draft: Draft, to: int) -> list[int]:
-    """Return the place of a value or a word before "to", or all words of a name in capitals."""
-    tokens = draft.tokens
-    if tokens[to - 1].is_value:
-        return [to - 1]
-    start = to - 1
-    if draft.is_filler(start) or not tokens[start].is_word:
-        return []
-    while (
-        start - 1 > draft.part.verb_place
-        and tokens[start].value[:1].isupper()
-        and tokens[start - 1].value[:1].isupper()
-    ):
-        start -= 1
-    return list(range(start, to))
-
-
 def _fill_only_value(draft: Draft) -> None:
     """Set the only open required text from the only value that is left: "subscribe to plant/line2/temp"."""
     needed = [each for each in draft.open_inputs() if each.is_required]
@@ -289,6 +246,11 @@ def _fill_only_value(draft: Draft) -> None:
         if is_entered and draft.set(needed[0], draft.tokens[direct].value, [direct]):
             return
     left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
+    is_opaque = len(left) == 1 and draft.tokens[left[0]].kind is Kind.ID and draft.profile.writes is False
+    if is_opaque and [each.role for each in needed] in ([Role.CONTENT], [Role.TEXT]):
+        # "what is aGVsbG8= in plain text"
+        draft.set(needed[0], draft.tokens[left[0]].value, left)
+        return
     if (
         len(needed) == 1
         and len(left) == 1
@@ -296,7 +258,11 @@ def _fill_only_value(draft: Draft) -> None:
         and draft.tokens[left[0]].kind in _SOLE_KINDS
     ):
         following = [place for place in range(left[0] + 1, len(draft.tokens)) if not draft.is_filler(place)]
-        before = [place for place in range(draft.part.verb_place + 1, left[0]) if not draft.is_filler(place)]
+        before = [
+            place
+            for place in range(draft.part.verb_place + 1, left[0])
+            if not (draft.is_filler(place) or place in draft.used_places or is_gerund(draft, place))
+        ]
         labels = needed[0].labels | frozenset(draft.profile.name)
         if not following and all(draft.stems(place) & labels for place in before):
             draft.set(needed[0], draft.tokens[left[0]].value, left)
@@ -396,7 +362,7 @@ def _fill_object(draft: Draft, each: Property) -> None:
 
 def _fill_name(draft: Draft, each: Property) -> None:
     """Set a name from the words after the object: "look up the contact Hans Meier", "the article on bees"."""
-    texts = [other for other in draft.profile.required if other.role in _NAMELIKE]
+    texts = [other for other in draft.profile.required if other.role in _NAMELIKE and other.name not in draft.args]
     if texts != [each]:
         return
     if draft.part.verb == "add" and draft.profile.verb == "add":

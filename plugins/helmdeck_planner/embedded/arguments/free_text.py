@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import Kind
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Role
 
@@ -20,7 +20,7 @@ def topic(draft: Draft) -> list[int]:
     Words that name the entry are skipped: "search the web for the history of tea" has the topic "history of tea".
     """
     tokens = draft.tokens
-    start = _start(draft, draft.part.verb_place + 1)
+    start = _start(draft, _after_opening(draft))
     if start >= len(tokens):
         return []
     if draft.is_one_of(start, "ends_topic"):
@@ -37,6 +37,33 @@ def topic(draft: Draft) -> list[int]:
     return list(range(start, end))
 
 
+def _after_opening(draft: Draft) -> int:
+    """Return the place after the verb, and after words before "about" that say whose texts are meant, or what is asked.
+
+    "what Ada has written about the lease" is about the lease, and so is "what do you know about the lease"; "do we sell garden hoses" is
+    about garden hoses.
+    """
+    first = draft.part.verb_place + 1
+    about = next((place for place in range(first, len(draft.tokens)) if draft.preposition(place) == "about"), -1)
+    before = range(first, about)
+    has_pronoun = any(draft.is_one_of(place, "pronouns") for place in before)
+    if about > first and (has_pronoun or any(place in draft.used_places for place in before)):
+        return about
+    if first + 1 < len(draft.tokens) and draft.preposition(first + 1) and is_gerund(draft, first):
+        return first + 1  # "stop listening on"
+    if draft.part.is_question:
+        for place in range(first, min(first + 3, len(draft.tokens) - 1)):
+            if draft.is_one_of(place, "pronouns") and draft.wording.verb(draft.tokens[place + 1].word):
+                return place + 2
+    return first
+
+
+def is_gerund(draft: Draft, place: int) -> bool:
+    """Whether a word is a form of a verb such as "listening"."""
+    word = draft.tokens[place].word
+    return word.endswith(draft.wording.language.action_endings) and bool(draft.wording.verb(stem(word)))
+
+
 def _start(draft: Draft, place: int) -> int:
     """Return the first word of the topic."""
     tokens = draft.tokens
@@ -50,7 +77,9 @@ def _start(draft: Draft, place: int) -> int:
         elif draft.wording.preposition(token):
             cue_before = draft.wording.preposition(token) in _TOPIC_CUES
             place += 1
-        elif draft.is_filler(place) or draft.is_one_of(place, "particles"):
+        elif (
+            draft.is_filler(place) or draft.is_one_of(place, "particles") or token.word in draft.wording.language.naming
+        ):
             place += 1
         elif describes_entry(draft, place):
             end = place + 1

@@ -1,4 +1,4 @@
-"""Fills inputs that take ids and names: an id has the shape of one, and a person is none."""
+"""Fills inputs that take ids: an id has the shape of one, and a person is none."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind, stem
+from helmdeck_language import Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.labels import labelled, named, word_run
+from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
+from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS
 
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
@@ -20,7 +20,11 @@ _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 _COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
-_EXTENSIONS: Final = frozenset(FILE_TYPES.values())
+# "tblLeads"; "iPhone" is a word.
+_HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{2,40}")
+_PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)")
+_MOMENT: Final = re.compile(r"\d{8,}\.\d{3,}")
+_LONG_NUMBER: Final = re.compile(r"\d{8,30}")
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
 
 
@@ -34,13 +38,9 @@ def fill_ids(draft: Draft) -> None:
     for each in inputs:
         places = labelled(draft, each)
         if places and is_id(draft, each, places):
-            draft.set(each, _id_text(draft, places), places)
-    left = [
-        place
-        for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH)
-        if (draft.tokens[place].kind is Kind.ID and not _COUNTED.fullmatch(draft.tokens[place].value))
-        or _is_dotted(draft, place)
-    ]
+            draft.set(each, id_text(draft, places), places)
+    _fill_by_shape(draft, [each for each in inputs if each.is_required and each.name not in draft.args])
+    left = [place for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH) if _is_opaque(draft, place)]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
     if not left and not any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs()):
         left = draft.quoted(Kind.ID)
@@ -55,10 +55,68 @@ def fill_ids(draft: Draft) -> None:
         _fill_id_word(draft, needed)
 
 
+def _is_opaque(draft: Draft, place: int) -> bool:
+    """Whether a value looks like an id: it has digits, dots or humps, or is joined from parts of which one is no word."""
+    token = draft.tokens[place]
+    if token.kind is Kind.ID:
+        return not _COUNTED.fullmatch(token.value)
+    return _is_dotted(draft, place) or (token.is_word and place != draft.part.verb_place and _is_coined(draft, token))
+
+
+def _is_coined(draft: Draft, token: Token) -> bool:
+    """Whether a word is one such as "tblLeads" or "pg-main"; "sign-ups" and "iPhone" are ordinary ones."""
+    if _HUMPED.fullmatch(token.value):
+        return True
+    parts = token.word.split("-")
+    return len(parts) > 1 and token.value.islower() and not draft.wording.is_known(parts[0])
+
+
+def _fill_by_shape(draft: Draft, needed: Sequence[Property]) -> None:
+    """Set several ids by what they are called: "recA1" is a record, "tblLeads" a table, "1712345678.000200" a timestamp.
+
+    A mail address is an id where the schema says so, and a long number is the only id.
+    """
+    for each in needed:
+        left = [place for place in draft.free(Kind.ID, Kind.WORD) if _is_opaque(draft, place)]
+        own = [place for place in left if _is_called_after(each, draft.tokens[place].value)]
+        others = [
+            other
+            for other in needed
+            if other is not each and any(_is_called_after(other, draft.tokens[place].value) for place in own)
+        ]
+        if own and not others and (len(own) == 1 or each.is_list):
+            values = [draft.tokens[place].value for place in own]
+            draft.set(each, values if each.is_list else values[0], own)
+    needed = [each for each in needed if each.name not in draft.args]
+    if len(needed) != 1 or any(_is_opaque(draft, place) for place in draft.free(Kind.ID, Kind.WORD)):
+        return
+    mails = draft.free(Kind.EMAIL) if "email" in needed[0].text.lower() and not draft.profile.takes(Role.EMAIL) else []
+    numbers = [place for place in draft.free(Kind.NUMBER) if _LONG_NUMBER.fullmatch(draft.tokens[place].value)]
+    for found in (mails, numbers):
+        if len(found) == 1:
+            draft.set(needed[0], draft.tokens[found[0]].value, found)
+            return
+
+
+def _is_called_after(each: Property, value: str) -> bool:
+    """Whether an id starts with the first letters, or with the consonants, of what it identifies."""
+    if _MOMENT.fullmatch(value):
+        return bool({"timestamp", "ts"} & set(each.words))
+    prefix = _PREFIX.match(value)
+    if prefix is None:
+        return False
+    start = prefix[0].lower()
+    return any(word.startswith(start) or _without_vowels(word).startswith(start) for word in each.words)
+
+
+def _without_vowels(word: str) -> str:
+    return word[:1] + re.sub("[aeiou]", "", word[1:])
+
+
 def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether a labelled value can be an id: "the user Anna" names a person, unless the schema takes names."""
     token = draft.tokens[places[0]]
-    if token.kind is Kind.QUOTE and token.value.rpartition(".")[2].lower() in _EXTENSIONS:
+    if token.kind is Kind.QUOTE and token.value.rpartition(".")[2].lower() in FILE_EXTENSIONS:
         # "download the attachment 'plan.pdf'" names a file.
         return _takes_names(each)
     if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
@@ -76,7 +134,7 @@ def _is_dotted(draft: Draft, place: int) -> bool:
     if draft.tokens[place].kind is Kind.PATH:
         return (
             "/" not in value
-            and value.rpartition(".")[2].lower() not in _EXTENSIONS
+            and value.rpartition(".")[2].lower() not in FILE_EXTENSIONS
             and not draft.profile.takes(Role.PATH)
         )
     return place != draft.part.verb_place and ("." in value.strip(".") or "_" in value.strip("_"))
@@ -120,76 +178,12 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         and not draft.is_filler(place)
     ]
     if len(paths) == 1:
-        draft.set(needed[0], _id_text(draft, paths), paths)
+        draft.set(needed[0], id_text(draft, paths), paths)
     elif len(symbols) == 1:
         draft.set(needed[0], draft.tokens[symbols[0]].value, symbols)
 
 
-def _id_text(draft: Draft, places: Sequence[int]) -> str:
+def id_text(draft: Draft, places: Sequence[int]) -> str:
+    """Return the text of an id, without "#"."""
     text = draft.text(places[0], places[-1])
     return text.lstrip("#") if draft.tokens[places[0]].kind is Kind.HASH else text
-
-
-def fill_names(draft: Draft) -> None:
-    """Set names and titles: the value after "called" or after a label."""
-    for each in list(draft.open_inputs()):
-        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE):
-            continue
-        places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
-        words = [draft.tokens[place].word for place in places]
-        # "move everything from /a to /b" names no file.
-        if (words and draft.wording.language.empty.issuperset(words)) or (
-            places and each.role is Role.CODE and draft.tokens[places[0]].is_word
-        ):
-            places = []
-        if not places and each.role in (Role.NAME, Role.PATH) and (each.is_required or _is_only_name(draft, each)):
-            places = named(draft, each)
-        if places and each.is_list and draft.tokens[places[0]].is_word:
-            runs = _joined_names(draft, places)
-            draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
-        elif places:
-            draft.set(each, _id_text(draft, places), places)
-
-
-def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
-    """Return a name, and the names that commas and "and" join to it: "Anna, Ben and Zoe"."""
-    runs, joints = [first], draft.wording.language.joints
-    place = first[-1] + 1
-    while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
-        following = place + 1
-        if _is_name_of_list(draft, following):
-            runs.append(word_run(draft, following))
-            place = runs[-1][-1]
-        place += 1
-    return runs
-
-
-def _is_name_of_list(draft: Draft, place: int) -> bool:
-    """Whether a word continues a list of names; in "label bug, assignee ana", the label of another input does not."""
-    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
-    is_free = draft.tokens[place].is_word and place not in draft.used_places and not draft.is_filler(place)
-    return is_free and not draft.stems(place) & labels
-
-
-def _unknown_object(draft: Draft, each: Property) -> list[int]:
-    """Return the object of the verb, if it is a word of no language and of no entry: "install numpy"."""
-    place = draft.part.verb_place + 1
-    needed = [
-        other for other in draft.profile.required if other.name not in draft.args and other.role is not Role.NUMBER
-    ]
-    if (
-        not each.is_required
-        or needed[:1] != [each]
-        or place == 0
-        or place >= len(draft.tokens)
-        or draft.part.is_question
-    ):
-        return []
-    token = draft.tokens[place]
-    is_unknown = token.is_word and place not in draft.used_places and not draft.wording.is_known(token.word)
-    has_verb = stem(draft.part.verb) in draft.profile.verbs
-    return [place] if is_unknown and has_verb and token.value.islower() else []
-
-
-def _is_only_name(draft: Draft, each: Property) -> bool:
-    return each.role is Role.NAME and sum(other.role is Role.NAME for other in draft.profile.properties) == 1

@@ -15,7 +15,7 @@ _MARKS: Final = (":", "=", "#", "(")
 _MAX_BETWEEN: Final = 3
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
-_WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH)
+_WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
 _PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
 _QUOTE_ROLES: Final = (
     Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID, Role.PATTERN, Role.PATH, Role.PLACE, Role.CODE, Role.SQL,
@@ -51,6 +51,24 @@ def labelled(draft: Draft, each: Property) -> list[int]:
     if each.role is Role.NAME and not each.is_list:
         return _word_before_label(draft, labels)
     return []
+
+
+def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word right before a value names another input or field: "Tomasz" in "Owner 'Tomasz'" is no type."""
+    before = place - 1
+    is_joined = before > 0 and draft.tokens[before].value == "="
+    if is_joined:
+        before -= 1
+    if before < 0 or before == draft.part.verb_place or draft.is_filler(before) or not draft.tokens[before].is_word:
+        return False
+    is_field = is_joined or (draft.tokens[before].value[:1].isupper() and before > 0)
+    own = labels_of(draft, each) | each.hints | frozenset(draft.profile.name) | draft.profile.verbs
+    is_other = (
+        draft.wording.verb(draft.tokens[before].word) or draft.tokens[before].word in draft.wording.language.naming
+    )
+    return (
+        is_field and not is_other and not draft.is_one_of(before, "saying") and not _is_label(draft.stems(before), own)
+    )
 
 
 def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
@@ -131,12 +149,13 @@ def word_run(draft: Draft, place: int) -> list[int]:
     """Return a word, or all words of a name in capitals."""
     run = [place]
     if draft.tokens[place].value[:1].isupper():
-        while (
-            run[-1] + 1 < len(draft.tokens)
-            and draft.tokens[run[-1] + 1].is_word
-            and draft.tokens[run[-1] + 1].value[:1].isupper()
-        ):
-            run.append(run[-1] + 1)
+        while (end := run[-1] + 1) < len(draft.tokens):
+            # "Tarn & Reed"
+            is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
+            last = end + 1 if is_joined else end
+            if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
+                break
+            run += range(end, last + 1)
     return run
 
 
@@ -179,7 +198,12 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
     run = [start]
     while run[-1] + 1 < len(draft.tokens):
         token = draft.tokens[run[-1] + 1]
-        if not token.is_word or draft.wording.preposition(token) or run[-1] + 1 in draft.used_places:
+        continues_name = token.kind is Kind.NUMBER and draft.tokens[run[-1]].value[:1].isupper()
+        if (
+            not (token.is_word or continues_name)
+            or draft.wording.preposition(token)
+            or run[-1] + 1 in draft.used_places
+        ):
             break
         run.append(run[-1] + 1)
     return run

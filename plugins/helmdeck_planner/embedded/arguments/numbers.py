@@ -35,6 +35,7 @@ _SIDES_OF: Final = frozenset({"width", "height"})
 _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
 )
+_BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -197,7 +198,7 @@ def _number(draft: Draft, place: int) -> int | float | None:
         is_number = token.word in NUMBER_WORDS and place + 1 < len(draft.tokens)
         following = draft.tokens[place + 1 : place + 3]
         is_unit = is_number and any(each.word in UNIT_OF for each in following[: 2 if token.word == "half" else 1])
-        if not is_unit:
+        if not is_unit and not _counts(draft, place):
             return None
         number = NUMBER_WORDS[token.word]
         return int(number) if number.denominator == 1 else float(number)
@@ -254,7 +255,7 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         return -5
     if quantity and each.unit:
         return total + (2 if quantity.unit.dimension == each.unit.dimension else -5)
-    if draft.tokens[place].is_word:
+    if draft.tokens[place].is_word and not _counts(draft, place):
         return -5
     if unit:
         takes = _UNIT_STEMS.get(unit, frozenset())
@@ -268,9 +269,59 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         total += 2.5
     if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
         total -= 5
-    if literal & language["at_most"] and "max" in each.words:
-        total += 1
+    total += _told_by_neighbours(draft, each, place)
+    bound = _bound(draft, place)
+    if bound and stem(bound) in names:
+        total += 2.5
+    elif bound and names & _BOUNDS:
+        total -= 5
     return total
+
+
+def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
+    """Return the evidence of a word right beside a number that describes only one input: "slot 2", "16 beats"."""
+    others = [other for other in draft.profile.properties if other.role is Role.NUMBER and other is not each]
+    elsewhere = frozenset[str]().union(*(other.hints | other.labels for other in others)) - _COMMON
+    own = (each.hints | each.labels) - _COMMON
+    counts = bool(COUNT_WORDS & set(each.words))
+    total = 0.0
+    for near in (place - 1, place + 1):
+        if not 0 <= near < len(draft.tokens) or near == draft.part.verb_place or draft.is_filler(near):
+            continue
+        if near > place and near + 1 < len(draft.tokens) and draft.tokens[near + 1].kind is Kind.NUMBER:
+            continue  # the label of the next number
+        stems = draft.stems(near)
+        if near > place and stems & elsewhere - own:
+            total -= 5
+        elif stems & own - elsewhere and (near > place or not counts):
+            # "ticket 5561" is no number of tickets.
+            total += 2
+    return total
+
+
+def _bound(draft: Draft, place: int) -> str:
+    """Return "max" for "at most 5", "nothing over 5" and "5 or less", "min" for their opposites; empty for neither."""
+    before = [other for other in range(max(place - 3, 0), place) if draft.tokens[other].is_word]
+    after = [other for other in range(place + 1, min(place + 3, len(draft.tokens))) if draft.tokens[other].is_word]
+    if not (after and draft.tokens[after[0]].word in (*draft.wording.language.joints, "at")):
+        after = []
+    beside = [*before, *after]
+    is_negated = any(draft.is_one_of(other, "none_of") for other in before)
+    for key, found in (("at_most", "max"), ("at_least", "min")):
+        if any(draft.is_one_of(other, key) for other in beside):
+            return {"max": "min", "min": "max"}[found] if is_negated else found
+    return ""
+
+
+def _counts(draft: Draft, place: int) -> bool:
+    """Whether a number is written as a word before what it counts: "three sentences", "one guest"."""
+    number = NUMBER_WORDS.get(draft.tokens[place].word)
+    if number is None or draft.is_one_of(place, "articles") or place + 1 >= len(draft.tokens):
+        return False
+    following = draft.tokens[place + 1]
+    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each.role is Role.NUMBER))
+    counted = following.word in UNITS or bool(draft.stems(place + 1) & (labels | _objects(draft)))
+    return following.is_word and number.denominator == 1 and counted
 
 
 def _objects(draft: Draft) -> frozenset[str]:

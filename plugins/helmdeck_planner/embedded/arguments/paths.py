@@ -6,6 +6,7 @@ from typing import Final
 
 from helmdeck_language import ACTIONS, Action, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Role
 
 _WRITING: Final = frozenset((Action.CREATE, Action.UPDATE))
@@ -23,7 +24,10 @@ def fill_new_paths(draft: Draft) -> None:
     folders = [
         place
         for place in draft.free(Kind.PATH)
-        if place and "/" in draft.tokens[place].value and draft.is_one_of(place - 1, "inside")
+        if place
+        and "/" in draft.tokens[place].value
+        and not is_file(draft.tokens[place])
+        and draft.is_one_of(place - 1, "inside")
     ]
     names = [
         place

@@ -7,7 +7,7 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS
+from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SWAPPING_VERBS
 
 # English prepositions before the new text, and after it.
 _WITH: Final = ("with", "by", "to")
@@ -17,12 +17,21 @@ _ENDS: Final = ("in", "at", "of", "from", "on")
 def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
     """Return the places of the old and of the new text; ``None`` if the part states no such pair."""
     part, tokens = draft.part, draft.tokens
+    if pair := _becoming(draft):
+        return pair
     if part.verb not in REPLACING_VERBS or part.verb_place < 0:
         return None
     prepositions = [draft.wording.preposition(token) for token in tokens]
     middle = next(
-        (place for place in range(part.verb_place + 2, len(tokens)) if prepositions[place] in _WITH), len(tokens)
+        (
+            place
+            for place in range(part.verb_place + 2, len(tokens))
+            if prepositions[place] in _WITH or (prepositions[place] == "for" and part.verb in SWAPPING_VERBS)
+        ),
+        len(tokens),
     )
+    # "change the color from red to blue"
+    first = next((place + 1 for place in range(part.verb_place + 1, middle) if prepositions[place] == "from"), None)
     stop = next(
         (
             place
@@ -31,10 +40,21 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         ),
         len(tokens),
     )
-    old, new = _text(draft, part.verb_place + 1, middle), _text(draft, middle + 1, stop)
+    old, new = _text(draft, first or part.verb_place + 1, middle), _text(draft, middle + 1, stop)
     if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
         return None
     return old, new
+
+
+def _becoming(draft: Draft) -> tuple[list[int], list[int]] | None:
+    """Return the places of two quoted strings, of which one should become the other."""
+    quotes = draft.free(Kind.QUOTE, Kind.CODE)
+    if len(quotes) != 2:
+        return None
+    between = range(quotes[0] + 1, quotes[1])
+    becomes = any(draft.is_one_of(place, "becoming") for place in between)
+    is_arrow = any(draft.preposition(place) == "to" and not draft.tokens[place].is_word for place in between)
+    return (quotes[:1], quotes[1:]) if becomes or is_arrow else None
 
 
 def _text(draft: Draft, start: int, end: int) -> list[int]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from helmdeck_language import Kind, fold, split_identifier, stem, words
+from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_switches
+from helmdeck_planner.embedded.arguments.dates import fill_date_range, in_iso
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.free_text import is_in_topic
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
-    CHOICE_WORDS,
     CURRENCIES,
+    CURRENCY_NAMES,
     FILE_WORDS,
     FOLDER_WORDS,
-    KIND_WORDS,
     OTHER_PEOPLE,
 )
 
@@ -46,9 +46,14 @@ _ENDING: Final = ("to", "until", "before")
 _ABBREVIATION: Final = re.compile(r"(?:\w\.){1,4}\w", re.IGNORECASE)
 
 
+_CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
+_SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
+
+
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
     _fill_owner_and_repo(draft)
+    fill_date_range(draft)
     for role, kinds in _KINDS.items():
         inputs = [each for each in draft.open_inputs() if each.role is role]
         if not inputs:
@@ -73,9 +78,11 @@ def fill_typed(draft: Draft) -> None:
             inputs = [each for each in inputs if not _takes_files(each)]
             places = [place for place in places if place not in globs]
         _assign(draft, inputs, places)
-    _fill_words(draft, Role.CURRENCY, lambda place: _is_currency(draft, place))
-    _fill_choices(draft)
-    _fill_booleans(draft)
+    _fill_currencies(draft)
+    _fill_operands(draft)
+    _fill_caller(draft)
+    fill_choices(draft)
+    fill_switches(draft)
 
 
 def _takes_files(each: Property) -> bool:
@@ -133,6 +140,10 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
         for each in sided:
             wanted = _SOURCE if each.side == "source" else _TARGET
             fitting = [place for place in left if draft.preposition_before(place) in wanted]
+            if not fitting and each.side == "target":
+                # "a.md should be called b.md"
+                naming = draft.wording.language.naming
+                fitting = [place for place in left if place and draft.tokens[place - 1].word in naming]
             if fitting:
                 _set(draft, each, fitting[:1])
                 left.remove(fitting[0])
@@ -165,12 +176,18 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
         return False
     if each.role is Role.EMAIL:
         if each.side == "" and "sender" in each.words:
-            return draft.preposition_before(places[0]) not in _SOURCE
+            return draft.preposition_before(places[0]) not in _SOURCE and not _is_sender(draft, places[0])
         return bool(OTHER_PEOPLE & set(each.words)) and not has_label(draft, each, places[0])
     is_only = not draft.profile.required and [
         other for other in draft.profile.properties if other.role is each.role
     ] == [each]
     return not is_only and not any(has_label(draft, each, place) for place in places)
+
+
+def _is_sender(draft: Draft, place: int) -> bool:
+    """Whether a mail address is the subject of a clause: "what ada@example.org has written"."""
+    following = [other for other in range(place + 1, min(place + 4, len(draft.tokens))) if not draft.is_filler(other)]
+    return any(draft.is_one_of(other, "sent") for other in following[:2])
 
 
 def _contradicts(draft: Draft, each: Property, place: int) -> bool:
@@ -203,13 +220,21 @@ def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
 def _whole(draft: Draft, each: Property, place: int) -> str:
     """Return the text of a value; of SQL without the polite words, marks and closing brackets after it."""
     token = draft.tokens[place]
+    if each.role is Role.DATE:
+        return in_iso(each, token.value)
     if each.role is not Role.SQL or token.kind is not Kind.SQL:
         return token.value
     text, before = token.value, ""
     while text != before:
         before, text = text, text.rstrip(_AFTER_SQL)
         head, space, last = text.rpartition(" ")
-        if space and last.lower() in draft.wording.language.lead_ins:
+        if (
+            space
+            and last.lower()
+            in draft.wording.language.lead_ins
+            | draft.wording.language.trailing
+            | draft.wording.language.values["after_sql"]
+        ):
             text = head
         if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
             text = text[:-1]
@@ -221,133 +246,66 @@ def _fill_owner_and_repo(draft: Draft) -> None:
     repo = next((each for each in draft.open_inputs() if each.role is Role.REPO and each.is_required), None)
     places = draft.free(Kind.SLUG)
     if owner and repo and places:
-        first, _, second = draft.tokens[places[0]].value.partition("/")
-        draft.set(owner, first, places[:1])
-        draft.set(repo, second, places[:1], is_shared=True)
+        # "merge fix/a in acme/web"
+        located = [place for place in places if draft.preposition_before(place) in ("in", "of", "for", "at")]
+        own = (located or places)[:1]
+        first, _, second = draft.tokens[own[0]].value.partition("/")
+        draft.set(owner, first, own)
+        draft.set(repo, second, own, is_shared=True)
 
 
-def _fill_words(draft: Draft, role: Role, fits: Callable[[int], bool]) -> None:
-    inputs = [each for each in draft.open_inputs() if each.role is role]
-    if inputs:
-        _assign(draft, inputs, [place for place in draft.free(Kind.WORD) if fits(place)])
+def _fill_caller(draft: Draft) -> None:
+    """Set people to "me" where the schema has this value: "my issues"."""
+    mine = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "mine")]
+    inputs = [each for each in draft.open_inputs() if _CALLER.search(each.text)] if mine else []
+    if len(inputs) == 1 and not draft.free(Kind.EMAIL):
+        draft.set(inputs[0], "me", mine[:1])
 
 
-def _is_currency(draft: Draft, place: int) -> bool:
-    value = draft.tokens[place].value
-    return value in CURRENCIES
+def _fill_operands(draft: Draft) -> None:
+    """Set two numbers from "418 + 77.5"."""
+    needed = [each for each in draft.open_inputs() if each.is_required and each.role is Role.NUMBER]
+    places = draft.free(Kind.EXPRESSION)
+    if len(needed) != 2 or len(places) != 1 or not (found := _SUM.fullmatch(draft.tokens[places[0]].value)):
+        return
+    for each, text in zip(needed, found.groups(), strict=True):
+        draft.set(each, float(text) if "." in text else int(text), places, is_shared=True)
 
 
-# -- choices -----------------------------------------------------------------------------------------------
+def _fill_currencies(draft: Draft) -> None:
+    """Set currencies by their codes or names: of "how many yen are 350 euros", the amount is in the source."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.CURRENCY]
+    found = [row for place in draft.free(Kind.WORD) if (row := _currency(draft, place))] if inputs else []
+    sides = {each.side: each for each in inputs}
+    paid = [row for row in found if _follows_amount(draft, row[1][0])]
+    if len(found) == 2 and len(paid) == 1 and {"source", "target"} == sides.keys():
+        other = next(row for row in found if row is not paid[0])
+        draft.set(sides["source"], *paid[0])
+        draft.set(sides["target"], *other)
+    elif len(found) == len(inputs) and not any(draft.preposition_before(row[1][0]) for row in found):
+        for each, row in zip(inputs, found, strict=True):
+            draft.set(each, *row)
+    for each in [each for each in inputs if each.name not in draft.args]:
+        wanted = _SOURCE if each.side == "source" else (*_TARGET, "in")
+        own = [row for row in found if draft.preposition_before(row[1][0]) in wanted or row in paid]
+        own = [row for row in own if (row in paid) == (each.side == "source")] if paid else own
+        if len(own) == 1:
+            draft.set(each, *own[0])
 
 
-def _fill_choices(draft: Draft) -> None:
-    for each in list(draft.open_inputs()):
-        if each.role is not Role.CHOICE:
-            continue
-        found = [(value, place) for value in each.choices if (place := _choice_place(draft, each, value)) is not None]
-        if len(found) > 1:
-            found = [row for row in found if str(row[0]).lower() != "all"]
-            literal = [row for row in found if _choice_places(draft, row[0])]
-            if _is_action(each):
-                # "approve it with the comment ...": the verb is the action.
-                literal = [row for row in found if row[1] == draft.part.verb_place] or literal
-            found = _longest(literal or found)
-        if len(found) == 1:
-            value, place = found[0]
-            draft.set(each, value, [place] if place >= 0 else [])
-            draft.used_places.update(_choice_places(draft, value))
-
-
-def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Return the choice that contains all others: "New York" and "York"."""
-    best = max(found, key=lambda row: len(str(row[0])))
-    return [best] if all(str(value).lower() in str(best[0]).lower() for value, _ in found) else found
-
-
-def _choice_places(draft: Draft, value: Any) -> list[int]:
-    wanted = [fold(word) for word in words(split_identifier(str(value)))]
-    every = [fold(token.value) for token in draft.tokens]
-    for place in range(len(every) - len(wanted) + 1):
-        if wanted and every[place : place + len(wanted)] == wanted:
-            return list(range(place, place + len(wanted)))
-    return []
-
-
-def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
-    """Return the place of the word that requests a choice; ``None`` without one."""
-    if isinstance(value, bool) or value is None:
+def _currency(draft: Draft, place: int) -> tuple[str, list[int]] | None:
+    """Return the code of a currency, and the places of "Swiss francs"."""
+    token = draft.tokens[place]
+    if token.value in CURRENCIES:
+        return token.value, [place]
+    pair = f"{draft.tokens[place - 1].word} {token.word}" if place else ""
+    if pair in CURRENCY_NAMES:
+        return CURRENCY_NAMES[pair], [place - 1, place]
+    following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
+    if f"{token.word} {following}" in CURRENCY_NAMES or token.word not in CURRENCY_NAMES:
         return None
-    places = [place for place in _choice_places(draft, value) if place != draft.part.verb_place]
-    if places and not _is_request(draft, each, places[0]):
-        return None
-    if places and not _names_object(draft, each, places):
-        if isinstance(value, (int, float)) and not has_label(draft, each, places[0]):
-            return None
-        return places[0]
-    if not isinstance(value, str):
-        return None
-    related = CHOICE_WORDS.get(value.lower(), frozenset())
-    own = {stem(word) for word in words(split_identifier(value))}
-    is_action = _is_action(each)
-    for place, token in enumerate(draft.tokens):
-        if not token.is_word:
-            continue
-        if place == draft.part.verb_place:
-            if is_action and own == draft.stems(place) & own and own:
-                return place
-            continue
-        is_meant = token.word in related or (
-            len(own) == 1 and own & draft.stems(place) and not _names_object(draft, each, [place])
-        )
-        if is_meant and _is_request(draft, each, place):
-            return place
-    if is_action and own == {stem(draft.part.verb)}:
-        return draft.part.verb_place
-    if draft.part.verb_place >= 0 and _verb_means(draft, each, value):
-        return draft.part.verb_place
-    return None
+    return CURRENCY_NAMES[token.word], [place]
 
 
-def _is_request(draft: Draft, each: Property, place: int) -> bool:
-    """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
-    return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
-
-
-def _is_action(each: Property) -> bool:
-    return "action" in each.words or "event" in each.words
-
-
-def _verb_means(draft: Draft, each: Property, value: str) -> bool:
-    """Whether the verb requests a state: "close the issue" sets ``state`` to ``closed``."""
-    is_state = bool({"state", "status"} & set(each.words))
-    return is_state and stem(draft.part.verb) == stem(value.lower()) and bool(draft.profile.writes)
-
-
-def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:
-    """Whether a word is part of the entry's name, and so no choice: "list the open tabs"."""
-    names = frozenset(draft.profile.name)
-    return all(draft.stems(place) & names for place in places) and not has_label(draft, each, places[0])
-
-
-def _fill_booleans(draft: Draft) -> None:
-    """Set an optional switch to true where the request contains all words of its name."""
-    for each in list(draft.open_inputs()):
-        if each.role is not Role.BOOLEAN or each.is_required:
-            continue
-        wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
-        if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):
-            continue
-        if wanted == {stem(draft.part.verb)} and draft.profile.writes:
-            # "complete task 7": an update with ``completed``.
-            draft.set(each, True, [])
-            continue
-        places = [
-            place
-            for place in range(len(draft.tokens))
-            if place != draft.part.verb_place
-            and draft.stems(place) & wanted
-            and place not in draft.used_places
-            and not is_in_topic(draft, place)
-        ]
-        if wanted <= {term for place in places for term in draft.stems(place)}:
-            draft.set(each, True, places)
+def _follows_amount(draft: Draft, place: int) -> bool:
+    return place > 0 and draft.tokens[place - 1].kind is Kind.NUMBER

@@ -18,8 +18,8 @@ UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
 LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
-# The same of an entry that changes something, and of one without an input schema.
-_LIKELY_WRITE: Final = 0.6
+# The same of an entry that may change something, and for a part that names no act; and of an entry without an input schema.
+_STRICT: Final = 0.6
 _LIKELY_BARE: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
@@ -79,16 +79,20 @@ def _features(found: Sequence[Scored]) -> tuple[float, ...]:
     )
 
 
-def is_guess(found: Sequence[Scored]) -> bool:
-    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
+def is_guess(found: Sequence[Scored], *, names_act: bool = True) -> bool:
+    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states.
+
+    :param names_act: the part has a verb, or is a question.
+    """
     best = found[0]
     if best.evidence is not None:
         if is_bare(best.profile):
             return best.evidence < _LIKELY_BARE
-        if best.profile.writes:
-            # "back up the database" states no statement to run: what writes needs all its inputs.
-            return best.evidence < _LIKELY_WRITE or not best.is_complete
-        return best.evidence < LIKELY
+        is_strict = best.profile.writes is not False or not names_act
+        # "back up the database" states no statement to run: what writes needs all its inputs.
+        return best.evidence < (_STRICT if is_strict else LIKELY) or (
+            bool(best.profile.writes) and not best.is_complete
+        )
     if best.is_complete:
         return best.unused > 0 and score(found) < UNSURE
     return score(found) < _SILENT

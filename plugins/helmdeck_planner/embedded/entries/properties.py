@@ -73,8 +73,11 @@ class Property:
     :ivar choices: the allowed values.
     :ivar unit: the unit of the number that it takes.
     :ivar clock: the form of the times that it takes; ``None`` if the schema states none.
+    :ivar is_object: it takes an object whose fields the schema does not name.
+    :ivar wants_iso_date: its schema gives dates as ``YYYY-MM-DD``.
     :ivar wants_iana: its description gives IANA names of time zones.
     :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
+    :ivar fields: the fields of its items, if they are objects.
     :ivar replacement: the names of the two fields of its items that take an old and a new text.
     """
 
@@ -89,9 +92,12 @@ class Property:
     choices: tuple[Any, ...] = ()
     text: str = ""
     unit: Unit | None = None
+    is_object: bool = False
+    wants_iso_date: bool = False
     wants_iana: bool = False
     wants_subfolders: bool = False
     replacement: tuple[str, str] | None = None
+    fields: tuple[Property, ...] = ()
     clock: Clock | None = None
 
     @property
@@ -117,6 +123,7 @@ _FORMATS: Final = {
 _SQL: Final = re.compile(r"\bsql\b|\bselect\b.*\bquery\b", re.IGNORECASE)
 _CODES: Final = re.compile(r"\b(?:three-letter|3-letter|iso 4217|currency) code\b|\bcurrency\b", re.IGNORECASE)
 _DATES: Final = re.compile(r"\bdates?\b|\byyyy-mm|iso.?8601", re.IGNORECASE)
+_ISO_DATES: Final = re.compile(r"\byyyy-mm-dd\b(?![ t]*(?:hh|\d))|\biso.?8601 date\b(?!.?time)", re.IGNORECASE)
 _TWELVE_HOURS: Final = re.compile(r"\b12[- ]hour|\bhh?:mm [ap]m\b|\b\d{1,2}:\d{2} ?[ap]m\b", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\bhh:mm:ss\b", re.IGNORECASE)
 _TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
@@ -130,6 +137,9 @@ _LISTS_CHOICES: Final = re.compile(
 _GIVES_EXAMPLES: Final = re.compile(r"\be\.?g\b|\bexample\b|\bsuch as\b", re.IGNORECASE)
 _QUOTED_CHOICE: Final = re.compile(r"['\"`]([A-Za-z][\w-]{0,30})['\"`]")
 _IANA: Final = re.compile(r"\biana\b|\b[A-Z][a-z]+/[A-Z][a-z]+")
+_GEOGRAPHIC: Final = re.compile(
+    r"(?:\b|_)(?:city|country|address|province|zip|weather|location)(?:\b|_)", re.IGNORECASE
+)
 _TARGETS: Final = re.compile(
     r"\bselector\b|\belement\b.*\b(?:ref|reference|uid)\b|\b(?:ref|reference|uid)\b.*\belement\b", re.IGNORECASE
 )
@@ -149,6 +159,9 @@ def properties_of(entry: Entry) -> tuple[Property, ...]:
     roles = {each.role for each in found}
     if not {Role.OWNER, Role.REPO} <= roles:
         found = [attrs.evolve(each, role=Role.NAME) if each.role in (Role.OWNER, Role.REPO) else each for each in found]
+    if any("head" in each.words for each in found):
+        # "base" is the source of a new branch, and the target of a pull request.
+        found = [attrs.evolve(each, side="target") if "base" in each.words else each for each in found]
     return tuple(sorted(found, key=lambda each: not each.is_required))
 
 
@@ -175,9 +188,12 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         choices=tuple(choices) if isinstance(choices, (list, tuple)) else (),
         text=text,
         unit=unit_of_input(name_words, text) if _type(inner) in ("integer", "number") else None,
+        is_object=items is None and _type(own) == "object" and not own.get("properties"),
+        wants_iso_date=inner.get("format") == "date" or bool(_ISO_DATES.search(text)),
         wants_iana=bool(_IANA.search(text)),
         wants_subfolders="**/" in text or "**/" in entry.description,
         replacement=_replacement(inner),
+        fields=_fields(entry, inner) if items is not None else (),
         clock=_clock(inner, text) if _type(inner) == "string" else None,
     )
 
@@ -196,6 +212,15 @@ def _clock(schema: Mapping[str, Any], text: str) -> Clock | None:
         return Clock.SECONDS
     is_form = schema.get("format") == "time" or _TWENTY_FOUR_HOURS.search(words_of_form)
     return Clock.HOURS if is_form or (isinstance(pattern, str) and _CLOCK_PATTERN.search(pattern)) else None
+
+
+def _fields(entry: Entry, items: Mapping[str, Any]) -> tuple[Property, ...]:
+    """Return the fields of the objects of a list, required ones first."""
+    fields, required = items.get("properties"), items.get("required")
+    if not isinstance(fields, Mapping) or not isinstance(required, Sequence):
+        return ()
+    found = [_property(entry, str(name), schema, name in required) for name, schema in fields.items()]
+    return tuple(sorted(found, key=lambda each: not each.is_required))
 
 
 def _replacement(items: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -281,6 +306,8 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.TEXT
     if last == "target" and ("language" in text.lower() or "translat" in f"{entry.id}{entry.description}".lower()):
         return Role.LANGUAGE
+    if last == "state" and not _GEOGRAPHIC.search(" ".join((text, entry.description, *input_properties(entry)))):
+        return Role.TEXT
     for role in ROLE_WORDS:
         if role in known:
             return Role(role)

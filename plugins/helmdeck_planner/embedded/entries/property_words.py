@@ -14,6 +14,12 @@ def _sets(key: str) -> dict[str, frozenset[str]]:
     return {name: frozenset(words.split()) for name, words in _FILE.rows(key).items()}
 
 
+def _phrases(key: str) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    return {
+        name: tuple(tuple(phrase.split()) for phrase in phrases.split(",")) for name, phrases in _FILE.rows(key).items()
+    }
+
+
 ROLE_WORDS: Final[Mapping[str, frozenset[str]]] = _sets("roles")
 SOURCE_SIDE: Final = frozenset(_FILE.words("source_side"))
 TARGET_SIDE: Final = frozenset(_FILE.words("target_side"))
@@ -30,18 +36,33 @@ NEW_TEXT: Final = frozenset(_FILE.words("new_text"))
 TECHNICAL_WORDS: Final = frozenset(_FILE.words("technical"))
 KIND_WORDS: Final = frozenset(_FILE.words("kinds"))
 OTHER_PEOPLE: Final = frozenset(_FILE.words("other_people"))
+FIRST_NAME: Final = frozenset(_FILE.words("first_name"))
+LAST_NAME: Final = frozenset(_FILE.words("last_name"))
+PERSON_NAME: Final = frozenset(_FILE.words("person_name"))
+BRANCHES: Final = frozenset(_FILE.words("branches"))
+EXCLUDING_WORDS: Final = frozenset(_FILE.words("excluding"))
+STATE_WORDS: Final = frozenset(_FILE.words("states"))
 RESULT_WORDS: Final = frozenset(_FILE.words("results"))
 COMMON_WORDS: Final = frozenset(_FILE.words("common"))
 STORING_VERBS: Final = frozenset(_FILE.words("storing"))
 SEARCHING_VERBS: Final = frozenset(_FILE.words("searching"))
 REPLACING_VERBS: Final = frozenset(_FILE.words("replacing"))
+SWAPPING_VERBS: Final = frozenset(_FILE.words("swapping"))
+SETTING_VERBS: Final = frozenset(_FILE.words("setting"))
 KEY_NAMES: Final = frozenset(_FILE.words("keys"))
+CURRENCY_NAMES: Final[Mapping[str, str]] = {
+    name: code for code, names in _FILE.rows("currency_names").items() for name in names.split()
+} | {name.strip(): code for code, names in _FILE.rows("currency_pairs").items() for name in names.split(",")}
 CURRENCIES: Final = frozenset(_FILE.words("currencies"))
 FILE_TYPES: Final[Mapping[str, str]] = {
     word: extension for words, extension in _FILE.rows("file_types").items() for word in words.split()
 }
+FILE_EXTENSIONS: Final = frozenset((*FILE_TYPES.values(), *_FILE.words("extensions")))
 ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     word: tuple(nouns.split()) for words, nouns in _FILE.rows("attributes").items() for word in words.split()
 }
 """What a question with "how" asks for."""
+ABBREVIATIONS: Final[Mapping[str, frozenset[str]]] = _sets("abbreviations")
+SWITCHES_ON: Final = _phrases("switches")
+SWITCHES_OFF: Final = _phrases("switches_off")
 CHOICE_WORDS: Final[Mapping[str, frozenset[str]]] = _sets("choices")

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
 
 from helmdeck_language import WordFile
 
-_FILE: Final = "acts.toml"
+
+@cache
+def _file() -> WordFile:
+    return WordFile.beside(__file__, "acts.toml")
 
 
 @cache
 def acts() -> Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]]:
     """Return the particles and the acts of each verb."""
-    file = WordFile.beside(__file__, _FILE)
     found: defaultdict[str, dict[tuple[str, ...], list[str]]] = defaultdict(dict)
-    for act, phrases in file.rows("verbs").items():
+    for act, phrases in _file().rows("verbs").items():
         for phrase in phrases.split():
             verb, *others = phrase.split("_")
             found[verb].setdefault(tuple(others), []).append(act)
@@ -30,7 +31,7 @@ def acts() -> Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]]:
 @cache
 def does() -> Mapping[str, tuple[str, ...]]:
     """Return the verbs of catalogs that do each act."""
-    return {act: tuple(verbs.split()) for act, verbs in WordFile.beside(__file__, _FILE).rows("does").items()}
+    return {act: tuple(verbs.split()) for act, verbs in _file().rows("does").items()}
 
 
 def is_act(word: str) -> bool:

@@ -185,12 +185,13 @@ def _impacts(
     for index, frequency in enumerate(frequencies):
         norm = _SATURATION * (1 - _LENGTH_PENALTY + _LENGTH_PENALTY * lengths[index] / average)
         for term, weight in frequency.items():
-            impacts[term][index] = idf.get(term, _NEGLIGIBLE_IDF) * weight * (_SATURATION + 1) / (weight + norm)
+            if weight:  # not of a field that counts nothing
+                impacts[term][index] = idf.get(term, _NEGLIGIBLE_IDF) * weight * (_SATURATION + 1) / (weight + norm)
         # In order: the sum of a set depends on the seed of the process in its last digits.
         name = dict.fromkeys([term for word in names[index] for term in word_terms(word)])
         total = sum([idf[term] for term in name])
         for term in name:
-            impacts[term][index] += _NAME_COVER * idf[term] / total
+            impacts[term][index] = impacts[term].get(index, 0.0) + _NAME_COVER * idf[term] / total
     # New numbers: those of a term are read together, so they should be together in memory, not in the order of entries.
     return {term: dict(zip(rows, array("d", rows.values()), strict=True)) for term, rows in impacts.items()}
 

@@ -247,7 +247,7 @@ class LexicalIndex:
         for other in self.lexicon.synonyms_of.get(term, ()):
             if other in impacts:
                 shares.setdefault(other, self._synonym * (_KNOWN_WORD_SYNONYM if term in impacts else 1.0))
-        for other in self.lexicon.everyday_meanings.get(term, ()) if term not in impacts else ():
+        for other in self.lexicon.everyday_meanings(term) if term not in impacts else ():
             if other in impacts:
                 shares.setdefault(other, _EVERYDAY)
         expansion = tuple(shares.items())

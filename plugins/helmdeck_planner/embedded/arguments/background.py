@@ -1,0 +1,88 @@
+"""Values that other parts of a request state for a step: "rule ar-7 is noisy, delete it", "show the logs of web-1. 50 lines are enough"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_language import stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
+from helmdeck_planner.embedded.arguments.free_text import has_reference
+from helmdeck_planner.embedded.arguments.labels import labels_of
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.wording import Wording
+
+_OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
+_LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
+_NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
+
+
+def fill_background(
+    draft: Draft,
+    settings: Sequence[Part],
+    parts: Sequence[Part],
+    drafted: Callable[[Part], Draft],
+    *,
+    is_labelled: bool = False,
+) -> None:
+    """Set open inputs from what other parts state.
+
+    A text is taken from there only if it has a label, or if the part refers to it.
+
+    :param settings: the parts that state where all others act.
+    :param parts: the other parts that may state something.
+    :param drafted: returns the arguments of the same entry for another part.
+    :param is_labelled: take values with a label only.
+    """
+    refers = has_reference(draft) or len(draft.tokens) == 1
+    for part in (*settings, *parts):
+        if part.is_excluded:
+            fill_exclusions(draft, part)
+            continue
+        facts = _without_label_as_verb(part, draft)
+        if not _states_facts(facts, draft.wording):
+            continue
+        other = drafted(facts)
+        stems = frozenset[str]().union(*(other.stems(place) for place in range(len(part.tokens))))
+        taken = [
+            each
+            for each in list(draft.open_inputs())
+            if each.name in other.args
+            and (part not in settings or (each.is_required and each.role in _OBJECT_ROLES))
+            and (
+                stems & (each.labels or labels_of(other, each))
+                or (not is_labelled and _needs_no_label(each, refers=refers))
+            )
+            and draft.set(each, other.args[each.name], [])
+        ]
+        is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(part.tokens))
+        if taken and is_whole:
+            draft.stated_by.append(part)
+
+
+def _needs_no_label(each: Property, *, refers: bool) -> bool:
+    if not each.is_required:
+        return each.role is Role.NUMBER
+    return each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
+
+
+def _without_label_as_verb(part: Part, draft: Draft) -> Part:
+    """Return a part such as "title 'Crash'" without a verb, if its first word is the label of an open input."""
+    if part.verb_place != 0 or len(part.tokens) < 2 or not (part.tokens[1].is_value or part.tokens[1].value in ":="):
+        return part
+    word = part.tokens[0].word
+    label = frozenset(stem(other) for other in (word, *draft.wording.nouns(word)))
+    is_label = any(label & each.labels for each in draft.open_inputs())
+    return attrs.evolve(part, verb="", verb_place=-1) if is_label else part
+
+
+def _states_facts(part: Part, wording: Wording) -> bool:
+    """Whether a part requests nothing: "web-1 is slow"; "we want a coupon" requests something else."""
+    language = wording.language
+    asks = any(token.word in language.wishes - language.statements for token in part.tokens if token.is_word)
+    is_request = part.verb_place == 0 or part.is_question or part.is_excluded or part.is_wish or asks
+    return bool(part.tokens) and not is_request

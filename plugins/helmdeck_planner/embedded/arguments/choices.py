@@ -1,0 +1,190 @@
+"""Fills inputs whose values are a closed list, and switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helmdeck_language import STOP_WORDS, fold, split_identifier, stem, words
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import is_in_topic
+from helmdeck_planner.embedded.arguments.labels import has_label
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, KIND_WORDS, SWITCHES_OFF, SWITCHES_ON
+
+
+def fill_choices(draft: Draft) -> None:
+    """Set the inputs of which a part names a choice."""
+    for each in list(draft.open_inputs()):
+        if each.role is not Role.CHOICE:
+            continue
+        found = [(value, place) for value in each.choices if (place := _choice_place(draft, each, value)) is not None]
+        if joined := [value for value in each.choices if _starts_compound(draft, value)]:
+            found = [(joined[0], -1)]
+        if len(found) > 1:
+            found = [row for row in found if str(row[0]).lower() != "all"]
+            literal = [row for row in found if _choice_places(draft, row[0])]
+            if _is_action(each):
+                # "approve it with the comment ...": the verb is the action.
+                literal = [row for row in found if row[1] == draft.part.verb_place] or literal
+            found = _longest(literal or found)
+        if len(found) == 1:
+            value, place = found[0]
+            draft.set(each, value, [place] if place >= 0 else [])
+            draft.used_places.update(_choice_places(draft, value))
+
+
+def _starts_compound(draft: Draft, value: Any) -> bool:
+    """Whether the verb starts with a choice: "squash-merge"."""
+    place = draft.part.verb_place
+    following = draft.tokens[place + 1] if 0 <= place < len(draft.tokens) - 1 else None
+    is_joined = following is not None and draft.source[draft.tokens[place].end : following.start] == "-"
+    return is_joined and draft.tokens[place].word == str(value).lower()
+
+
+def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Return the choice that contains all others: "New York" and "York"."""
+    best = max(found, key=lambda row: len(str(row[0])))
+    return [best] if all(str(value).lower() in str(best[0]).lower() for value, _ in found) else found
+
+
+def _choice_places(draft: Draft, value: Any) -> list[int]:
+    """Return the places of a choice as it is written; "Slow 3G" is two words."""
+    wanted = "".join(fold(word) for word in words(split_identifier(str(value))))
+    every = [fold(token.value) for token in draft.tokens]
+    for first in range(len(every) if wanted else 0):
+        found = ""
+        for last in range(first, len(every)):
+            found += every[last]
+            if found == wanted:
+                return list(range(first, last + 1))
+            if not wanted.startswith(found):
+                break
+    return []
+
+
+def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
+    """Return the place of the word that requests a choice; ``None`` without one."""
+    if isinstance(value, bool) or value is None:
+        return None
+    places = [place for place in _choice_places(draft, value) if place != draft.part.verb_place]
+    if places and not _is_request(draft, each, places[0]):
+        return None
+    if places and not _names_object(draft, each, places):
+        if isinstance(value, (int, float)) and not has_label(draft, each, places[0]):
+            return None
+        return places[0]
+    if not isinstance(value, str):
+        return None
+    related = CHOICE_WORDS.get(value.lower(), frozenset()) | _described(each, value)
+    own = {stem(word) for word in words(split_identifier(value))}
+    is_action = _is_action(each)
+    for place, token in enumerate(draft.tokens):
+        if not token.is_word:
+            continue
+        if place == draft.part.verb_place:
+            if is_action and own == draft.stems(place) & own and own:
+                return place
+            continue
+        is_meant = token.word in related or (
+            len(own) == 1
+            and own & draft.stems(place)
+            and not _names_object(draft, each, [place])
+            # "waiting for approval" is not approved.
+            and draft.preposition(place - 1) != "for"
+        )
+        if is_meant and _is_request(draft, each, place):
+            return place
+    if is_action and own == {stem(draft.part.verb)}:
+        return draft.part.verb_place
+    if draft.part.verb_place >= 0 and _verb_means(draft, each, value):
+        return draft.part.verb_place
+    return None
+
+
+def _described(each: Property, value: str) -> frozenset[str]:
+    """Return the words that a description has in brackets behind a choice: "backward (newest first)"."""
+    found = {str(choice): _explained(each.text, str(choice)) for choice in each.choices}
+    others = frozenset[str]().union(*(its for choice, its in found.items() if choice != value))
+    return found[value] - others - STOP_WORDS
+
+
+def _explained(text: str, choice: str) -> frozenset[str]:
+    _, _, rest = text.partition(f"{choice} (")
+    return frozenset(words(rest.partition(")")[0])) if rest else frozenset()
+
+
+def _is_request(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
+    if place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "alone"):
+        return True  # "a large one"
+    return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
+
+
+def _is_action(each: Property) -> bool:
+    return "action" in each.words or "event" in each.words
+
+
+def _verb_means(draft: Draft, each: Property, value: str) -> bool:
+    """Whether the verb requests a state: "close the issue" sets ``state`` to ``closed``."""
+    is_state = bool({"state", "status"} & set(each.words))
+    is_meant = stem(draft.part.verb) == stem(value.lower()) or draft.part.verb in CHOICE_WORDS.get(value.lower(), ())
+    return is_state and is_meant and bool(draft.profile.writes)
+
+
+def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:
+    """Whether a word is part of the entry's name, and so no choice: "list the open tabs"."""
+    names = frozenset(draft.profile.name)
+    return all(draft.stems(place) & names for place in places) and not has_label(draft, each, places[0])
+
+
+def fill_switches(draft: Draft) -> None:
+    """Set an optional switch to true where the request contains all words of its name, or says the same in other words."""
+    for each in list(draft.open_inputs()):
+        if each.role is not Role.BOOLEAN:
+            continue
+        name = " ".join(each.words)
+        on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
+        if bool(on) != bool(off):
+            draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
+        if each.is_required or each.name in draft.args:
+            continue
+        if "all" in each.words and len(each.words) == 1:
+            places = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "including")]
+            if places:
+                draft.set(each, True, places[:1])
+            continue
+        wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
+        if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):
+            continue
+        if wanted == {stem(draft.part.verb)} and draft.profile.writes:
+            # "complete task 7": an update with ``completed``.
+            draft.set(each, True, [])
+            continue
+        places = [
+            place
+            for place in range(len(draft.tokens))
+            if place != draft.part.verb_place
+            and _parts_of(draft, place) & wanted
+            and place not in draft.used_places
+            and not is_in_topic(draft, place)
+        ]
+        if wanted <= {term for place in places for term in _parts_of(draft, place)}:
+            draft.set(each, True, places)
+
+
+def _parts_of(draft: Draft, place: int) -> frozenset[str]:
+    """Return the stems of a word, and of both halves of "full-page"."""
+    halves = draft.tokens[place].word.split("-")
+    return draft.stems(place) | (frozenset(map(stem, halves)) if len(halves) > 1 else frozenset())
+
+
+def _phrase_places(draft: Draft, phrases: Sequence[Sequence[str]]) -> list[int]:
+    """Return the places of one of several phrases."""
+    every = [token.word.lower() for token in draft.tokens]
+    for phrase in phrases:
+        for first in range(len(every) - len(phrase) + 1):
+            own = list(range(first, first + len(phrase)))
+            if every[first : first + len(phrase)] == list(phrase) and draft.used_places.isdisjoint(own):
+                return own
+    return []

@@ -1,0 +1,179 @@
+"""Fills inputs that take names: the value after "called" or a label, people beside their mail address, packages beside a version."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.ids import id_text
+from helmdeck_planner.embedded.arguments.labels import labelled, named, word_run
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, LAST_NAME, PERSON_NAME
+
+_VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
+_BETWEEN: Final = (",", "(", "<", "-")
+_MAX_NAME: Final = 4
+
+
+def fill_people(draft: Draft) -> None:
+    """Set the name of a person that is beside a mail address: "add Ada Lovelace (ada@example.org) as a customer"."""
+    mails = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.EMAIL]
+    if len(mails) != 1 or not draft.profile.takes(Role.EMAIL):
+        return
+    end = mails[0] - 1
+    while end >= 0 and draft.tokens[end].value in _BETWEEN:
+        end -= 1
+    if end >= 0:
+        _set_person(draft, _name_before(draft, end))
+
+
+def _name_before(draft: Draft, end: int) -> list[int]:
+    """Return the words of a name in capitals up to a place."""
+    start = end + 1
+    while start > 0 and end - start < _MAX_NAME - 1 and _is_name_word(draft, start - 1):
+        start -= 1
+    return list(range(start, end + 1))
+
+
+def _is_name_word(draft: Draft, place: int) -> bool:
+    token = draft.tokens[place]
+    is_free = place != draft.part.verb_place and place not in draft.used_places
+    return token.is_word and is_free and token.value[:1].isupper() and not draft.is_filler(place)
+
+
+def _set_person(draft: Draft, places: list[int]) -> None:
+    first, last = (
+        next(
+            (each for each in draft.open_inputs() if own & set(each.words) and set(each.words) <= {*own, "name"}), None
+        )
+        for own in (FIRST_NAME, LAST_NAME)
+    )
+    whole = next(
+        (each for each in draft.open_inputs() if "name" in each.words and set(each.words) <= PERSON_NAME), None
+    )
+    if first and last and len(places) > 1:
+        draft.set(first, draft.text(places[0], places[-2]), places[:-1])
+        draft.set(last, draft.tokens[places[-1]].value, places[-1:])
+    elif whole and places and not first:
+        draft.set(whole, draft.text(places[0], places[-1]), places)
+
+
+def _fill_versioned(draft: Draft) -> None:
+    """Set a version, and what it is of: "requests" in "requests 2.31.0"."""
+    versioned = [each for each in draft.profile.properties if "version" in each.words]
+    versions = [place for place, token in enumerate(draft.tokens) if _VERSION.fullmatch(token.value)]
+    if not versioned or not versions:
+        return
+    if len(versions) == len(versioned) == 1 and versioned[0].name not in draft.args:
+        draft.set(versioned[0], draft.tokens[versions[0]].value, versions)
+    needed = [each for each in draft.open_inputs() if each.is_required and each.role in (Role.NAME, Role.TEXT)]
+    needed = [each for each in needed if each not in versioned]
+    labels = frozenset[str]().union(*(each.labels for each in (*versioned, *needed)))
+    place = versions[0] - 1
+    while place >= 0 and (draft.preposition(place) in ("from", "to", "at") or draft.stems(place) & labels):
+        place -= 1
+    if place < 0 or len(needed) != 1 or not draft.tokens[place].is_word or draft.is_filler(place):
+        return
+    if not draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
+        draft.set(needed[0], draft.tokens[place].value, [place])
+
+
+def _fill_assigned(draft: Draft) -> None:
+    """Set the person of "assign issue 5 to hubot", where an input is called after the verb."""
+    verb = draft.part.verb
+    inputs = [each for each in draft.open_inputs() if verb and any(word.startswith(verb) for word in each.words)]
+    inputs = [each for each in inputs if each.role in (Role.NAME, Role.TEXT) and each.words[-1] != verb]
+    places = [place for place in range(1, len(draft.tokens)) if draft.preposition(place - 1) == "to"]
+    if len(inputs) == 1 and len(places) == 1 and draft.tokens[places[0]].is_word and not draft.is_filler(places[0]):
+        run = word_run(draft, places[0])
+        draft.set(inputs[0], draft.text(run[0], run[-1]), run)
+
+
+def _fill_role_of(draft: Draft) -> None:
+    """Set the only required name from "add Halden Freight as a company"."""
+    needed = [each for each in draft.open_inputs() if each.is_required and each.role is not Role.BOOLEAN]
+    run = word_run(draft, draft.part.verb_place + 1) if draft.part.verb_place + 1 < len(draft.tokens) else []
+    if not run or len(needed) != 1 or not all(_is_name_word(draft, place) for place in run):
+        return
+    role = draft.tokens[run[-1] + 1 :]
+    is_role = len(role) > 1 and draft.preposition(run[-1] + 1) == "to"
+    if needed[0].role is Role.NAME and is_role and draft.stems(len(draft.tokens) - 1) & set(draft.profile.name):
+        draft.set(needed[0], draft.text(run[0], run[-1]), run)
+
+
+def fill_names(draft: Draft) -> None:
+    """Set names and titles: the value after "called" or after a label."""
+    fill_people(draft)
+    _fill_versioned(draft)
+    for each in list(draft.open_inputs()):
+        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE, Role.OWNER):
+            continue
+        places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
+        words = [draft.tokens[place].word for place in places]
+        # "move everything from /a to /b" names no file.
+        if (words and draft.wording.language.empty.issuperset(words)) or (
+            places and each.role is Role.CODE and draft.tokens[places[0]].is_word
+        ):
+            places = []
+        if not places and each.role in (Role.NAME, Role.PATH) and (each.is_required or _is_only_name(draft, each)):
+            places = named(draft, each)
+        if places and each.is_list and draft.tokens[places[0]].is_word:
+            runs = _joined_names(draft, places)
+            draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
+        elif places:
+            draft.set(each, id_text(draft, places), places)
+    _fill_role_of(draft)
+    _fill_assigned(draft)
+
+
+def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
+    """Return a name, and the names that commas and "and" join to it: "Anna, Ben and Zoe"."""
+    runs, joints = [first], draft.wording.language.joints
+    place = first[-1] + 1
+    while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
+        following = place + 1
+        if _is_name_of_list(draft, following):
+            runs.append(word_run(draft, following))
+            place = runs[-1][-1]
+        place += 1
+    return runs
+
+
+def _is_name_of_list(draft: Draft, place: int) -> bool:
+    """Whether a word continues a list of names; in "label bug, assignee ana", the label of another input does not."""
+    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    is_free = draft.tokens[place].is_word and place not in draft.used_places and not draft.is_filler(place)
+    return is_free and not draft.stems(place) & labels
+
+
+def _unknown_object(draft: Draft, each: Property) -> list[int]:
+    """Return the object of the verb, if it is a word of no language and of no entry: "install numpy", "react with tada"."""
+    needed = [
+        other for other in draft.profile.required if other.name not in draft.args and other.role is not Role.NUMBER
+    ]
+    if not each.is_required or needed[:1] != [each] or draft.part.verb_place < 0 or draft.part.is_question:
+        return []
+    start = draft.part.verb_place + 1
+    while start < len(draft.tokens) and _leads_object(draft, start):
+        start += 1
+    if start >= len(draft.tokens):
+        return []
+    token = draft.tokens[start]
+    is_unknown = token.is_word and start not in draft.used_places and not draft.wording.is_known(token.word)
+    has_verb = stem(draft.part.verb) in draft.profile.verbs
+    if start > draft.part.verb_place + 1:
+        # "put a thumbsup on the message"
+        end = start + 1 + (start + 1 < len(draft.tokens) and draft.tokens[start + 1].value == ":")
+        ends = end == len(draft.tokens) or bool(draft.preposition(end))
+        has_verb = ends and len(needed) == 1 and not draft.wording.corrected_verb(token.word)
+    return [start] if is_unknown and has_verb and token.value.islower() else []
+
+
+def _leads_object(draft: Draft, place: int) -> bool:
+    return draft.is_one_of(place, "articles") or draft.preposition(place) == "with" or draft.tokens[place].value == ":"
+
+
+def _is_only_name(draft: Draft, each: Property) -> bool:
+    return each.role is Role.NAME and sum(other.role is Role.NAME for other in draft.profile.properties) == 1

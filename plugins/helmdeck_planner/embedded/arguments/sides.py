@@ -1,0 +1,142 @@
+"""Fills inputs by the side of a preposition that their value is on: ``source`` after "from", ``target`` after "to"."""
+
+from __future__ import annotations
+
+from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import BRANCHES, STATE_WORDS
+
+
+def fill_sides(draft: Draft) -> None:
+    """Set inputs such as ``source`` and ``destination`` from values after "from" and "to"."""
+    inputs = [
+        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.PLACE) and each.side and each.is_required
+    ]
+    _fill_words_of_sides(draft)
+    _fill_branches(draft)
+    kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
+    for each in sorted(inputs, key=lambda other: other.side == "source"):
+        for place in draft.free(*kinds):
+            is_target = draft.preposition_before(place) in ("to", "against")
+            if is_target == (each.side == "target"):
+                draft.set(each, draft.tokens[place].value, [place])
+                break
+
+
+def _fill_words_of_sides(draft: Draft) -> None:
+    """Set two inputs from the words after "from" and "to", or one from the word after "against": "from fix-cart into main"."""
+    inputs = [
+        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and each.side and each.is_required
+    ]
+    sides = [each.side for each in inputs]
+    prepositions = (
+        {"from": "source", "to": "target"} if sorted(sides) == ["source", "target"] else {"against": "target"}
+    )
+    found: dict[str, list[int]] = {}
+    for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
+        side = prepositions.get(draft.preposition(place))
+        if side and _is_free_word(draft, place + 1):
+            found.setdefault(side, []).append(place + 1)
+    if sorted(found) == sorted(sides) and all(len(places) == 1 for places in found.values()):
+        for each in inputs:
+            draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
+
+
+def _fill_branches(draft: Draft) -> None:
+    """Set branches of a repository: "new branch fix/a off main", "put it back on main", "merge feat/a -> develop"."""
+    for each in list(draft.open_inputs()):
+        is_base = "base" in each.words
+        if each.role not in (Role.NAME, Role.TEXT) or not (stem("branch") in each.labels or is_base):
+            continue
+        if not (each.is_required or is_base):
+            continue
+        prepositions = ("from", "against", "to") if is_base else ("to", "on", "from")
+        found = [
+            place
+            for place in range(draft.part.verb_place + 1, len(draft.tokens))
+            if place not in draft.used_places and _is_branch(draft, place)
+        ]
+        own = [place for place in found if place and draft.preposition(place - 1) in prepositions]
+        if is_base and each.side != "target":
+            own = [place for place in own if draft.preposition(place - 1) != "to"]
+        if not own and not is_base:
+            own = [place for place in found if draft.tokens[place].kind in (Kind.SLUG, Kind.ID)]
+        if len(own) == 1:
+            draft.set(each, draft.tokens[own[0]].value, own)
+
+
+def _is_branch(draft: Draft, place: int) -> bool:
+    token = draft.tokens[place]
+    return token.kind in (Kind.SLUG, Kind.ID) or token.word in BRANCHES
+
+
+def _is_free_word(draft: Draft, place: int) -> bool:
+    """Whether a word or id is free, and the last one before another preposition or the end."""
+    token = draft.tokens[place]
+    is_name = (token.is_word and not draft.is_filler(place)) or token.kind in (Kind.ID, Kind.SLUG)
+    following = place + 1
+    ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or bool(draft.preposition(following))
+    return (
+        is_name
+        and place not in draft.used_places
+        and (ends or draft.tokens[following].word in draft.wording.language.naming)
+    )
+
+
+def fill_words_beside_to(draft: Draft) -> None:
+    """Set a new value from the words after "to", an old one from those before: "rename Old to New", "set key to 5"."""
+    to = next((place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"), -1)
+    if to < 1:
+        return
+    for each in list(draft.open_inputs()):
+        if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes:
+            if places := _state_after(draft, to) or _after_to(draft, to):
+                draft.set(each, draft.text(places[0], places[-1]), places)
+            continue
+        if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
+            continue
+        is_new = bool({"new", "value"} & set(each.words)) or (each.role is Role.NAME and "new" in each.hints)
+        is_old = "old" in each.words
+        if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
+            draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _state_after(draft: Draft, to: int) -> list[int]:
+    """Return the words in capitals after "to": "In Review"."""
+    end = to + 1
+    while end < len(draft.tokens) and draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper():
+        end += 1
+    return list(range(to + 1, end))
+
+
+def _after_to(draft: Draft, to: int) -> list[int]:
+    """Return the places of a value or a phrase after "to"; none of "to remember me", where a verb follows."""
+    tokens = draft.tokens
+    start = to + 1
+    if start < len(tokens) and tokens[start].is_value:
+        return [start]
+    end = start
+    while end < len(tokens) and tokens[end].is_word and not draft.is_filler(end) and end not in draft.used_places:
+        end += 1
+    has_object = start + 1 < len(tokens) and tokens[start + 1].is_word and not draft.preposition(start + 1)
+    is_verb = has_object and not tokens[start].value[:1].isupper() and draft.wording.verb(tokens[start].word)
+    is_whole = end == len(tokens) or tokens[end].kind is Kind.MARK or bool(draft.preposition(end)) or end - start == 1
+    return list(range(start, end)) if is_whole and not is_verb else []
+
+
+def _before_to(draft: Draft, to: int) -> list[int]:
+    """Return the place of a value or a word before "to", or all words of a name in capitals."""
+    tokens = draft.tokens
+    if tokens[to - 1].is_value:
+        return [to - 1]
+    start = to - 1
+    if draft.is_filler(start) or not tokens[start].is_word:
+        return []
+    while (
+        start - 1 > draft.part.verb_place
+        and tokens[start].value[:1].isupper()
+        and tokens[start - 1].value[:1].isupper()
+    ):
+        start -= 1
+    return list(range(start, to))
