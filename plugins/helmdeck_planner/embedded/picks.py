@@ -243,7 +243,7 @@ class _Reader:
             own = [command, *(part for part in run if part is not command)]
             joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
             found = self._chosen(joined, sources)
-            if not found or _is_gap(found) or not found[0].is_complete:
+            if not found or _is_gap(found) or not found[0].is_complete or _is_risky(found):
                 continue
             used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
             ends = list(itertools.accumulate(len(part.tokens) for part in own))
@@ -316,9 +316,14 @@ def _is_maybe_wish(part: Part, wording: Wording) -> bool:
     return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
 
 
+def _is_risky(found: Sequence[Scored]) -> bool:
+    """Whether an entry may change something that a part does not clearly request."""
+    return found[0].profile.writes is not False and score(found) < UNSURE
+
+
 def _serves_wish(best: Scored) -> bool:
     """Whether an entry does what a part needs that names no act: entries that only read serve no such part."""
-    return best.is_complete and best.profile.writes is not False
+    return best.is_complete and best.profile.writes is not False and score([best]) >= UNSURE
 
 
 def _is_settled(found: Sequence[Scored]) -> bool:
