@@ -186,7 +186,7 @@ class _Reader:
         for each in single:
             self._append(each, profile, found)
         if len(single) == 1 and self._repeats():
-            # "open a.txt and tell me what it says"
+            # "open a.txt and read it to me"
             self.parts.pop(), self.picks.pop(), self.earlier.pop()
 
     def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:

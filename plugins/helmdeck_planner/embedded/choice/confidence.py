@@ -59,7 +59,7 @@ class Shifts:
     evidence: float
 
 
-SHIFTS: Final = Shifts(rules=-1.2, evidence=-0.62)
+SHIFTS: Final = Shifts(rules=-0.73, evidence=-0.15)
 
 
 def _features(found: Sequence[Scored]) -> tuple[float, ...]:
