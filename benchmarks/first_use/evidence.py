@@ -25,13 +25,14 @@ from benchmarks.first_use.data import Request, load_catalogs, load_requests, mcp
 from benchmarks.mcp.catalogs import requests as server_requests
 from helmdeck_core import Catalog
 from helmdeck_language import ENGLISH
+from helmdeck_planner.embedded.arguments.fill import Sources
 from helmdeck_planner.embedded.choice.evidence import Candidate, candidates
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import understand
+from helmdeck_planner.embedded.picks import understand
 from helmdeck_selection import LexicalIndex
 
 FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "choice" / "evidence.json"
-FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth")
+FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth", "sixth")
 SERVER_SETS = ("first", "third")
 # How much a request without its tools counts, relative to the others.
 _MISSING = 0.25
@@ -97,7 +98,8 @@ def _parts(
     if steps and len(understood.picks) != len(steps):
         return
     for place, pick in enumerate(understood.picks):
-        found = candidates(pick.part, understood.wording, lexical, profiles, text)
+        sources = Sources(understood.request, understood.wording, settings=understood.settings)
+        found = candidates(pick.part, sources, lexical, profiles)
         if found:
             yield Row(found, steps[place] if steps else (), weight)
 

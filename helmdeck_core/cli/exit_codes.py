@@ -162,7 +162,8 @@ def error_message(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         reason = "terminated" if isinstance(error, Terminated) else "interrupted"
         return "; ".join((reason, *notes))
-    if isinstance(error, CatalogError) and is_catalog_file(error.source):
+    is_read = isinstance(error, CatalogError) and all(each.where.startswith("$") for each in error.mistakes)
+    if isinstance(error, CatalogError) and is_catalog_file(error.source) and is_read:
         return f"{error}\n`helmdeck catalog check {error.source}` shows the lines"
     if isinstance(error, HelmdeckError):
         has_traceback = isinstance(error, PluginError | PackError) and (error.__cause__ is not None or notes)

@@ -125,6 +125,8 @@ def _overrides(arguments: argparse.Namespace) -> dict[KeyPath, tuple[Any, str]]:
     if arguments.plugin or arguments.no_plugins:
         configured = () if arguments.no_plugins else _read(arguments, {}).config.plugins.files
         own = [str(Path(file).expanduser().absolute()) for file in arguments.plugin]
+        if missing := [file for file, path in zip(arguments.plugin, own, strict=True) if not Path(path).is_file()]:
+            raise UsageError(f"argument --plugin: there is no file {missing[0]!r}")
         option = "--plugin" if arguments.plugin else "--no-plugins"
         values["plugins", "files"] = (list(dict.fromkeys([*configured, *own])), option)
     if sources := getattr(arguments, "catalog_sources", None):

@@ -58,7 +58,7 @@ class ModelId:
             raise InvalidRequest(
                 f"model id {text[:_SHOWN_CHARS]!r}{'…' * (len(text) > _SHOWN_CHARS)} is not valid",
                 sub_cause="model_id",
-                detail=f"at most {MAX_MODEL_CHARS} printable characters are allowed, found {len(text):,}",
+                detail=f"at most {MAX_MODEL_CHARS} characters are allowed, and all of them have to be printable",
             )
         provider, slash, name = (part.strip() for part in text.partition("/"))
         if not (provider and slash and name):

@@ -103,4 +103,4 @@ def _from(distribution: str | None) -> str:
 
 
 def _remedy(plugin: str) -> str:
-    return f"to continue without it: --disable-plugin {plugin}, or HELMDECK_DISABLE_PLUGINS={plugin}"
+    return f"to disable it: --disable-plugin {plugin}, or HELMDECK_DISABLE_PLUGINS={plugin}"

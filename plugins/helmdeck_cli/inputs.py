@@ -17,6 +17,9 @@ MAX_INPUT_BYTES = 100_000_000
 """Input that is larger, such as ``/dev/zero``, would fill the memory."""
 
 
+MAX_PORT = 65535
+
+
 def add_request(parser: argparse.ArgumentParser) -> None:
     """Add the request and its documents; ``request_text`` reads them.
 
@@ -28,7 +31,11 @@ def add_request(parser: argparse.ArgumentParser) -> None:
     'draft a post'
     """
     parser.add_argument(
-        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or no request reads standard input"
+        "request",
+        nargs="*",
+        metavar="REQUEST",
+        type=text_argument,
+        help="the request in plain words; - or no request reads standard input",
     )
     parser.add_argument(
         "--document",
@@ -199,7 +206,7 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for text in texts:
-        key, sign, value = text.partition("=")
+        key, sign, value = text_argument(text).partition("=")
         if not sign or not key.strip():
             raise UsageError(f"{option} takes KEY=VALUE, found {text!r}")
         values[key.strip()] = _value(value)
@@ -234,6 +241,29 @@ def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"the number {text} is too large")
+    return number
+
+
+def text_argument(text: str) -> str:
+    """Replace bytes that are not UTF-8, as in files; for ``type=`` of an argument whose text becomes a part of a request.
+
+    >>> from helmdeck_cli import text_argument
+    >>> text_argument("café")
+    'café'
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def port_number(text: str) -> int:
+    """Parse the number of a port; for ``type=`` of an argument.
+
+    >>> from helmdeck_cli import port_number
+    >>> port_number("8930")
+    8930
+    """
+    number = whole_number(text)
+    if number > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; ports end at {MAX_PORT}")
     return number
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from helmdeck_cli.inputs import add_catalog, add_request, whole_number
+from helmdeck_cli.inputs import add_catalog, add_request, text_argument, whole_number
 
 DEFAULT_CALLER = "local"
 
 
 def add_model(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add ``--model``.
+    """Add ``--model``, in short ``-m``.
 
     :param purpose: what the model is for, such as ``the planning model``.
     """
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help=f"{purpose}; default: the configured model")
+    parser.add_argument("-m", "--model", metavar="PROVIDER/MODEL", help=f"{purpose}; default: the configured model")
 
 
 def add_caller(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,9 @@ def add_model_call(parser: argparse.ArgumentParser, purpose: str, defaults: str)
     """
     add_request(parser)
     add_model(parser, purpose)
-    parser.add_argument("--context", metavar="TEXT", default="", help="additional context for the model")
+    parser.add_argument(
+        "--context", metavar="TEXT", type=text_argument, default="", help="additional context for the model"
+    )
     parser.add_argument(
         "--default",
         metavar="KEY=VALUE",

@@ -102,13 +102,13 @@ def test_every_format_of_catalogs_is_checked(cli, catalog, where):
         ("c.json", b"", 1, "the file is empty"),
         ("c.json", b"[]", 1, "the catalog has no entries"),
         ("c.json", b'{"packs": []}', 1, "the catalog has no entries"),
-        ("c.json", b"\x89PNG\r\n\x1a\n\0\0", 1, "not a string file in UTF-8"),
+        ("c.json", b"\x89PNG\r\n\x1a\n\0\0", 1, "not encoded in UTF-8"),
         ("c.json", b"PK\0\0", 1, "a binary file"),
         ("c.json", b'{"packs": [\n  {"name": "a",}\n]}', 2, "not valid JSON"),
         ("c.json", b"[" * 100_000, 1, "nested too deeply"),
         ("c.json", b'{"packs": [], "x": NaN}', 1, "NaN is not a JSON value"),
         ("c.json", b'{"pack": []}', 1, "unknown key 'pack' (did you mean 'packs'?)"),
-        ("c.json", b"3", 1, "a catalog is an object"),
+        ("c.json", b"3", 1, 'a catalog is an object, found a number; allowed: {"packs": [...], "pipelines": [...]}'),
         ("c.toml", b'[[packs]]\nname = = "a"\n', 2, "not valid TOML"),
         ("c.toml", b'[[packs]]\nname = "a"\ndescription = "d"\n[[packs]]\nname = "b c"\n', 5, "contains whitespace"),
         (
@@ -178,6 +178,7 @@ def test_error_of_a_catalog_file_names_the_check(cli):
     done = cli("plan", "x", "--catalog", write("c.json", '{"packs": [3]}'))
     assert done.code == ExitCode.USAGE
     assert done.err.endswith("`helmdeck catalog check c.json` shows the lines\n")
+    assert "catalog check" not in cli("plan", "x", "--catalog", "gone.json").err
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04\0\0", bytes(range(128, 256)) * 4])

@@ -64,12 +64,15 @@ def test_models_have_tier_context_prices_and_the_row_that_they_are_from(cli, con
 def test_provider_that_fails_is_a_row_with_its_reason(cli, configure, chat_server):
     good = chat_server(lambda body: listing("m"))
     bad = chat_server(lambda body: (401, {}, {"error": {"message": "no \x1b[31mentry"}}))
-    configure(bad=bad.base_url, gone=refused_url(), good=good.base_url)
+    lost = chat_server(lambda body: (404, {}, {}))
+    configure(bad=bad.base_url, gone=refused_url(), good=good.base_url, lost=lost.base_url)
     done = cli("models")
     assert done.code == 0
     lines = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
     assert "good/m" in lines and "401" not in lines["good/m"]
     assert "auth_failed: " in lines["bad/"] and "provider_unavailable: " in lines["gone/"]
+    (failure,) = cli("models", "lost", "--json").data["failures"]
+    assert failure["error"] == "invalid_request: the provider answered with an error (HTTP 404; {})"
     assert "\x1b" not in done.out
     assert cli("models", "gone").code == ExitCode.PROVIDER_UNAVAILABLE, "there is no other provider to list"
     assert "Traceback" in cli("models", "gone", "--traceback").err

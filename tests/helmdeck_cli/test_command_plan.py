@@ -185,6 +185,11 @@ def test_request_is_read_from_standard_input(cli, stdin, words):
     assert cli("plan", *words).code == 0
 
 
+def test_bytes_of_the_command_line_that_are_not_utf8_are_replaced(cli):
+    done = cli("plan", "draft a caf\udce9 post", "--default", "title=caf\udce9", "--context", "\udcff")
+    assert done.code == 0 and "caf\ufffd post" in done.out
+
+
 @pytest.mark.parametrize("text", ["", "  \n\t"])
 def test_empty_request_is_a_usage_error(cli, stdin, text):
     stdin(text)

@@ -101,7 +101,7 @@ def test_broken_file_names_itself_and_everything_else_works(cli, tmp_path, name)
 
 def test_missing_file_is_named(cli):
     done = cli("plan", "draft a blog post", "--plugin", "gone.py")
-    assert done.code == ExitCode.OK and "gone.py: FileNotFoundError" in done.err
+    assert done.code == ExitCode.USAGE and "there is no file 'gone.py'" in done.err
 
 
 def test_broken_file_is_a_warning_in_python(tmp_path):

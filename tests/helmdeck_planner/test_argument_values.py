@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Catalog
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import steps_of, understand
+from helmdeck_planner.embedded.picks import understand
+from helmdeck_planner.embedded.steps import steps_of
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from tests.case_support import each_case
 

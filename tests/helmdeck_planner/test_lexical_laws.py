@@ -13,8 +13,9 @@ from helmdeck_core import UNKNOWN_TOOL, Catalog
 from helmdeck_language.values.scanner import scan
 from helmdeck_planner.embedded.choice.confidence import lacks_evidence
 from helmdeck_planner.embedded.entries.profiles import Profiles
+from helmdeck_planner.embedded.picks import understand
 from helmdeck_planner.embedded.request.negation import excluded_from
-from helmdeck_planner.embedded.steps import steps_of, understand
+from helmdeck_planner.embedded.steps import steps_of
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from tests.case_support import each_case
 from tests.work_support import WorkCounter

@@ -9,7 +9,8 @@ import pytest
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import Understood, steps_of, understand
+from helmdeck_planner.embedded.picks import Understood, understand
+from helmdeck_planner.embedded.steps import steps_of
 from helmdeck_selection import read_catalog
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
 from helmdeck_testing import make_deck

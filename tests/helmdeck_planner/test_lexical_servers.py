@@ -10,7 +10,8 @@ import pytest
 from benchmarks.first_use.data import public_tools
 from helmdeck_core import UNKNOWN_TOOL, Catalog, CatalogSource, CompletedStep
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import steps_of, understand
+from helmdeck_planner.embedded.picks import understand
+from helmdeck_planner.embedded.steps import steps_of
 from helmdeck_selection import LexicalIndex, read_catalog
 from helmdeck_testing import make_deck, plugin_with
 from tests.case_support import each_case
@@ -29,6 +30,10 @@ EDITS = {
     "items": {"type": "object", "properties": {"oldText": TEXT, "newText": TEXT}, "required": ["oldText", "newText"]},
 }
 OWN = {
+    "processes": [tool("kill_process", "Terminate a running process by PID.", "pid", pid={"type": "integer"})],
+    "notes": [
+        tool("write_file", "Create a new file or overwrite an existing one.", "path content", path=TEXT, content=TEXT)
+    ],
     "clock": [
         tool("get_current_time", "Get current time in a specific timezone", "timezone", timezone=IANA),
         tool("convert_time", "Convert time between timezones", "source_timezone time target_timezone",
@@ -118,6 +123,36 @@ def test_several_objects_are_steps_unless_one_input_takes_them_all(
     name: str, request_text: str, tools: list[str]
 ) -> None:
     assert [step for step, _ in plan(name, request_text)] == tools
+
+
+@each_case(
+    ("name", "request_text", "expected"),
+    [
+        # One entry takes something of both parts.
+        ("processes", "pid 48213 hangs, terminate", [("kill_process", {"pid": 48213})]),
+        # Another act of a part is not joined.
+        ("processes", "process 48213 is stuck. give it to Ada", [(UNKNOWN_TOOL, {}), (UNKNOWN_TOOL, {})]),
+    ],
+)
+def test_parts_without_an_entry_of_their_own_are_joined(
+    name: str, request_text: str, expected: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert plan(name, request_text) == expected
+
+
+def test_what_overwrites_a_file_does_not_serve_what_adds_to_it() -> None:
+    assert plan("notes", "write 'done' to a.txt") == [("write_file", {"path": "a.txt", "content": "done"})]
+    assert plan("notes", "put 'done' at the end of a.txt") == [(UNKNOWN_TOOL, {})]
+
+
+def test_without_input_schemas_the_ranker_chooses() -> None:
+    tools = [
+        {"name": "BookTool", "description": "Recommends novels and publishers to readers."},
+        {"name": "TripTool", "description": "Plans journeys, and compares hotels."},
+    ]
+    lexical = LexicalIndex(read_catalog({"tools": tools}, "bare"))
+    understood = understand("which novels do you recommend?", lexical, Profiles(lexical.entries, lexical.lexicon))
+    assert [pick.profile and pick.profile.entry.id for pick in understood.picks] == ["BookTool"]
 
 
 @each_case(

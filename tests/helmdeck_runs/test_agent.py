@@ -134,8 +134,10 @@ def test_gap_is_reported_beside_what_was_executed(make):
 
 
 def test_request_that_nothing_serves_is_a_gap(make):
-    agent, _, _ = make([plan(step("unknown"))], a_one=[{}])
-    assert run(agent).outcome is AgentOutcome.GAP
+    agent, _, _ = make([plan({**step("unknown"), "rationale": "gap: nothing brews tea"})], a_one=[{}])
+    result = run(agent)
+    assert (result.outcome, result.gaps) == (AgentOutcome.GAP, ("nothing brews tea",))
+    assert result.reason == "nothing in the catalog serves the request: nothing brews tea"
 
 
 def test_empty_request_is_rejected(make):

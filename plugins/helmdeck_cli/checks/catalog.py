@@ -75,7 +75,7 @@ def check_catalog(
     try:
         text = without_byte_order_mark(raw).decode()
     except UnicodeDecodeError:
-        return _only(f"not a string file in UTF-8; a catalog is {kind}")
+        return _only(f"not encoded in UTF-8; a catalog is {kind} in UTF-8")
     if "\0" in text:
         return _only(f"a binary file; a catalog is {kind}")
     if not text.strip():
@@ -113,8 +113,9 @@ def _shape(data: object) -> Iterator[tuple[str, Path, str]]:
     except CatalogError as exc:
         for mistake in exc.mistakes:
             path = read_path(mistake.where)
-            details = [mistake.problem, f"found {mistake.found}" if mistake.found else "", mistake.allowed]
-            yield "error", path, "; ".join(filter(None, details))
+            found = f", found {mistake.found}" if mistake.found else ""
+            allowed = f"; allowed: {mistake.allowed}" if mistake.allowed else ""
+            yield "error", path, f"{mistake.problem}{found}{allowed}"
     if isinstance(data, Mapping):
         for key, value in data.items():
             if isinstance(value, list) and key not in TOP_KEYS and (meant := misspelt(str(key), TOP_KEYS)):
@@ -146,7 +147,7 @@ def _entry(path: Path, row: Mapping[str, Any], id_key: str) -> Iterator[tuple[st
     if isinstance(name, str) and name.strip():
         yield from (("error" if is_wrong else "warning", (*path, id_key), text) for is_wrong, text in _name(name))
     if description is None or (isinstance(description, str) and not description.strip()):
-        yield "warning", path, f"{name!r} has no description; models choose entries by it"
+        yield "warning", path, f"{repr(name) if name else 'the entry'} has no description; models choose entries by it"
     if isinstance(metadata, Mapping):
         for key in metadata:
             if key not in METADATA_KEYS and (meant := misspelt(key, METADATA_KEYS)):

@@ -118,5 +118,7 @@ def failure_text(failure: BaseException) -> str:
     """The cause of a failed request in one line."""
     if not isinstance(failure, CallFailed):
         return str(failure)
-    detail = f" ({failure.detail})" if failure.detail else ""
+    status = f"HTTP {failure.status}" if failure.status is not None else ""
+    details = "; ".join(filter(None, [status, failure.detail]))
+    detail = f" ({details})" if details else ""
     return f"{failure.failure_class.value}: {failure.headline}{detail}"

@@ -46,7 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tool", metavar="NAME", action="append", help="with --calls: a tool of the request; may be repeated"
     )
-    parser.add_argument("--model", metavar="ID", help="with --calls: the model, for formats that only some models use")
+    parser.add_argument(
+        "-m", "--model", metavar="ID", help="with --calls: the model, for formats that only some models use"
+    )
     parser.add_argument(
         "--shape", choices=("object", "list"), default="object", help="the requested JSON type; default: object"
     )

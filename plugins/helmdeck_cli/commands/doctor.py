@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--offline", action="store_true", help="call no provider, and start no server of the catalog")
     parser.add_argument(
+        "-m",
         "--model",
         metavar="MODEL",
         help="send a few requests to this model, an alias or PROVIDER/MODEL, and show what it can do and the "

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_inputs(parser)
     parser.add_argument(
-        "--model", metavar="PROVIDER/MODEL", help="the model that the pack calls; default: the configured model"
+        "-m", "--model", metavar="PROVIDER/MODEL", help="the model that the pack calls; default: the configured model"
     )
     add_out(parser, "the pack")
     add_catalog(parser)

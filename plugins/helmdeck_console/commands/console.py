@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from helmdeck_cli import listen, shown_host, whole_number
+from helmdeck_cli import listen, port_number, shown_host
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, read_config
 
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--demo", action="store_true", help="show an example day, without sign-in")
     parser.add_argument(
-        "--port", metavar="N", type=whole_number, default=PORT, help="the port; default: 8931; 0: any free one"
+        "--port", metavar="N", type=port_number, default=PORT, help="the port; default: 8931; 0: any free one"
     )
 
 
@@ -43,8 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
     except ImportError as exc:
         raise UsageError(MISSING) from exc
     del jinja2, uvicorn
-    if arguments.port > 65_535:
-        raise UsageError(f"--port is a number up to 65535, found {arguments.port}")
     import asyncio  # as the modules of all commands are imported for each of them
 
     with listen(HOST, arguments.port) as listener:

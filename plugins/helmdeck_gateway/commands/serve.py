@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from helmdeck_cli import whole_number
+from helmdeck_cli import port_number, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, note, read_config
 
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", metavar="ADDRESS", help="the interface to listen on; default: 127.0.0.1; others need keys"
     )
-    parser.add_argument("--port", metavar="N", type=whole_number, help="the port; default: 8930; 0: any free port")
+    parser.add_argument("--port", metavar="N", type=port_number, help="the port; default: 8930; 0: any free port")
     parser.add_argument("--workers", metavar="N", type=whole_number, help="processes that serve requests; default: 1")
     parser.add_argument("--no-traces", action="store_true", help="store no call traces for helmdeck explain --run")
     parser.add_argument("--worker", metavar="PIPES", default="", help=argparse.SUPPRESS)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helmdeck_cli import add_catalog, whole_number
+from helmdeck_cli import add_catalog, port_number, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, read_config, show, show_json
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the interface to listen on; default: 127.0.0.1; others need --token",
     )
     group.add_argument(
-        "--port", metavar="N", type=whole_number, default=8931, help="the port; default: 8931; 0: any free port"
+        "--port", metavar="N", type=port_number, default=8931, help="the port; default: 8931; 0: any free port"
     )
     group.add_argument(
         "--token",

@@ -22,11 +22,6 @@ BESIDE_CONFIDENCE: Final = 0.3
 
 MAX_CLAUSES: Final = 12
 
-NUMBER_WORDS: Final = frozenset(
-    "half one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million".split()
-)
-"""A number says how many, not what: of the requests examined, three match their best entry by numbers alone, and none of these is right."""
-
 WEAK_FIELD: Final = "description"
 """A single word of the description is a weak match: in 30 % of 69 requests, the entry is the right one."""
 
@@ -122,8 +117,11 @@ def described(entry: Entry) -> str:
 
 
 def _is_by_number(score: Score) -> bool:
+    """Whether an entry matches by numbers alone: of three such requests that were examined, none is right."""
+    from helmdeck_planner.embedded.request.word_lists import word_list
+
     words = [word for _, word in _matches(score)]
-    return bool(words) and all(word in NUMBER_WORDS or word.isdigit() for word in words)
+    return bool(words) and all(word in word_list("number_words") or word.isdigit() for word in words)
 
 
 def _is_weak(score: Score) -> bool:

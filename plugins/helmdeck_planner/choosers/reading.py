@@ -19,7 +19,7 @@ import attrs
 from helmdeck_core import Catalog
 from helmdeck_planner.embedded.choice.confidence import UNSURE
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import Pick, understand
+from helmdeck_planner.embedded.picks import Pick, understand
 from helmdeck_selection import LexicalIndex
 
 SURE: Final = 0.9
@@ -52,11 +52,10 @@ def _read_parts(request: str, catalog: Catalog) -> Sequence[Reading]:
 
 
 def _reading(pick: Pick) -> Reading:
-    probability = pick.probability or 0.0
-    if pick.profile is None or probability < UNSURE or not pick.profile.properties:
+    if pick.profile is None or pick.score < UNSURE or not pick.profile.properties:
         return Reading(pick.part.text)
-    is_evident = probability >= SURE and pick.found[0].takes_any
-    return Reading(pick.part.text, pick.profile.entry.id, probability, is_evident)
+    is_evident = pick.score >= SURE and pick.found[0].takes_any
+    return Reading(pick.part.text, pick.profile.entry.id, pick.probability or 0.0, is_evident)
 
 
 @functools.lru_cache(2)

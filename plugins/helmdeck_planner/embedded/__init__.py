@@ -12,7 +12,7 @@
       |
     look_ups   an id that is only named -> the step that finds it
 
-``steps`` goes through the stages, and ``planner`` makes the answer of it.
+``picks`` chooses an entry for each part, ``steps`` fills its inputs, and ``planner`` makes the answer of it.
 """
 
 from __future__ import annotations

@@ -26,15 +26,8 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.steps import (
-    Understood,
-    model_advice,
-    quoted,
-    steps_of,
-    understand,
-    unsure_advice,
-    whole_inputs,
-)
+from helmdeck_planner.embedded.picks import Understood, understand
+from helmdeck_planner.embedded.steps import model_advice, quoted, steps_of, unsure_advice, whole_inputs
 from helmdeck_selection import LexicalIndex
 
 MODEL: Final = "lexical"

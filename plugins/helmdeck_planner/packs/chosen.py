@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Choice, Entry, EntryKind, Question, Task
+from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, Choice, Entry, EntryKind, Question, Task
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.steps import quoted, understand, whole_inputs
+from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
+from helmdeck_planner.embedded.picks import understand
+from helmdeck_planner.embedded.steps import quoted, whole_inputs
 from helmdeck_planner.packs.arguments import parse_arguments
 from helmdeck_selection import LexicalIndex, required_inputs
 
@@ -65,8 +66,7 @@ def arguments_of(entry: Entry, steps: Sequence[Any]) -> Mapping[str, Any]:
 
 def given_inputs(entry: Entry) -> Mapping[str, Property]:
     """Return the inputs of an entry whose values cannot be derived, by name."""
-    profiles = Profiles([entry], LexicalIndex(Catalog([entry])).lexicon)
-    return {each.name: each for each in profiles[0].properties if each.role in GIVEN}
+    return {each.name: each for each in properties_of(entry) if each.role in GIVEN}
 
 
 def without_invented(

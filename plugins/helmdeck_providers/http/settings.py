@@ -33,7 +33,9 @@ def checked_base_url(settings: ProviderSettings) -> str:
     """
     url = settings.base_url
     if not url:
-        raise refused_setting(settings, "base_url", "there is none")
+        raise refused_setting(
+            settings, "base_url", "it is missing; set the URL of the server, such as http://127.0.0.1:8000/v1"
+        )
     if problem := url_problem(url) or _extra_parts(urlsplit(url)):
         raise refused_setting(settings, "base_url", f"{problem}, found {shown_url(url)!r}")
     return url.rstrip("/")

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, PlanOutcome
+from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, PlanOutcome
 from helmdeck_runs.agent.actions import Action, Approval, AskInputs, AtMissing, Confirm, Finish, MakePlan, RunStep
 from helmdeck_runs.agent.detector import LoopDetector, Severity, digest
 from helmdeck_runs.agent.inputs import argument_problems, missing_inputs, missing_text
@@ -104,7 +104,8 @@ class AgentLoop:
         self._needs_plan = bool(plan.get("more_steps_likely"))
         self._is_new_plan = True
         planned_steps = [step for step in plan["steps"] if step["tool"] != UNKNOWN_TOOL]
-        self.gaps += [str(step.get("rationale", "")) for step in plan["steps"] if step["tool"] == UNKNOWN_TOOL]
+        rationales = [str(step.get("rationale", "")) for step in plan["steps"] if step["tool"] == UNKNOWN_TOOL]
+        self.gaps += [text.removeprefix(GAP).lstrip() for text in rationales]
         lacking, self._lacking = self._lacking, None
         if lacking is not None and {_entry_of(step) for step in planned_steps} <= self._others:
             self.end = lacking
@@ -318,7 +319,8 @@ class AgentLoop:
                 return Finish(AgentOutcome.GAP, f"nothing in the catalog serves the request: {'; '.join(self.gaps)}")
             return Finish(AgentOutcome.DONE, "nothing is left to do")
         if failed or self.gaps:
-            parts = [f"step {each.number} ({each.entry_id}) failed" for each in failed] + self.gaps
+            parts = [f"step {each.number} ({each.entry_id}) failed" for each in failed]
+            parts += [f"{GAP} {gap}" for gap in self.gaps]
             return Finish(AgentOutcome.PARTIAL, "; ".join(parts))
         count = sum(step.output is not None for step in self.steps)
         return Finish(AgentOutcome.DONE, f"{_steps(count)} executed")

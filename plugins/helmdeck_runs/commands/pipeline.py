@@ -198,7 +198,7 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pipeline", metavar="ID", help="the id of the pipeline")
     add_inputs(parser)
     parser.add_argument(
-        "--model", metavar="PROVIDER/MODEL", help="the model that the steps call; default: the configured model"
+        "-m", "--model", metavar="PROVIDER/MODEL", help="the model that the steps call; default: the configured model"
     )
     add_out(parser, "the pipeline")
     parser.add_argument("--detach", action="store_true", help="queue the run for a worker, and print its id")

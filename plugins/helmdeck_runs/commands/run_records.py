@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from helmdeck_cli import run_data, show_run, started_text, wait_for, whole_number
@@ -49,7 +49,7 @@ def show_runs(arguments: argparse.Namespace, kind: str, plural: str, heading: st
         note(f"no {plural} are recorded")
     else:
         rows = [
-            (each.run.id, clean(_shown(each)), each.state.value, started_text(each), f"{each.duration_s:.1f} s")
+            (each.run.id, clean(_shown(each)), _state(each), started_text(each), f"{each.duration_s:.1f} s")
             for each in records
         ]
         show(table(rows, ("run", heading, "state", "started", "time"), right={4}))
@@ -59,6 +59,12 @@ def show_runs(arguments: argparse.Namespace, kind: str, plural: str, heading: st
 def _shown(record: RunRecord) -> str:
     """The request of an agent run; the name of another one."""
     return " ".join(str(record.run.inputs.get("intent") or record.run.name).split())[:80]
+
+
+def _state(record: RunRecord) -> str:
+    """The state of a run; for an agent run that ended by itself its outcome, such as ``needs_confirmation``."""
+    is_outcome = record.run.kind == "agent" and isinstance(record.output, Mapping)
+    return str(record.output.get("outcome", "")) or record.state.value if is_outcome else record.state.value
 
 
 def read_records(arguments: argparse.Namespace, work: Callable[[Helmdeck], Awaitable[T]]) -> T:

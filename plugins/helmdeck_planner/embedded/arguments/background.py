@@ -7,18 +7,20 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language import stem
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
-from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
 _OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
+_OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
 _NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
+
 
 def fill_background(
     draft: Draft,
@@ -35,7 +37,7 @@ def fill_background(
     :param settings: the parts that state where all others act.
     :param parts: the other parts that may state something.
     :param drafted: returns the arguments of the same entry for another part.
-    :param is_labelled: take values with a label only.
+    :param is_labelled: take quoted strings with a label only, from the parts after the step.
     """
     refers = has_reference(draft) or len(draft.tokens) == 1
     for part in (*settings, *parts):
@@ -46,36 +48,37 @@ def fill_background(
         if not _states_facts(facts, draft.wording):
             continue
         other = drafted(facts)
+        quotes = [token.value for token in part.tokens if token.kind is Kind.QUOTE]
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(part.tokens))))
-        taken = [
-            each
-            for each in list(draft.open_inputs())
-            if each.name in other.args
-            and (part not in settings or (each.is_required and each.role in _OBJECT_ROLES))
-            and (
-                stems & (each.labels or labels_of(other, each))
-                or (not is_labelled and _needs_no_label(each, refers=refers))
-            )
-            and draft.set(each, other.args[each.name], [])
-        ]
+        follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
+        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
+        is_about = follows or has_reference(other)
+        taken = []
+        for each in draft.open_inputs():
+            value = other.args.get(each.name)
+            has_label = bool(stems & (each.labels or labels_of(other, each)))
+            if part in settings:
+                is_meant = each.is_required and each.role in _OBJECT_ROLES
+            elif is_labelled:
+                is_meant = follows and has_label and value in quotes
+            elif each.is_required:
+                is_meant = has_label or each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
+            else:
+                is_meant = is_about and (has_label or each.role in _OPTIONAL_ROLES)
+            if value is not None and is_meant and draft.set(each, value, []):
+                taken.append(each)
         is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(part.tokens))
         if taken and is_whole:
             draft.stated_by.append(part)
 
 
-def _needs_no_label(each: Property, *, refers: bool) -> bool:
-    if not each.is_required:
-        return each.role is Role.NUMBER
-    return each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
-
-
 def _without_label_as_verb(part: Part, draft: Draft) -> Part:
-    """Return a part such as "title 'Crash'" without a verb, if its first word is the label of an open input."""
+    """Return a part such as "title 'Crash'" without a verb, if its first word is the label of an input."""
     if part.verb_place != 0 or len(part.tokens) < 2 or not (part.tokens[1].is_value or part.tokens[1].value in ":="):
         return part
     word = part.tokens[0].word
     label = frozenset(stem(other) for other in (word, *draft.wording.nouns(word)))
-    is_label = any(label & each.labels for each in draft.open_inputs())
+    is_label = any(label & each.labels for each in draft.profile.properties)
     return attrs.evolve(part, verb="", verb_place=-1) if is_label else part
 
 

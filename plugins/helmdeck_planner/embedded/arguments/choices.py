@@ -15,12 +15,12 @@ from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, KIND_
 
 def fill_choices(draft: Draft) -> None:
     """Set the inputs of which a part names a choice."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role is not Role.CHOICE:
             continue
         found = [(value, place) for value in each.choices if (place := _choice_place(draft, each, value)) is not None]
-        if joined := [value for value in each.choices if _starts_compound(draft, value)]:
-            found = [(joined[0], -1)]
+        if (verb := _choice_of_verb(draft, each)) is not None:
+            found = [(verb, -1)]
         if len(found) > 1:
             found = [row for row in found if str(row[0]).lower() != "all"]
             literal = [row for row in found if _choice_places(draft, row[0])]
@@ -34,12 +34,15 @@ def fill_choices(draft: Draft) -> None:
             draft.used_places.update(_choice_places(draft, value))
 
 
-def _starts_compound(draft: Draft, value: Any) -> bool:
-    """Whether the verb starts with a choice: "squash-merge"."""
+def _choice_of_verb(draft: Draft, each: Property) -> Any:
+    """Return the choice that the verb of a part is, beside the verb of the entry: "squash-merge", "rebase and merge"."""
     place = draft.part.verb_place
-    following = draft.tokens[place + 1] if 0 <= place < len(draft.tokens) - 1 else None
-    is_joined = following is not None and draft.source[draft.tokens[place].end : following.start] == "-"
-    return is_joined and draft.tokens[place].word == str(value).lower()
+    verb = draft.tokens[place].word if place >= 0 else ""
+    following = frozenset[str]().union(
+        *(draft.stems(other) for other in range(place + 1, min(place + 3, len(draft.tokens))))
+    )
+    is_beside = verb and stem(verb) not in draft.profile.verbs and following & draft.profile.verbs
+    return next((choice for choice in each.choices if str(choice).lower() == verb), None) if is_beside else None
 
 
 def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -140,7 +143,7 @@ def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:
 
 def fill_switches(draft: Draft) -> None:
     """Set an optional switch to true where the request contains all words of its name, or says the same in other words."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role is not Role.BOOLEAN:
             continue
         name = " ".join(each.words)

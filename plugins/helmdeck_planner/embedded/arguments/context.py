@@ -12,6 +12,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -51,7 +52,9 @@ def settings_of(parts: Sequence[Part], wording: Wording) -> tuple[Part, ...]:
     """Return the parts that only state where the others act; the first one may state what they act on: "OPS-12: ..."."""
     if len(parts) < 2:
         return ()
-    return tuple(part for part in parts if is_setting(part, wording) or (part is parts[0] and _is_subject(part, wording)))
+    return tuple(
+        part for part in parts if is_setting(part, wording) or (part is parts[0] and _is_subject(part, wording))
+    )
 
 
 def _is_subject(part: Part, wording: Wording) -> bool:
@@ -64,7 +67,13 @@ def _is_subject(part: Part, wording: Wording) -> bool:
         and set(kinds) <= {Kind.SLUG, Kind.ID, Kind.HASH, Kind.NUMBER}
         and kinds != [Kind.NUMBER]
         and len(words) <= _MAX_LABELS
-        and all(wording.is_filler(token.word) or wording.is_of_catalog(token.word) for token in words)
+        and all(
+            wording.is_filler(token.word)
+            or wording.is_of_catalog(token.word)
+            or token.word in NUMBER_WORDS
+            or token.word in wording.language.empty
+            for token in words
+        )
     )
 
 
@@ -94,11 +103,29 @@ def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
     steps = [row for row in earlier if row.profile is not None and not row.part.is_excluded]
     if not steps or not _is_of_server(steps[-1], draft.profile) or draft.free(*_OBJECTS) or _names_another(draft):
         return
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         is_object = each.is_required and not each.is_list and each.role in (Role.ID, Role.NUMBER)
+        is_object = is_object and not _labels_another(draft, each)
         is_object = is_object and (each.role is Role.ID or bool({"number", "index"} & set(each.words)))
-        if is_object and each.name in steps[-1].args:
-            draft.set(each, steps[-1].args[each.name], [])
+        if is_object and (value := _value_before(steps[-1], each)) is not None:
+            draft.set(each, value, [])
+
+
+def _value_before(earlier: Earlier, each: Property) -> Any:
+    """Return the value of the same input of a step, or of its ``id`` for an ``issue_id`` of a step about issues."""
+    own = earlier.profile
+    if each.name in earlier.args or own is None or not each.labels & frozenset(own.name):
+        return earlier.args.get(each.name)
+    return earlier.args.get("id")
+
+
+def _labels_another(draft: Draft, each: Property) -> bool:
+    """Whether a word follows the label of an input: "the list backlog"."""
+    return any(
+        draft.stems(place - 1) & each.labels and place not in draft.used_places and not draft.is_filler(place)
+        for place in range(1, len(draft.tokens))
+        if draft.tokens[place].is_word and place - 1 != draft.part.verb_place
+    )
 
 
 def _names_another(draft: Draft) -> bool:

@@ -13,7 +13,7 @@ _MONTH_LENGTH: Final = 31
 
 
 def in_iso(each: Property, text: str) -> str:
-    """Return a date as ``YYYY-MM-DD`` if the schema wants that form and the date has a year; otherwise as it is written."""
+    """Return a date as ``YYYY-MM-DD`` if the schema states that form and the date has a year; otherwise unchanged."""
     return (iso_date(text) if each.wants_iso_date else "") or text
 
 

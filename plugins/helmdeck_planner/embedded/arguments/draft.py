@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -48,7 +48,7 @@ class Draft:
     stated_by: list[Part] = attrs.Factory(list)
     _stems: dict[int, frozenset[str]] = attrs.field(factory=dict, init=False)
 
-    @property
+    @cached_property
     def tokens(self) -> Sequence[Token]:
         """The tokens of the part."""
         return self.part.tokens
@@ -71,11 +71,9 @@ class Draft:
             if self.tokens[place].kind is Kind.QUOTE and self.stems(place - 1) & (ids - others)
         )
 
-    def open_inputs(self) -> Iterator[Property]:
-        """Yield the inputs without a value, required ones first."""
-        for each in self.profile.properties:
-            if each.name not in self.args:
-                yield each
+    def open_inputs(self) -> list[Property]:
+        """Return the inputs without a value, required ones first."""
+        return [each for each in self.profile.properties if each.name not in self.args]
 
     def set(
         self, each: Property, value: Any, places: Sequence[int], beside: Sequence[int] = (), *, is_shared: bool = False

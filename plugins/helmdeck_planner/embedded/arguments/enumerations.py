@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.arguments.screen import elements
 from helmdeck_planner.embedded.arguments.zones import zone_places
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import ORDINALS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -35,6 +36,11 @@ Run = tuple[int, int]
 def one_value_each(part: Part, profile: Profile, request: str, wording: Wording) -> list[Part]:
     """Return a part for each value in "cancel order A-1 and A-2"; the part itself if its entry takes all of them, or one value."""
     sources = Sources(request, wording)
+    if pairs := _groups(part, wording):
+        drafts = [drafted(each, profile, sources) for each in pairs]
+        is_whole = all(each.name in draft.args for draft in drafts for each in profile.required)
+        if is_whole and all(draft.used_places >= _value_places(draft) for draft in drafts):
+            return pairs
     for runs in _listed(part, profile, request, wording):
         if not 1 < len(runs) <= _MAX_VALUES:
             continue
@@ -46,6 +52,26 @@ def one_value_each(part: Part, profile: Profile, request: str, wording: Wording)
         if all(_takes_one(each, value) for each, value in zip(drafts, values, strict=True)):
             return parts
     return [part]
+
+
+def _groups(part: Part, wording: Wording) -> list[Part]:
+    """Return a part for each group of values of "set A-1 to 12 and A-2 to 0"; none unless all groups have the same form."""
+    tokens, groups = part.tokens, [list[Token]()]
+    for token in tokens[part.verb_place + 1 :]:
+        if token.value == "," or (token.is_word and token.word in wording.language.joints):
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    groups = [group for group in groups if group]
+    forms = {tuple(token.kind for token in group if token.is_value) for group in groups}
+    if not 1 < len(groups) <= _MAX_VALUES or len(forms) != 1 or len(next(iter(forms))) < 2:
+        return []
+    head = tokens[: part.verb_place + 1]
+    return [attrs.evolve(part, tokens=(*head, *group)) for group in groups]
+
+
+def _value_places(draft: Draft) -> frozenset[int]:
+    return frozenset(place for place, token in enumerate(draft.tokens) if token.is_value)
 
 
 def _has(args: Any, value: str) -> bool:
@@ -157,5 +183,9 @@ def _with_value(part: Part, runs: Sequence[Run], chosen: int) -> Part:
     """Return the part without the other values."""
     first, last = runs[0][0], runs[-1][1]
     own = runs[chosen]
-    tokens = (*part.tokens[:first], *part.tokens[own[0] : own[1]], *part.tokens[last:])
+    tail = part.tokens[last:]
+    # "create 'A' and 'B', the second one for Ada"
+    meant = [ORDINALS[token.word] % len(runs) for token in tail if token.word in ORDINALS]
+    tail = tail if not meant or meant == [chosen] else ()
+    tokens = (*part.tokens[:first], *part.tokens[own[0] : own[1]], *tail)
     return attrs.evolve(part, tokens=tokens)

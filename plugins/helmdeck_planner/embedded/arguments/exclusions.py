@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.entries.property_words import EXCLUDING_WORDS
+from helmdeck_planner.embedded.entries.property_words import EXCLUDING_WORDS, FOLDER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 
 
 def fill_exclusions(draft: Draft, part: Part) -> None:
     """Set an open list from an excluded part: "but leave out node_modules"."""
-    if _set(draft, part, range(part.verb_place + 1, len(part.tokens)), []):
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    if _set(draft, own, own.tokens[0].start, []):
         draft.stated_by.append(part)
 
 
@@ -19,18 +20,36 @@ def fill_own_exclusions(draft: Draft) -> None:
     """Set an open list from the words after "skip", "without" and the like in the part itself."""
     start = next((place for place in range(1, len(draft.tokens)) if draft.is_one_of(place, "excluding")), -1)
     if start > 0:
-        _set(draft, draft.part, range(start + 1, len(draft.tokens)), range(start, len(draft.tokens)))
+        _set(draft, draft, draft.tokens[start].start, range(start, len(draft.tokens)))
 
 
-def _set(draft: Draft, part: Part, places: Sequence[int], used: Sequence[int]) -> bool:
+def _set(draft: Draft, own: Draft, start: int, used: Sequence[int]) -> bool:
+    """Set a list from the words after the first one of an exclusion."""
     inputs = [each for each in draft.open_inputs() if each.is_list and EXCLUDING_WORDS & set(each.words)]
-    if len(inputs) != 1:
+    first = next(
+        (
+            place
+            for place, token in enumerate(own.tokens)
+            if token.start >= start and any(own.is_one_of(place, key) for key in ("excluding", "including_verbs"))
+        ),
+        -1,
+    )
+    if len(inputs) != 1 or first < 0:
         return False
     values = []
-    for place in places:
-        token, before = part.tokens[place], part.tokens[place - 1]
+    for place in range(first + 1, len(own.tokens)):
+        token, before = own.tokens[place], own.tokens[place - 1]
         # ".git" is a mark and a word.
         is_dotted = before.value == "." and before.end == token.start
-        if token.is_value or (token.is_word and (is_dotted or not draft.wording.is_known(token.word))):
+        if token.is_value or (token.is_word and (is_dotted or _is_name(own, place))):
             values.append(f".{token.value}" if is_dotted else token.value)
     return bool(values) and draft.set(inputs[0], values, [], used)
+
+
+def _is_name(draft: Draft, place: int) -> bool:
+    """Whether a word can be the name of what is left out: "node_modules" and "vendor", but not "the folder"."""
+    word = draft.tokens[place].word
+    language = draft.wording.language
+    empty = language.empty | language.joints | language.references | FOLDER_WORDS
+    is_particle = draft.is_one_of(place, "particles") or draft.is_one_of(place, "files")
+    return not (draft.is_filler(place) or is_particle or word in empty)

@@ -11,7 +11,7 @@ from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
 
 def fill_patterns(draft: Draft) -> None:
     """Set a required pattern of files from the type or the extension that a part names."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role is not Role.PATTERN or not each.is_required or draft.free(Kind.GLOB):
             continue
         names = [

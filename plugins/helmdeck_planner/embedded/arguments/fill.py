@@ -23,7 +23,7 @@ from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, la
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects
-from helmdeck_planner.embedded.arguments.paths import fill_new_paths
+from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
@@ -130,12 +130,13 @@ def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[in
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     _fill_items(draft, sources)
+    fill_folders(draft)
     return draft
 
 
 def _fill_items(draft: Draft, sources: Sources) -> None:
     """Set a required list of objects to one object, if the part states all of its required fields: "add the note 'x' to Ada"."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if not each.is_required or not each.fields or each.replacement:
             continue
         inner = attrs.evolve(draft.profile, properties=each.fields)
@@ -154,14 +155,15 @@ def _owner_of_item(draft: Draft) -> list[int]:
     starts = [
         place
         for place in draft.free(Kind.WORD)
-        if draft.tokens[place].value[:1].isupper() and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
+        if draft.tokens[place].value[:1].isupper()
+        and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
     ]
     return word_run(draft, starts[0]) if len(starts) == 1 else []
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
     """Set what a label names first: "with the subject 'Minutes' and the body 'See below'"."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role not in (Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID):
             continue
         places = labelled(draft, each) or (named(draft, each) if each.role in (Role.CONTENT, Role.NAME) else [])
@@ -171,8 +173,15 @@ def _fill_labelled_quotes(draft: Draft) -> None:
         if kind is Kind.QUOTE and each.is_list:
             places = [place for place in draft.free(Kind.QUOTE) if place >= places[0]]
             draft.set(each, [draft.tokens[place].value for place in places], places)
+        elif kind in _QUOTES and not each.labels and _is_described_less(draft, each):
+            continue  # of "the text" and "the text to disappear", the one that more words describe is meant
         elif kind in _QUOTES or (each.role is Role.NAME and kind is Kind.SLUG):
             draft.set(each, draft.tokens[places[0]].value, places[:1])
+
+
+def _is_described_less(draft: Draft, each: Property) -> bool:
+    others = (other for other in draft.open_inputs() if other is not each and other.role in _QUOTE_ROLES)
+    return any(_telling_words(draft, other) > _telling_words(draft, each) for other in others)
 
 
 def _fill_quotes(draft: Draft) -> None:
@@ -246,6 +255,9 @@ def _fill_only_value(draft: Draft) -> None:
             return
     left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
     is_opaque = len(left) == 1 and draft.tokens[left[0]].kind is Kind.ID and draft.profile.writes is False
+    is_encoded = is_opaque and bool({"=", "%"} & set(draft.tokens[left[0]].value))
+    if is_encoded and stem("decode") not in draft.profile.verbs:
+        return
     if is_opaque and [each.role for each in needed] in ([Role.CONTENT], [Role.TEXT]):
         # "what is aGVsbG8= in plain text"
         draft.set(needed[0], draft.tokens[left[0]].value, left)
@@ -260,8 +272,10 @@ def _fill_only_value(draft: Draft) -> None:
         before = [
             place
             for place in range(draft.part.verb_place + 1, left[0])
-            if not (draft.is_filler(place) or place in draft.used_places or is_gerund(draft, place))
+            if not (draft.is_filler(place) or is_gerund(draft, place))
         ]
+        if draft.preposition_before(left[0]) == "to" and needed[0].role in (Role.QUERY, Role.TEXT):
+            before = [place for place in before if place not in draft.used_places]
         labels = needed[0].labels | frozenset(draft.profile.name)
         if not following and all(draft.stems(place) & labels for place in before):
             draft.set(needed[0], draft.tokens[left[0]].value, left)
@@ -272,7 +286,7 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
     before = _referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
     if before is None:
         return
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if not each.is_required or each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
             continue
         if each.name in before.args and each.role is not Role.CHOICE:
@@ -303,7 +317,7 @@ def _states_value(earlier: Earlier) -> bool:
 def _fill_texts(draft: Draft, sources: Sources) -> None:
     """Set required texts: the topic of the part, the text after its verb, or the pasted document."""
     document = sources.document
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if not each.is_required:
             continue
         if each.role is Role.QUERY:

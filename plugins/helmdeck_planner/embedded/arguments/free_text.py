@@ -38,10 +38,10 @@ def topic(draft: Draft) -> list[int]:
 
 
 def _after_opening(draft: Draft) -> int:
-    """Return the place after the verb, and after words before "about" that say whose texts are meant, or what is asked.
+    """Return the place after the verb, and after words before "about" that name the author of a text, or start a question.
 
     "what Ada has written about the lease" is about the lease, and so is "what do you know about the lease"; "do we sell garden hoses" is
-    about garden hoses.
+    about garden hoses. What is before "I'd love" or ", any" only says why.
     """
     first = draft.part.verb_place + 1
     about = next((place for place in range(first, len(draft.tokens)) if draft.preposition(place) == "about"), -1)
@@ -49,6 +49,11 @@ def _after_opening(draft: Draft) -> int:
     has_pronoun = any(draft.is_one_of(place, "pronouns") for place in before)
     if about > first and (has_pronoun or any(place in draft.used_places for place in before)):
         return about
+    for place in range(len(draft.tokens) - 2, first, -1):
+        # "for the party I'd love a picture of a fox", "my son has a fever, any pharmacies"
+        is_wish = draft.tokens[place].word in draft.wording.language.wishes and draft.is_one_of(place - 1, "wishing")
+        if is_wish or (draft.tokens[place].value == "," and draft.is_one_of(place + 1, "asking_for")):
+            return place + 1
     if first + 1 < len(draft.tokens) and draft.preposition(first + 1) and is_gerund(draft, first):
         return first + 1  # "stop listening on"
     if draft.part.is_question:
@@ -77,7 +82,9 @@ def _start(draft: Draft, place: int) -> int:
         elif draft.wording.preposition(token):
             cue_before = draft.wording.preposition(token) in _TOPIC_CUES
             place += 1
-        elif draft.is_filler(place) or draft.is_one_of(place, "particles") or token.word in draft.wording.language.naming:
+        elif (
+            draft.is_filler(place) or draft.is_one_of(place, "particles") or token.word in draft.wording.language.naming
+        ):
             place += 1
         elif describes_entry(draft, place):
             end = place + 1

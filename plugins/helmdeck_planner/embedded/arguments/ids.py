@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind, Token
+from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS
+from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS, ROLE_WORDS
 
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
@@ -20,8 +20,9 @@ _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 _COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
+_MAX_SYMBOL: Final = 6
 # "tblLeads"; "iPhone" is a word.
-_HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{2,40}")
+_HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{1,40}")
 _PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)")
 _MOMENT: Final = re.compile(r"\d{8,}\.\d{3,}")
 _LONG_NUMBER: Final = re.compile(r"\d{8,30}")
@@ -56,25 +57,26 @@ def fill_ids(draft: Draft) -> None:
 
 
 def _is_opaque(draft: Draft, place: int) -> bool:
-    """Whether a value looks like an id: it has digits, dots or humps, or is joined from parts of which one is no word."""
+    """Whether a value looks like an id: it has digits, dots or humps; "tblLeads", but not "iPhone"."""
     token = draft.tokens[place]
     if token.kind is Kind.ID:
         return not _COUNTED.fullmatch(token.value)
-    return _is_dotted(draft, place) or (token.is_word and place != draft.part.verb_place and _is_coined(draft, token))
+    is_humped = token.is_word and place != draft.part.verb_place and _HUMPED.fullmatch(token.value)
+    return _is_dotted(draft, place) or bool(is_humped)
 
 
-def _is_coined(draft: Draft, token: Token) -> bool:
-    """Whether a word is one such as "tblLeads" or "pg-main"; "sign-ups" and "iPhone" are ordinary ones."""
-    if _HUMPED.fullmatch(token.value):
-        return True
+def _is_coined(draft: Draft, place: int) -> bool:
+    """Whether a word is joined from parts of which the first is no word: "pg-main", but not "sign-ups"."""
+    token = draft.tokens[place]
     parts = token.word.split("-")
-    return len(parts) > 1 and token.value.islower() and not draft.wording.is_known(parts[0])
+    is_free = token.is_word and token.value.islower() and place != draft.part.verb_place
+    return is_free and len(parts) > 1 and not draft.wording.is_known(parts[0])
 
 
 def _fill_by_shape(draft: Draft, needed: Sequence[Property]) -> None:
     """Set several ids by what they are called: "recA1" is a record, "tblLeads" a table, "1712345678.000200" a timestamp.
 
-    A mail address is an id where the schema says so, and a long number is the only id.
+    A mail address is an id where the schema allows it, and a long number is the only id.
     """
     for each in needed:
         left = [place for place in draft.free(Kind.ID, Kind.WORD) if _is_opaque(draft, place)]
@@ -121,7 +123,12 @@ def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
         return _takes_names(each)
     if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
         return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
-    return _takes_names(each) or bool(_ID_SHAPE.fullmatch(draft.text(places[0], places[-1])))
+    text = draft.text(places[0], places[-1])
+    # "the playlist lo-fi" is a name, and "uid pay-eu" an id.
+    is_name = (
+        "-" in text and text.replace("-", "").isalpha() and draft.tokens[places[0] - 1].word not in ROLE_WORDS["id"]
+    )
+    return _takes_names(each) or bool(_ID_SHAPE.fullmatch(text) and not is_name)
 
 
 def _takes_names(each: Property) -> bool:
@@ -159,7 +166,7 @@ def _shape(text: str) -> str:
 
 
 def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
-    """Set an id from a path such as ``/org/project``, or from a symbol in capitals."""
+    """Set an id from a path such as ``/org/project``, or from a symbol in capitals or a coined word."""
     if len(needed) != 1:
         return
     paths = [
@@ -173,9 +180,11 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         place
         for place in draft.free(Kind.WORD)
         if _takes_names(needed[0])
-        and (value := draft.tokens[place].value).isupper()
-        and 1 < len(value) <= 6
         and not draft.is_filler(place)
+        and (
+            ((value := draft.tokens[place].value).isupper() and 1 < len(value) <= _MAX_SYMBOL)
+            or _is_coined(draft, place)
+        )
     ]
     if len(paths) == 1:
         draft.set(needed[0], id_text(draft, paths), paths)

@@ -63,8 +63,12 @@ def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
         return False
     is_field = is_joined or (draft.tokens[before].value[:1].isupper() and before > 0)
     own = labels_of(draft, each) | each.hints | frozenset(draft.profile.name) | draft.profile.verbs
-    is_other = draft.wording.verb(draft.tokens[before].word) or draft.tokens[before].word in draft.wording.language.naming
-    return is_field and not is_other and not draft.is_one_of(before, "saying") and not _is_label(draft.stems(before), own)
+    is_other = (
+        draft.wording.verb(draft.tokens[before].word) or draft.tokens[before].word in draft.wording.language.naming
+    )
+    return (
+        is_field and not is_other and not draft.is_one_of(before, "saying") and not _is_label(draft.stems(before), own)
+    )
 
 
 def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
@@ -91,6 +95,8 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             continue
         if each.role is Role.ID and is_named:
             return []
+        if token.is_word and draft.stems(position) & each.hints and _names_next(draft, position):
+            continue  # "the logs of the pod web-1"
         if (
             token.is_word
             and each.role in _WORD_ROLES
@@ -99,6 +105,15 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             return word_run(draft, position)
         return []
     return []
+
+
+def _names_next(draft: Draft, place: int) -> bool:
+    """Whether a value or a coined word follows a word."""
+    following = place + 1
+    if following >= len(draft.tokens) or following in draft.used_places:
+        return False
+    token = draft.tokens[following]
+    return token.is_value or (token.is_word and not draft.wording.is_known(token.word))
 
 
 def _ends_phrase(draft: Draft, place: int) -> bool:
@@ -195,7 +210,11 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
     while run[-1] + 1 < len(draft.tokens):
         token = draft.tokens[run[-1] + 1]
         continues_name = token.kind is Kind.NUMBER and draft.tokens[run[-1]].value[:1].isupper()
-        if not (token.is_word or continues_name) or draft.wording.preposition(token) or run[-1] + 1 in draft.used_places:
+        if (
+            not (token.is_word or continues_name)
+            or draft.wording.preposition(token)
+            or run[-1] + 1 in draft.used_places
+        ):
             break
         run.append(run[-1] + 1)
     return run

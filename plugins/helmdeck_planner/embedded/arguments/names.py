@@ -107,7 +107,7 @@ def fill_names(draft: Draft) -> None:
     """Set names and titles: the value after "called" or after a label."""
     fill_people(draft)
     _fill_versioned(draft)
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE, Role.OWNER):
             continue
         places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])

@@ -15,6 +15,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     COMMON_WORDS,
     COUNT_WORDS,
     RESULT_WORDS,
+    SETTING_VERBS,
     TECHNICAL_WORDS,
     UNITS,
 )
@@ -101,7 +102,7 @@ def quantity_at(draft: Draft, place: int) -> Quantity | None:
     if glued := _GLUED.fullmatch(token.value):
         return Quantity(value, UNIT_OF[glued[2].lower()], (place,))
     end = place + 1
-    if token.word == "half" and end < len(draft.tokens) and draft.tokens[end].word in ("a", "an"):
+    if token.word == "half" and end < len(draft.tokens) and draft.is_one_of(end, "articles"):
         end += 1
     if end >= len(draft.tokens) or (unit := _unit_word(draft, end)) is None:
         return None
@@ -270,6 +271,10 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
     if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
         total -= 5
     total += _told_by_neighbours(draft, each, place)
+    if draft.part.verb in SETTING_VERBS and draft.preposition(place - 1) == "to":
+        # "set the milestone of issue 8 to 3"
+        objects = [other for other in range(draft.part.verb_place + 1, place) if not draft.is_filler(other)][:1]
+        total += 2.5 if any(draft.stems(other) & each.labels for other in objects) else 0
     bound = _bound(draft, place)
     if bound and stem(bound) in names:
         total += 2.5
@@ -294,7 +299,7 @@ def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
         if near > place and stems & elsewhere - own:
             total -= 5
         elif stems & own - elsewhere and (near > place or not counts):
-            # "ticket 5561" is no number of tickets.
+            # "ticket 5561" does not count tickets.
             total += 2
     return total
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from helmdeck_language import ACTIONS, Action, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
@@ -40,3 +40,32 @@ def fill_new_paths(draft: Draft) -> None:
     if len(folders) == len(names) == 1:
         folder, name = draft.tokens[folders[0]].value, draft.tokens[names[0]].value
         draft.set(paths[0], f"{folder.rstrip('/')}/{name}", [folders[0]], names)
+
+
+def fill_folders(draft: Draft) -> None:
+    """Put the folder of "rename a.txt to b.txt in /home/ann" before names of files that have none."""
+    stated = {token.value for token in draft.tokens if token.kind is Kind.PATH}
+    paths = [
+        each
+        for each in draft.profile.properties
+        if each.name in draft.args
+        and (each.role is Role.PATH or each.side)
+        and stated.issuperset(_listed(draft.args[each.name]))
+    ]
+    folders = [
+        place
+        for place in draft.free(Kind.PATH)
+        if not is_file(draft.tokens[place]) and place and draft.is_one_of(place - 1, "inside")
+    ]
+    values = [value for each in paths for value in _listed(draft.args[each.name])]
+    if len(folders) != 1 or not values or any("/" in value or "*" in value for value in values):
+        return
+    folder = draft.tokens[folders[0]].value.rstrip("/")
+    for each in paths:
+        value = draft.args[each.name]
+        draft.args[each.name] = [f"{folder}/{name}" for name in value] if each.is_list else f"{folder}/{value}"
+    draft.used_places.update(folders)
+
+
+def _listed(value: Any) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else [str(value)]

@@ -91,6 +91,9 @@ def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
         if is_address and place not in draft.used_places and continues_address(draft, place, run):
             run.append(place)
             continue
+        if run and not is_language and _is_number_of_place(draft, place):
+            run.append(place)
+            break
         if place in draft.used_places or draft.wording.preposition(token) or token.kind not in (Kind.WORD, Kind.QUOTE):
             break
         if token.word in draft.wording.language.joints or (run and draft.is_filler(place)):
@@ -103,6 +106,15 @@ def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
     if run and all(draft.is_filler(place) for place in run):
         return []
     return run
+
+
+def _is_number_of_place(draft: Draft, place: int) -> bool:
+    """Whether a number ends a name: "Room 4"; "Oslo 3 days" has none."""
+    before, token = draft.tokens[place - 1], draft.tokens[place]
+    is_last = place + 1 >= len(draft.tokens) or not (
+        draft.tokens[place + 1].is_word or draft.tokens[place + 1].is_value
+    )
+    return token.kind is Kind.NUMBER and place not in draft.used_places and is_last and before.value[:1].isupper()
 
 
 def takes_address(each: Property) -> bool:

@@ -41,6 +41,9 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         len(tokens),
     )
     old, new = _text(draft, first or part.verb_place + 1, middle), _text(draft, middle + 1, stop)
+    if len(new) == 1 and tokens[new[0]].is_value and old and tokens[old[-1]].kind is tokens[new[0]].kind:
+        # "change version 1.2 to 1.3"
+        old = old[-1:]
     if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
         return None
     return old, new
@@ -85,7 +88,7 @@ def fill_replacement(draft: Draft) -> None:
         return
     old, new = (draft.text(places[0], places[-1]) for places in found)
     places = [*found[0], *found[1]]
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.replacement and each.is_list:
             draft.set(each, [{each.replacement[0]: old, each.replacement[1]: new}], places)
         elif each.is_required and each.role.value in _TEXT_ROLES and (each.is_old_text or each.is_new_text):

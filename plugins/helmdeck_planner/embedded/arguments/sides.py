@@ -45,7 +45,7 @@ def _fill_words_of_sides(draft: Draft) -> None:
 
 def _fill_branches(draft: Draft) -> None:
     """Set branches of a repository: "new branch fix/a off main", "put it back on main", "merge feat/a -> develop"."""
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         is_base = "base" in each.words
         if each.role not in (Role.NAME, Role.TEXT) or not (stem("branch") in each.labels or is_base):
             continue
@@ -89,7 +89,7 @@ def fill_words_beside_to(draft: Draft) -> None:
     to = next((place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"), -1)
     if to < 1:
         return
-    for each in list(draft.open_inputs()):
+    for each in draft.open_inputs():
         if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes:
             if places := _state_after(draft, to) or _after_to(draft, to):
                 draft.set(each, draft.text(places[0], places[-1]), places)

@@ -65,6 +65,9 @@ def fill_typed(draft: Draft) -> None:
         if not places and not _takes_any_text(draft):
             # "fetch 'https://example.org'"
             places = draft.quoted(*kinds)
+        if role is Role.EMAIL:
+            places = _without_others(draft, inputs, places)
+            inputs = [each for each in inputs if each.name not in draft.args]
         if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
             places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
         if role is Role.PATH:
@@ -184,6 +187,18 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
     return not is_only and not any(has_label(draft, each, place) for place in places)
 
 
+def _without_others(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> list[int]:
+    """Set the inputs of mail addresses after "cc" and the like, and return the other addresses."""
+    left = []
+    for place in places:
+        before = draft.tokens[place - 1].word if place else ""
+        if before not in OTHER_PEOPLE or draft.preposition(place - 1):
+            left.append(place)
+        elif own := next((each for each in inputs if before in each.words and each.name not in draft.args), None):
+            _set(draft, own, [place])
+    return left
+
+
 def _is_sender(draft: Draft, place: int) -> bool:
     """Whether a mail address is the subject of a clause: "what ada@example.org has written"."""
     following = [other for other in range(place + 1, min(place + 4, len(draft.tokens))) if not draft.is_filler(other)]
@@ -228,7 +243,13 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
     while text != before:
         before, text = text, text.rstrip(_AFTER_SQL)
         head, space, last = text.rpartition(" ")
-        if space and last.lower() in draft.wording.language.lead_ins | draft.wording.language.trailing | draft.wording.language.values["after_sql"]:
+        if (
+            space
+            and last.lower()
+            in draft.wording.language.lead_ins
+            | draft.wording.language.trailing
+            | draft.wording.language.values["after_sql"]
+        ):
             text = head
         if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
             text = text[:-1]

@@ -10,12 +10,10 @@ from zoneinfo import available_timezones
 from helmdeck_language import Kind, Token, fold
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import NO_CITIES, ZONE_CODES
 
 _AREAS: Final = frozenset("Africa America Antarctica Asia Atlantic Australia Europe Indian Pacific".split())
-# Parts of countries, which are words of any request.
-_NO_CITIES: Final = frozenset("north south west center act".split())
 _MAX_WORDS: Final = 4
-_CODES: Final = frozenset("UTC GMT CET CEST EST EDT PST PDT IST JST BST".split())
 
 
 @lru_cache(1)
@@ -25,7 +23,7 @@ def _zones() -> Mapping[str, str]:
     for name in sorted(available_timezones(), key=lambda name: (-name.count("/"), name)):
         area, _, rest = name.partition("/")
         city = fold(rest.rpartition("/")[2].replace("_", " "))
-        if area in _AREAS and city not in _NO_CITIES:
+        if area in _AREAS and city not in NO_CITIES:
             found[city] = name
     return found
 
@@ -67,7 +65,7 @@ def fill_zones(draft: Draft) -> None:
 
 def _is_zone(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
-    return token.value in _CODES or (token.kind is Kind.SLUG and token.value[:1].isupper())
+    return token.value in ZONE_CODES or (token.kind is Kind.SLUG and token.value[:1].isupper())
 
 
 def _source(draft: Draft, found: Sequence[tuple[str, list[int]]]) -> tuple[str, list[int]] | None:

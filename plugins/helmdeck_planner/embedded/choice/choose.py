@@ -77,15 +77,15 @@ class Scored:
     evidence: float | None = None
 
 
-def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str) -> list[Scored]:
+def choose(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Scored]:
     """Return the entries that do what a part requests, the best first."""
+    wording = sources.wording
     weighted = weigh(part, wording)
     scores = lexical.weighted_scores(weighted.query)
     best = max(scores.values(), default=1.0)
     leading = heapq.nlargest(_CANDIDATES, scores.items(), key=lambda row: (row[1], -row[0]))
     leading += _between_places(part, profiles, scores)
     found: list[tuple[float, int, Profile]] = []
-    sources = Sources(request, wording)
     for index, score in leading:
         profile = profiles[index]
         if not is_allowed(part, profile, wording.lexicon) or lists_file(part, profile):

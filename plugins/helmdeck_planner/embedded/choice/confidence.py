@@ -12,11 +12,15 @@ from typing import Final
 import attrs
 
 from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.choice.ranked import is_bare
 
 UNSURE: Final = 0.7
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.6
+LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
+# The same of an entry that may change something, and for a part that names no act; and of an entry without an input schema.
+_STRICT: Final = 0.6
+_LIKELY_BARE: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
 # An entry does not serve a part of which this share of the words is foreign to it.
@@ -24,6 +28,7 @@ _FOREIGN: Final = 0.5
 _TIE: Final = 0.5
 _MAX_MARGIN: Final = 1.5
 _MAX_TOTAL: Final = 5.0
+_MIN_SHARE: Final = 0.001
 
 
 @attrs.frozen(kw_only=True)
@@ -36,20 +41,32 @@ class Weights:
     complete: float
     unused: float
     unexplained: float
-    bare: float
 
 
-WEIGHTS: Final = Weights(
-    constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09, bare=-1.79
-)
+# Fitted on requests of which nearly all steps are right; ``Shifts`` corrects that.
+WEIGHTS: Final = Weights(constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09)
 
 
-def features(found: Sequence[Scored]) -> tuple[float, ...]:
-    """Return the features of a choice, in the order of the weights after the constant.
+@attrs.frozen(kw_only=True)
+class Shifts:
+    """How much lower the log-odds of a step are than its score says: ``benchmarks/first_use/confidence.py`` fits them.
 
-    They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share
-    of values that it does not take, the share of words and values that are foreign to it, and whether it has no input schema: then
-    every value fits it, which shows nothing.
+    :ivar rules: for a choice by rules.
+    :ivar evidence: for one by evidence, whose score does not cover the arguments.
+    """
+
+    rules: float
+    evidence: float
+
+
+SHIFTS: Final = Shifts(rules=-0.73, evidence=-0.15)
+
+
+def _features(found: Sequence[Scored]) -> tuple[float, ...]:
+    """Return the features of a choice by rules, in the order of the weights after the constant.
+
+    They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share of
+    values that it does not take, and the share of words and values that are foreign to it.
     """
     best = found[0]
     margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN
@@ -59,19 +76,26 @@ def features(found: Sequence[Scored]) -> tuple[float, ...]:
         float(best.is_complete),
         best.unused,
         best.unexplained,
-        float(not best.profile.properties and not best.profile.takes_nothing),
     )
 
 
-def is_guess(found: Sequence[Scored]) -> bool:
-    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
+def is_guess(found: Sequence[Scored], *, names_act: bool = True) -> bool:
+    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states.
+
+    :param names_act: the part has a verb, or is a question.
+    """
     best = found[0]
     if best.evidence is not None:
+        if is_bare(best.profile):
+            return best.evidence < _LIKELY_BARE
+        is_strict = best.profile.writes is not False or not names_act
         # "back up the database" states no statement to run: what writes needs all its inputs.
-        return best.evidence < LIKELY or (bool(best.profile.writes) and not best.is_complete)
+        return best.evidence < (_STRICT if is_strict else LIKELY) or (
+            bool(best.profile.writes) and not best.is_complete
+        )
     if best.is_complete:
-        return best.unused > 0 and probability(found) < UNSURE
-    return probability(found) < _SILENT
+        return best.unused > 0 and score(found) < UNSURE
+    return score(found) < _SILENT
 
 
 def lacks_evidence(best: Scored) -> bool:
@@ -83,12 +107,27 @@ def lacks_evidence(best: Scored) -> bool:
     return best.unexplained >= _FOREIGN and (best.is_complete or not (best.is_named or best.takes_any))
 
 
-def probability(found: Sequence[Scored], weights: Weights = WEIGHTS) -> float:
-    """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
-    if found[0].evidence is not None:
-        return found[0].evidence
-    constant, *slopes = attrs.astuple(weights)
-    score = constant + sum(slope * value for slope, value in zip(slopes, features(found), strict=True))
+def score(found: Sequence[Scored]) -> float:
+    """Return how well the best of some candidates serves a part, from 0 to 1, for the choice between its step and a gap."""
+    best = found[0]
+    if best.evidence is not None:
+        return best.evidence
+    constant, *slopes = attrs.astuple(WEIGHTS)
+    odds = constant + sum(slope * value for slope, value in zip(slopes, _features(found), strict=True))
     # Of two that fit equally well, at most one is right.
-    margin = found[0].total - found[1].total if len(found) > 1 else 1.0
-    return min(1 / (1 + math.exp(-score)), _TIE + margin)
+    margin = best.total - found[1].total if len(found) > 1 else 1.0
+    return min(1 / (1 + math.exp(-odds)), _TIE + margin)
+
+
+def probability(found: Sequence[Scored], shifts: Shifts = SHIFTS) -> float:
+    """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
+    best = found[0]
+    if is_bare(best.profile):
+        return score(found)
+    return 1 / (1 + math.exp(-log_odds(found) - (shifts.rules if best.evidence is None else shifts.evidence)))
+
+
+def log_odds(found: Sequence[Scored]) -> float:
+    """Return the logarithm of the odds that a score is."""
+    share = min(max(score(found), _MIN_SHARE), 1 - _MIN_SHARE)
+    return math.log(share / (1 - share))

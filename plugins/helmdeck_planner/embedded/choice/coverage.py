@@ -17,21 +17,17 @@ from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS
 from helmdeck_planner.embedded.entries.units import UNIT_OF
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
 
 _MIN_COVER: Final = 0.45
 _FILE: Final = (stem("file"),)
-_OPENING_VERBS: Final = frozenset("read show get open view display fetch download load print".split())
-_WEB: Final = frozenset(stem(word) for word in "web internet online".split())
-SEARCHING: Final = frozenset("search find look lookup query research google locate".split())
-_PEOPLE: Final = frozenset(
-    stem(word)
-    for word in "user author owner person people member assignee contributor contact customer creator".split()
-)
-_ARTICLES: Final = frozenset("the my our a all in on through".split())
-_NEARNESS: Final = frozenset("near nearby nearest closest around".split())
-PLACE_STEMS: Final = frozenset(
-    stem(word) for word in "place places business businesses restaurant restaurants poi".split()
-)
+_OPENING_VERBS: Final = word_list("opening_verbs")
+_WEB: Final = stemmed("web")
+SEARCHING: Final = word_list("searching")
+_PEOPLE: Final = stemmed("people")
+_ARTICLES: Final = word_list("articles")
+_NEARNESS: Final = word_list("nearness")
+PLACE_STEMS: Final = stemmed("places")
 _FREE_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.EXPRESSION, Role.CODE, Role.SQL)
 
 

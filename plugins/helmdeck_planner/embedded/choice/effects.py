@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Final
 
@@ -9,16 +10,18 @@ from helmdeck_language import ACTIONS, GENERAL, READING, WRITING, Action, Kind, 
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
 
-_LIGHT: Final = frozenset("take make do perform have use start".split())
-_TURNING: Final = frozenset("turn make convert transform".split())
+_LIGHT: Final = word_list("light")
+_TURNING: Final = word_list("turning")
 # Of the verbs that read, those that request more than to see something: "validate the file" is not to read it.
-_SPECIFIC: Final = frozenset(
-    "download validate verify summarize compare diff count monitor watch track analyze detect determine survey".split()
-)
+_SPECIFIC: Final = word_list("specific")
 # A change that could be any of its class: "set the status", but not "rename the task".
-_VAGUE: Final = frozenset("update edit change modify set make put add create new delete remove".split())
+_VAGUE: Final = word_list("vague")
 _CHANGING: Final = frozenset((Action.CREATE, Action.UPDATE, Action.MOVE))
+_APPENDING: Final = stemmed("appending")
+_OVERWRITING: Final = frozenset({stem("overwrite")})
+_ENDS: Final = word_list("ends")
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
 
 
@@ -40,10 +43,21 @@ def requested_actions(part: Part) -> frozenset[Action]:
     return ACTIONS.get(part.verb, frozenset())
 
 
+def loses_content(part: Part, profile: Profile) -> bool:
+    """Whether a part adds to something that an entry overwrites: "put 'done' at the end of a.txt"."""
+    if not profile.text >= _OVERWRITING or not _APPENDING.isdisjoint(profile.text):
+        return False
+    words = [token.word for token in part.tokens]
+    at_end = any(pair[0] == "the" and pair[1] in _ENDS for pair in itertools.pairwise(words))
+    return part.verb in word_list("appending") or at_end
+
+
 def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
     """Whether an entry does no more than a part requests: nothing that reads may write, and only deletions delete."""
     actions = requested_actions(part)
     sides = requested_sides(part)
+    if loses_content(part, profile):
+        return False
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False
     names_verb = bool(part.verb) and stem(part.verb) in profile.verbs

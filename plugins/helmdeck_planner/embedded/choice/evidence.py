@@ -24,7 +24,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
-from helmdeck_planner.embedded.choice.effects import requested_actions
+from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.input_fit import input_fit
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
@@ -82,15 +82,32 @@ def weights() -> Mapping[str, float]:
     return {str(name): float(weight) for name, weight in found.items()}
 
 
-def choose_by_evidence(
-    part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str
-) -> list[Scored]:
+def choose_by_evidence(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Scored]:
     """Return the entries that may do what a part requests with their probabilities, the best first."""
-    found = candidates(part, wording, lexical, profiles, request)
-    return sorted(
-        (attrs.evolve(each.scored, evidence=share) for each, share in zip(found, probabilities(found), strict=True)),
-        key=lambda each: -(each.evidence or 0.0),
-    )
+    found = candidates(part, sources, lexical, profiles)
+    rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
+    return _pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows])
+
+
+def _pooled(found: Sequence[Scored]) -> list[Scored]:
+    """Replace entries that read the same by one of them: "cat a.txt" is served by ``read_text_file`` and by ``read_file``."""
+    if not found or not _reads(found[0]):
+        return list(found)
+    best = found[0].profile
+    same = [
+        each
+        for each in found
+        if _reads(each) and each.profile.verb == best.verb and each.profile.name[-1:] == best.name[-1:]
+    ]
+    chosen = min(same, key=lambda each: each.profile.is_deprecated)
+    pooled = attrs.evolve(chosen, evidence=sum(each.evidence or 0.0 for each in same))
+    return [pooled, *(each for each in found if each not in same)]
+
+
+def _reads(each: Scored) -> bool:
+    """Whether an entry only reads, and takes all that a part states."""
+    profile = each.profile
+    return bool(profile.verb and profile.name) and profile.writes is False and each.is_complete and not each.unused
 
 
 def probabilities(found: Sequence[Candidate]) -> list[float]:
@@ -105,12 +122,11 @@ def probabilities(found: Sequence[Candidate]) -> list[float]:
     return [share / whole for share in shares]
 
 
-def candidates(
-    part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles, request: str
-) -> list[Candidate]:
+def candidates(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Candidate]:
     """Return the entries that a part may request, with their features."""
     if not part.tokens:
         return []
+    wording = sources.wording
     intended = reading(part, wording)
     weighted = weigh(part, wording)
     query = dict(weighted.query)
@@ -134,7 +150,6 @@ def candidates(
             if seen.is_reading or found["verb"] > 0:
                 found["score"] = scores.get(index, 0.0) / best
                 rough.append((_rough(found), -index, profile, found))
-    sources = Sources(request, wording)
     tried = [
         (profile, found, drafted(part, profile, sources)) for _, _, profile, found in heapq.nlargest(_TRIED, rough)
     ]
@@ -163,6 +178,8 @@ def _rough(found: Mapping[str, float]) -> float:
 
 def _is_safe(part: Part, intended: Reading, profile: Profile) -> bool:
     """Whether an entry does no more than what a part may request."""
+    if loses_content(part, profile):
+        return False
     sides = requested_sides(part)
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False
@@ -333,6 +350,7 @@ def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], dra
             "unexplained": unexplained,
             "left": float(min(foreign + len(left), _MAX_COUNT)),
             "arguments": float(min(len(draft.args), _MAX_COUNT)),
+            "choices": float(sum(bool(each.choices) and each.name in draft.args for each in profile.properties)),
             "needs": float(bool(profile.required)),
             "no_arguments": float(bool(profile.properties) and not draft.args),
         },

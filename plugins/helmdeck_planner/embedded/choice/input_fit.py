@@ -11,6 +11,7 @@ from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 KIND_ROLES: Final = {
     Kind.URL: (Role.URL,),
@@ -44,7 +45,7 @@ _UNFITTING: Final = 0.2
 # An id that no input takes, and a folder's entry for a file, are strong evidence against.
 _FOREIGN_ID: Final = 0.5
 _FOREIGN_FILE: Final = 1.2
-_COUNTING: Final = frozenset("first last top latest recent most".split())
+_COUNTING: Final = word_list("counting")
 FOLDER_STEMS: Final = frozenset(stem(word) for word in ("directory", "folder", "directories", "folders", "tree"))
 
 

@@ -11,6 +11,7 @@ from helmdeck_language import Kind, Lexicon, Token, stem, word_terms
 from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES, UNITS
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 # The object of the verb counts more than what follows a preposition, a name hardly.
@@ -32,12 +33,12 @@ _KIND_WORDS: Final = {
     Kind.CODE: ("code",),
     Kind.EXPRESSION: ("expression", "calculate"),
 }
-_CLAUSE_STARTS: Final = frozenset("that dass que".split())
-_EMPTY_VERBS: Final = frozenset("get go do make have does did come".split())
-_TEXT_WORDS: Final = frozenset("text word words string sentence line phrase".split())
-_LINES: Final = frozenset("line lines character characters byte bytes".split())
+_CLAUSE_STARTS: Final = word_list("clause_starts")
+_EMPTY_VERBS: Final = word_list("empty_verbs")
+_TEXT_WORDS: Final = word_list("text_words")
+_LINES: Final = word_list("lines")
 # Words of any request that has a number of something.
-_COUNTED: Final = frozenset("first last top result results item items entry entries hit hits match matches".split())
+_COUNTED: Final = word_list("counted")
 
 
 @attrs.frozen

@@ -137,7 +137,9 @@ _LISTS_CHOICES: Final = re.compile(
 _GIVES_EXAMPLES: Final = re.compile(r"\be\.?g\b|\bexample\b|\bsuch as\b", re.IGNORECASE)
 _QUOTED_CHOICE: Final = re.compile(r"['\"`]([A-Za-z][\w-]{0,30})['\"`]")
 _IANA: Final = re.compile(r"\biana\b|\b[A-Z][a-z]+/[A-Z][a-z]+")
-_GEOGRAPHIC: Final = re.compile(r"(?:\b|_)(?:city|country|address|province|zip|weather|location)(?:\b|_)", re.IGNORECASE)
+_GEOGRAPHIC: Final = re.compile(
+    r"(?:\b|_)(?:city|country|address|province|zip|weather|location)(?:\b|_)", re.IGNORECASE
+)
 _TARGETS: Final = re.compile(
     r"\bselector\b|\belement\b.*\b(?:ref|reference|uid)\b|\b(?:ref|reference|uid)\b.*\belement\b", re.IGNORECASE
 )

@@ -53,6 +53,8 @@ KEY_NAMES: Final = frozenset(_FILE.words("keys"))
 CURRENCY_NAMES: Final[Mapping[str, str]] = {
     name: code for code, names in _FILE.rows("currency_names").items() for name in names.split()
 } | {name.strip(): code for code, names in _FILE.rows("currency_pairs").items() for name in names.split(",")}
+ZONE_CODES: Final = frozenset(_FILE.words("zone_codes"))
+NO_CITIES: Final = frozenset(_FILE.words("no_cities"))
 CURRENCIES: Final = frozenset(_FILE.words("currencies"))
 FILE_TYPES: Final[Mapping[str, str]] = {
     word: extension for words, extension in _FILE.rows("file_types").items() for word in words.split()
@@ -62,6 +64,9 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     word: tuple(nouns.split()) for words, nouns in _FILE.rows("attributes").items() for word in words.split()
 }
 """What a question with "how" asks for."""
+ORDINALS: Final[Mapping[str, int]] = {
+    word: int(place) for place, words in _FILE.rows("ordinals").items() for word in words.split()
+}
 ABBREVIATIONS: Final[Mapping[str, frozenset[str]]] = _sets("abbreviations")
 SWITCHES_ON: Final = _phrases("switches")
 SWITCHES_OFF: Final = _phrases("switches_off")

@@ -7,8 +7,9 @@ from typing import Final
 
 from helmdeck_language import WordFile
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 
-_SIDES: Final = frozenset("on off up down in out".split())
+_SIDES: Final = word_list("sides")
 _PAIRS: Final = WordFile.beside(__file__, "opposites.toml").rows("opposites")
 OPPOSITES: Final[Mapping[str, str]] = {**_PAIRS, **{other: word for word, other in _PAIRS.items()}}
 """Words with the word that undoes them, in both directions."""

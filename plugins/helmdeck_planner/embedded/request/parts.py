@@ -12,23 +12,22 @@ from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_context, passive_verb
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, phrase_length, starts_exclusion
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _END_MARKS: Final = frozenset(".!?;\u2026\u3002\uff01\uff1f")
 _BULLETS: Final = frozenset("-*\u2022\u2023\u25e6+>#")
-_PARTICLES: Final = frozenset("up out down back away off over through".split())
+_PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
-_OBJECT_STARTS: Final = frozenset("the a an my our your his her their some me us it them".split())
+_OBJECT_STARTS: Final = word_list("object_starts")
 _MIN_VERB: Final = 5
-_CONDITIONS: Final = frozenset("if when given assuming suppose".split())
-_ARTICLES: Final = frozenset("the my our your his her its their".split())
-_DEMONSTRATIVES: Final = frozenset("this that these those all every each any both everything anything".split())
-_QUESTIONS_AFTER_JOINT: Final = frozenset("what who how where when which why what's who's".split())
+_CONDITIONS: Final = word_list("conditions")
+_ARTICLES: Final = word_list("possessives")
+_DEMONSTRATIVES: Final = word_list("demonstratives")
+_QUESTIONS_AFTER_JOINT: Final = word_list("questions_after_joint")
 # "and return 5 results" belongs to the search before it.
-_COUNT_VERBS: Final = frozenset("return show give limit list display".split())
-_COUNTED: Final = frozenset(
-    "result results item items entry entries row rows hit hits link links match matches record records at most".split()
-)
+_COUNT_VERBS: Final = word_list("count_verbs")
+_COUNTED: Final = word_list("results")
 
 
 @attrs.frozen

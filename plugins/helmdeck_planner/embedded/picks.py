@@ -1,0 +1,424 @@
+"""Reads a request: its parts, and the entry that serves each of them, if any."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Entry, EntryKind
+from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
+from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
+from helmdeck_planner.embedded.arguments.enumerations import one_value_each
+from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
+from helmdeck_planner.embedded.choice.choose import Scored, choose
+from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability, score
+from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
+from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
+from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
+from helmdeck_planner.embedded.choice.weighing import weigh
+from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.request.readings import reading
+from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_selection import LexicalIndex
+
+# Requests are short: what follows is not planned.
+_MAX_PARTS: Final = 50
+_MIN_WORDS: Final = 2
+# Parts that one entry may serve together.
+_MAX_JOINED: Final = 4
+
+
+@attrs.frozen
+class Pick:
+    """A part with its entry, if any.
+
+    :ivar found: the candidates, the best first; a gap has some where none is probable enough.
+    """
+
+    part: Part
+    profile: Profile | None
+    found: Sequence[Scored] = ()
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the best candidate is right; ``None`` without one."""
+        return probability(self.found) if self.found else None
+
+    @property
+    def score(self) -> float:
+        """How well the best candidate serves the part; 0 without one."""
+        return score(self.found) if self.found else 0.0
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the step is one to check."""
+        return bool(self.found) and (score if self.profile is None else probability)(self.found) < UNSURE
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Tool names that an executed step of this pick can have."""
+        if self.profile is None:
+            return (UNKNOWN_TOOL,)
+        entry = self.profile.entry
+        return (entry.id, PIPELINE_RUN) if entry.kind is EntryKind.PIPELINE else (entry.id,)
+
+
+@attrs.frozen
+class Understood:
+    """A request after its parts were matched with the catalog.
+
+    :ivar picks: the requested parts in order, each with its entry; excluded parts are left out.
+    :ivar pipeline: the pipeline that covers all parts.
+    :ivar is_foreign: the request is in a language that the planner does not know.
+    :ivar settings: the parts that only state where the others act; they have no step.
+    :ivar is_not_of_catalog: the catalog does not use that language either.
+    """
+
+    request: str
+    parts: tuple[Part, ...]
+    picks: tuple[Pick, ...]
+    document: str
+    wording: Wording
+    pipeline: Entry | None
+    is_foreign: bool
+    is_not_of_catalog: bool = False
+    lexical: LexicalIndex | None = None
+    profiles: Profiles | None = None
+    settings: tuple[Part, ...] = ()
+
+
+def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
+    """Split a request into parts and choose an entry for each."""
+    separated = separate(request, lexical.read(request))
+    tokens = scan(separated.request)
+    language = detect((token.word for token in tokens if token.is_word), lexical.lexicon.languages)
+    wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
+    parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
+    settings = settings_of(parts, wording)
+    sources = Sources(separated.request, wording, settings=settings)
+    is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
+    reader = _Reader(sources, lexical, profiles, is_bare_catalog)
+    for part in parts:
+        reader.add(part)
+    reader.join()
+    picks = _without_background(tuple(reader.picks), lexical.lexicon.statements)
+    is_foreign = _is_foreign(tokens, wording)
+    is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
+    if is_not_of_catalog:
+        # What matches is a number or a name: a coincidence.
+        picks = tuple(attrs.evolve(pick, profile=None) for pick in picks)
+    pipeline = covering_pipeline([pick.part for pick in picks], [pick.profile for pick in picks], wording, profiles)
+    return Understood(
+        request=separated.request,
+        parts=tuple(reader.parts),
+        picks=picks,
+        document=separated.document,
+        wording=wording,
+        pipeline=pipeline,
+        settings=settings,
+        is_foreign=is_foreign and all(pick.profile is None for pick in picks),
+        is_not_of_catalog=is_not_of_catalog,
+        lexical=lexical,
+        profiles=profiles,
+    )
+
+
+@attrs.define
+class _Reader:
+    """Chooses entries for the parts of a request, one after the other.
+
+    :ivar is_bare_catalog: no entry has an input schema.
+    :ivar parts: the parts so far, excluded ones and settings included.
+    :ivar earlier: the same parts, with the arguments of their steps.
+    """
+
+    sources: Sources
+    lexical: LexicalIndex
+    profiles: Profiles
+    is_bare_catalog: bool = False
+    parts: list[Part] = attrs.Factory(list)
+    picks: list[Pick] = attrs.Factory(list)
+    earlier: list[Earlier] = attrs.Factory(list)
+
+    def add(self, part: Part) -> None:
+        """Choose the entry of a part, or of several if it states several objects or values."""
+        if part.is_excluded or part in self.sources.settings:
+            self._append(part, None, ())
+            return
+        for own in self._objects(part):
+            self._add_single(own)
+
+    def _add_single(self, own: Part) -> None:
+        wording = self.sources.wording
+        found = self._chosen(own, self._so_far)
+        profile = found[0].profile if found else None
+        single = [own] if profile is None else one_value_each(own, profile, self.sources.request, wording)
+        if len(single) > 1 and (all_at_once := _taking_all(found)):
+            found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
+            profile, single = all_at_once.profile, [own]
+        elif len(single) > 1:
+            # The other values are not left over: they have steps of their own.
+            found = self._by_rules(single[0]) or found
+        if found and _is_gap(found):
+            profile, single = None, [own]
+        if profile is None and _is_maybe_wish(own, wording):
+            # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
+            wish = attrs.evolve(own, verb="", verb_place=-1, is_wish=True)
+            as_wish = self._chosen(wish, self._so_far)
+            if as_wish and not _is_gap(as_wish) and _serves_wish(as_wish[0]):
+                found, profile, single = as_wish, as_wish[0].profile, [wish]
+        before = self.picks[-1] if self.picks else None
+        if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
+            return
+        if (
+            before is not None
+            and profile is not None
+            and profile is before.profile
+            and is_bare(profile)
+            and not own.verb
+        ):
+            # A sentence about the same request: "I am writing a book. Find me a publisher."
+            return
+        for each in single:
+            self._append(each, profile, found)
+        if len(single) == 1 and self._repeats():
+            # "open a.txt and read it to me"
+            self.parts.pop(), self.picks.pop(), self.earlier.pop()
+
+    def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:
+        self.parts.append(part)
+        if not part.is_excluded and part not in self.sources.settings:
+            self.picks.append(Pick(part, profile, found))
+        args = fill(part, profile, self._so_far) if profile is not None else {}
+        self.earlier.append(Earlier(part, args, profile))
+
+    def _repeats(self) -> bool:
+        """Whether the last step only reads what the step before reads."""
+        before, last = (*[None] * 2, *self.earlier)[-2:]
+        profile = last.profile if last is not None else None
+        return (
+            profile is not None
+            and profile.writes is False
+            and before is not None
+            and before.profile is profile
+            and last is not None
+            and bool(last.args)
+            and before.args == last.args
+        )
+
+    def join(self) -> None:
+        """Join consecutive parts without an entry of their own that one entry serves: "pid 482 is stuck, terminate it"."""
+        start = 0
+        while start < len(self.parts):
+            run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
+            joined = (self._joined(start, run[:length]) for length in range(len(run), 1, -1))
+            length, pick = next(
+                ((len(run) - less, pick) for less, pick in enumerate(joined) if pick is not None), (1, None)
+            )
+            if pick is not None and pick.profile is not None:
+                place = next(place for place, each in enumerate(self.picks) if each.part is run[0])
+                args = fill(pick.part, pick.profile, self._before(start))
+                self.picks[place : place + length] = [pick]
+                self.parts[start : start + length] = [pick.part]
+                self.earlier[start : start + length] = [Earlier(pick.part, args, pick.profile)]
+            start += 1
+
+    def _is_open(self, part: Part) -> bool:
+        """Whether a part is requested, and has no entry."""
+        return any(pick.part is part and pick.profile is None for pick in self.picks)
+
+    def _joined(self, start: int, run: Sequence[Part]) -> Pick | None:
+        """Return the step of several parts together, if it takes something of each."""
+        sources = self._before(start)
+        text = self.sources.request[run[0].tokens[0].start : run[-1].tokens[-1].end]
+        picks = []
+        for command in run:
+            # "give it to Ada" is an act of its own.
+            if any(part.verb and _refers(part, self.sources.wording) for part in run if part is not command):
+                continue
+            own = [command, *(part for part in run if part is not command)]
+            joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
+            found = self._chosen(joined, sources)
+            if not found or _is_gap(found) or not found[0].is_complete or _is_risky(found):
+                continue
+            used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
+            ends = list(itertools.accumulate(len(part.tokens) for part in own))
+            if all(any(first <= place < end for place in used) for first, end in zip((0, *ends), ends, strict=False)):
+                picks.append(Pick(joined, found[0].profile, found))
+        return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+
+    def _before(self, place: int) -> Sources:
+        return attrs.evolve(self.sources, earlier=tuple(self.earlier[:place]))
+
+    @property
+    def _so_far(self) -> Sources:
+        return self._before(len(self.earlier))
+
+    def _by_rules(self, part: Part) -> list[Scored]:
+        return choose(part, self._so_far, self.lexical, self.profiles)
+
+    def _chosen(self, part: Part, sources: Sources) -> list[Scored]:
+        """Return the candidates for a part, the best first."""
+        found = choose(part, sources, self.lexical, self.profiles)
+        if found and _is_meant_otherwise(part, found[0].profile, self.sources.wording):
+            found = []
+        if self.is_bare_catalog and (ranked := choose_by_rank(part, self.lexical, self.profiles)):
+            return ranked
+        if _is_settled(found) or self.sources.wording.language is not ENGLISH:
+            return found
+        # No rule covers the part, or another entry takes more of it.
+        planned = tuple(each for each in sources.earlier if each.profile is not None)
+        other = choose_by_evidence(part, attrs.evolve(sources, earlier=planned), self.lexical, self.profiles)
+        if not other or is_guess(other, names_act=bool(part.verb or part.is_question)):
+            return found
+        is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
+        return other if _is_gap(found) or is_better else found
+
+    def _objects(self, part: Part) -> Sequence[Part]:
+        """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
+        wording = self.sources.wording
+        joints = [
+            place
+            for place in range(part.verb_place + 2, len(part.tokens) - 1)
+            if part.tokens[place].word in wording.language.joints and not part.tokens[place - 1].is_value
+        ]
+        if part.verb_place != 0 or part.is_question or len(joints) != 1:
+            return [part]
+        first = attrs.evolve(part, tokens=part.tokens[: joints[0]])
+        second = attrs.evolve(part, tokens=(part.tokens[0], *part.tokens[joints[0] + 1 :]))
+        names: list[tuple[Profile, frozenset[str]]] = []
+        for own in (first, second):
+            found = self._by_rules(own)
+            stems = frozenset(
+                stem(word) for token in own.content if token.is_word for word in wording.nouns(token.word)
+            )
+            if not found:
+                return [part]
+            names.append((found[0].profile, stems))
+        (one, its_words), (other, other_words) = names
+        is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
+        is_mixed = its_words & set(other.name) or other_words & set(one.name)
+        return [first, second] if is_apart and not is_mixed else [part]
+
+
+def _is_gap(found: Sequence[Scored]) -> bool:
+    return not found or is_guess(found) or lacks_evidence(found[0])
+
+
+def _is_maybe_wish(part: Part, wording: Wording) -> bool:
+    """Whether what is read as the verb of a part without an entry may be a noun."""
+    if part.is_question or part.is_wish or not part.tokens:
+        return False
+    return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
+
+
+def _is_risky(found: Sequence[Scored]) -> bool:
+    """Whether an entry may change something that a part does not clearly request."""
+    return found[0].profile.writes is not False and score(found) < UNSURE
+
+
+def _serves_wish(best: Scored) -> bool:
+    """Whether an entry does what a part needs that names no act: entries that only read serve no such part."""
+    return best.is_complete and best.profile.writes is not False and score([best]) >= UNSURE
+
+
+def _is_settled(found: Sequence[Scored]) -> bool:
+    """Whether a part has an entry whose required inputs it states."""
+    return not _is_gap(found) and found[0].is_complete
+
+
+def _is_meant_otherwise(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether particles give a verb another meaning than that of an entry: "get rid of" gets nothing."""
+    meant = reading(part, wording)
+    return meant.is_phrase and meant.verbs.keys().isdisjoint(profile.verbs | profile.choice_verbs | profile.opening)
+
+
+def _taking_all(found: Sequence[Scored]) -> Scored | None:
+    """Return the entry that does what the best one does with all values at once: "read a.txt and the file b.txt"."""
+    best = found[0]
+    return next(
+        (
+            row
+            for row in found[1:]
+            if row.is_complete
+            and row.unused < best.unused
+            and row.unused == 0
+            and row.profile.verb == best.profile.verb
+            and set(best.profile.name) & set(row.profile.name)
+            and any(each.is_list for each in row.profile.required)
+        ),
+        None,
+    )
+
+
+def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
+    """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
+    profile = before.profile
+    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
+    if (
+        profile is None
+        or profile.writes
+        or not is_reading
+        or not _refers(part, wording)
+        or profile.entry.kind is EntryKind.PIPELINE
+    ):
+        return False
+    has_object = any(
+        token.is_value
+        or (token.is_word and not wording.is_filler(token.word) and token.word not in wording.language.references)
+        for token in part.content
+    )
+    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
+
+
+def _refers(part: Part, wording: Wording) -> bool:
+    return any(token.word in wording.language.references for token in part.tokens)
+
+
+def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
+    """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
+    if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
+        return False
+    if any(token.is_value for token in part.tokens):
+        return False
+    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
+
+
+def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether a question about "it" has only words that describe what an entry returns."""
+    weighted = weigh(part, wording)
+    stems = [*weighted.objects, *weighted.tail]
+    return _refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
+
+
+def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:
+    """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
+    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part, statements))
+    return asking or picks
+
+
+def _is_statement(part: Part, statements: frozenset[str]) -> bool:
+    words = [token.word for token in part.tokens if token.is_word]
+    return not words or not statements.isdisjoint(words) or len(part.tokens) == 1
+
+
+def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether hardly a word of a request belongs to a known language or to the catalog."""
+    words = [token.word for token in tokens if token.is_word]
+    if not words:
+        return False
+    if any(not _is_latin(word) for word in words):
+        return sum(not _is_latin(word) for word in words) * 2 >= len(words)
+    known = sum(
+        any(knows(language, [word]) for language in wording.lexicon.languages) or wording.is_known(word)
+        for word in words
+    )
+    return len(words) >= _MIN_WORDS and known * 3 < len(words)
+
+
+def _is_latin(word: str) -> bool:
+    return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)

@@ -1,0 +1,27 @@
+"""Short lists of English words that decide how a part is read and which entry serves it. ``words.toml`` holds them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from helmdeck_language import WordFile, stem
+
+_FILE: Final = "words.toml"
+
+
+@cache
+def word_list(name: str) -> frozenset[str]:
+    """Return the words of a list.
+
+    :raises LookupError: the file has no such list.
+    """
+    found = WordFile.beside(__file__, _FILE).words(name)
+    if not found:
+        raise LookupError(f"{_FILE} has no list {name}")
+    return frozenset(found)
+
+
+def stemmed(name: str) -> frozenset[str]:
+    """Return the stems of the words of a list."""
+    return frozenset(map(stem, word_list(name)))
