@@ -14,11 +14,11 @@ from helmdeck_cli.inputs import add_out as add_out
 from helmdeck_cli.inputs import add_request as add_request
 from helmdeck_cli.inputs import input_values as input_values
 from helmdeck_cli.inputs import pairs as pairs
+from helmdeck_cli.inputs import port_number as port_number
 from helmdeck_cli.inputs import read_input as read_input
 from helmdeck_cli.inputs import read_json as read_json
 from helmdeck_cli.inputs import read_object as read_object
 from helmdeck_cli.inputs import request_text as request_text
-from helmdeck_cli.inputs import port_number as port_number
 from helmdeck_cli.inputs import text_argument as text_argument
 from helmdeck_cli.inputs import whole_number as whole_number
 from helmdeck_cli.model_checks.chooser import proposed_chooser as proposed_chooser

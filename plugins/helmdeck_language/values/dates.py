@@ -39,6 +39,7 @@ _WHOLE: Final = (
 def iso_date(text: str) -> str:
     """Return a date with a day, month and year as ``YYYY-MM-DD``; empty for another, such as "tomorrow" or "3/4/2027".
 
+    >>> from helmdeck_language import iso_date
     >>> iso_date("3rd of May 2027")
     '2027-05-03'
     """

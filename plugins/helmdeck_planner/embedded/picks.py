@@ -131,9 +131,9 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
 class _Reader:
     """Chooses entries for the parts of a request, one after the other.
 
+    :ivar sources: with the parts so far as the earlier ones.
     :ivar is_bare_catalog: no entry has an input schema.
     :ivar parts: the parts so far, excluded ones and settings included.
-    :ivar earlier: the same parts, with the arguments of their steps.
     """
 
     sources: Sources
@@ -142,7 +142,6 @@ class _Reader:
     is_bare_catalog: bool = False
     parts: list[Part] = attrs.Factory(list)
     picks: list[Pick] = attrs.Factory(list)
-    earlier: list[Earlier] = attrs.Factory(list)
 
     def add(self, part: Part) -> None:
         """Choose the entry of a part, or of several if it states several objects or values."""
@@ -154,7 +153,7 @@ class _Reader:
 
     def _add_single(self, own: Part) -> None:
         wording = self.sources.wording
-        found = self._chosen(own, self._so_far)
+        found = self._chosen(own, self.sources)
         profile = found[0].profile if found else None
         single = [own] if profile is None else one_value_each(own, profile, self.sources.request, wording)
         if len(single) > 1 and (all_at_once := _taking_all(found)):
@@ -168,7 +167,7 @@ class _Reader:
         if profile is None and _is_maybe_wish(own, wording):
             # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
             wish = attrs.evolve(own, verb="", verb_place=-1, is_wish=True)
-            as_wish = self._chosen(wish, self._so_far)
+            as_wish = self._chosen(wish, self.sources)
             if as_wish and not _is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
@@ -187,18 +186,20 @@ class _Reader:
             self._append(each, profile, found)
         if len(single) == 1 and self._repeats():
             # "open a.txt and read it to me"
-            self.parts.pop(), self.picks.pop(), self.earlier.pop()
+            self.parts.pop(), self.picks.pop()
+            self.sources = self._before(-1)
 
     def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:
         self.parts.append(part)
         if not part.is_excluded and part not in self.sources.settings:
             self.picks.append(Pick(part, profile, found))
-        args = fill(part, profile, self._so_far) if profile is not None else {}
-        self.earlier.append(Earlier(part, args, profile))
+        args = fill(part, profile, self.sources) if profile is not None else {}
+        earlier = (*self.sources.earlier, Earlier(part, args, profile))
+        self.sources = attrs.evolve(self.sources, earlier=earlier)
 
     def _repeats(self) -> bool:
         """Whether the last step only reads what the step before reads."""
-        before, last = (*[None] * 2, *self.earlier)[-2:]
+        before, last = (*[None] * 2, *self.sources.earlier)[-2:]
         profile = last.profile if last is not None else None
         return (
             profile is not None
@@ -221,10 +222,12 @@ class _Reader:
             )
             if pick is not None and pick.profile is not None:
                 place = next(place for place, each in enumerate(self.picks) if each.part is run[0])
+                before, after = self.sources.earlier[:start], self.sources.earlier[start + length :]
                 args = fill(pick.part, pick.profile, self._before(start))
                 self.picks[place : place + length] = [pick]
                 self.parts[start : start + length] = [pick.part]
-                self.earlier[start : start + length] = [Earlier(pick.part, args, pick.profile)]
+                earlier = (*before, Earlier(pick.part, args, pick.profile), *after)
+                self.sources = attrs.evolve(self.sources, earlier=earlier)
             start += 1
 
     def _is_open(self, part: Part) -> bool:
@@ -252,14 +255,10 @@ class _Reader:
         return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
 
     def _before(self, place: int) -> Sources:
-        return attrs.evolve(self.sources, earlier=tuple(self.earlier[:place]))
-
-    @property
-    def _so_far(self) -> Sources:
-        return self._before(len(self.earlier))
+        return attrs.evolve(self.sources, earlier=self.sources.earlier[:place])
 
     def _by_rules(self, part: Part) -> list[Scored]:
-        return choose(part, self._so_far, self.lexical, self.profiles)
+        return choose(part, self.sources, self.lexical, self.profiles)
 
     def _chosen(self, part: Part, sources: Sources) -> list[Scored]:
         """Return the candidates for a part, the best first."""
@@ -272,7 +271,9 @@ class _Reader:
             return found
         # No rule covers the part, or another entry takes more of it.
         planned = tuple(each for each in sources.earlier if each.profile is not None)
-        other = choose_by_evidence(part, attrs.evolve(sources, earlier=planned), self.lexical, self.profiles)
+        if len(planned) < len(sources.earlier):
+            sources = attrs.evolve(sources, earlier=planned)
+        other = choose_by_evidence(part, sources, self.lexical, self.profiles)
         if not other or is_guess(other, names_act=bool(part.verb or part.is_question)):
             return found
         is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE

@@ -70,6 +70,7 @@ class Sources:
     :ivar earlier: the parts before, in order.
     :ivar settings: the parts that only state where the others act.
     :ivar background: the parts without a step that may state something for this one.
+    :ivar drafts: what was drafted from these sources, since an entry is tried for a part by several rules.
     """
 
     request: str
@@ -79,6 +80,7 @@ class Sources:
     earlier: tuple[Earlier, ...] = ()
     settings: tuple[Part, ...] = ()
     background: tuple[Part, ...] = ()
+    drafts: dict[tuple[int, int], Draft] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
 
 def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
@@ -96,6 +98,17 @@ def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[in
 
     :param without: places of words that have another use.
     """
+    if without:
+        return _drafted(part, profile, sources, without)
+    # A draft keeps its part and its entry alive, so that no other object gets their identities.
+    key = (id(part), id(profile))
+    found = sources.drafts.get(key)
+    if found is None:
+        found = sources.drafts[key] = _drafted(part, profile, sources)
+    return found
+
+
+def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[int] = ()) -> Draft:
     draft = Draft(sources.request, part, profile, sources.wording)
     draft.used_places.update(without)
     for each in profile.properties:
