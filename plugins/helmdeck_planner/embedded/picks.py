@@ -312,7 +312,7 @@ def _is_gap(found: Sequence[Scored]) -> bool:
 
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:
     """Whether what is read as the verb of a part without an entry may be a noun."""
-    if part.is_question or part.is_wish or not part.tokens:
+    if part.is_question or part.is_wish or _is_statement(part, wording.lexicon.statements):
         return False
     return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
 
