@@ -41,10 +41,13 @@ class Weights:
     complete: float
     unused: float
     unexplained: float
+    bare: float
 
 
 # Fitted on requests of which nearly all steps are right; ``Shifts`` corrects that.
-WEIGHTS: Final = Weights(constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09)
+WEIGHTS: Final = Weights(
+    constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09, bare=-1.79
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -65,8 +68,9 @@ SHIFTS: Final = Shifts(rules=-0.73, evidence=-0.15)
 def _features(found: Sequence[Scored]) -> tuple[float, ...]:
     """Return the features of a choice by rules, in the order of the weights after the constant.
 
-    They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share of
-    values that it does not take, and the share of words and values that are foreign to it.
+    They are how well the best entry fits, its distance to the second one, whether all its required inputs are stated, the share
+    of values that it does not take, the share of words and values that are foreign to it, and whether it has no input schema: then
+    every value fits it, which shows nothing.
     """
     best = found[0]
     margin = best.total - found[1].total if len(found) > 1 else _MAX_MARGIN
@@ -76,6 +80,7 @@ def _features(found: Sequence[Scored]) -> tuple[float, ...]:
         float(best.is_complete),
         best.unused,
         best.unexplained,
+        float(is_bare(best.profile)),
     )
 
 
