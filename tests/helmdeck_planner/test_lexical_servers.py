@@ -166,6 +166,8 @@ def test_without_input_schemas_the_ranker_chooses() -> None:
         ("home", "what is the weather?"),
         # An entry without inputs serves no request about a file.
         ("devtools", "load the pages in /d/a.json"),
+        # What changes something and lacks inputs must be named by the request.
+        ("asana", "book one please"),
     ],
 )
 def test_a_request_that_no_tool_serves_is_a_gap(name: str, request_text: str) -> None:

@@ -100,7 +100,9 @@ def is_guess(found: Sequence[Scored], *, names_act: bool = True) -> bool:
         )
     if best.is_complete:
         return best.unused > 0 and score(found) < UNSURE
-    return score(found) < _SILENT
+    # What a step that reads leaves open can be asked for; one that changes something must be named, or more probable.
+    is_doubtful = best.profile.writes is True and not best.is_named
+    return score(found) < (_TIE if is_doubtful else _SILENT)
 
 
 def lacks_evidence(best: Scored) -> bool:
