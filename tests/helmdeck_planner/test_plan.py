@@ -254,6 +254,11 @@ def test_defaults_that_are_not_json_are_invalid_input(plan, defaults):
         plan(reply(BLOG), defaults=defaults)
 
 
+def test_a_completed_step_of_another_type_is_invalid_input(plan):
+    with pytest.raises(PackError, match="invalid_input: done: a step is a CompletedStep"):
+        plan(reply(BLOG), done=["blog.draft"])
+
+
 def test_model_that_is_not_a_string_is_an_invalid_request(plan):
     with pytest.raises(InvalidRequest, match="a model id is a text, found int"):
         plan(reply(BLOG), model=3)

@@ -13,6 +13,7 @@ import attrs
 from helmdeck_core import (
     Answer,
     CallFailed,
+    CompletedStep,
     Learned,
     Pack,
     PackContext,
@@ -180,6 +181,10 @@ def check_request(request: PlanRequest, caller: str) -> None:
             raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a string")
     if not request.intent.strip():
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is empty; describe what to do")
+    if not all(isinstance(step, CompletedStep) for step in request.done):
+        raise PackError(
+            caller, PackErrorCode.INVALID_INPUT, 'done: a step is a CompletedStep, such as CompletedStep("web.search")'
+        )
     if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output, step.failure)):
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool, output and failure of a step are strings")
     try:
