@@ -14,7 +14,7 @@ from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
-from helmdeck_planner.embedded.choice.confidence import UNSURE, is_guess, lacks_evidence, probability, score
+from helmdeck_planner.embedded.choice.confidence import ADVISED, UNSURE, is_guess, lacks_evidence, probability, score
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
@@ -56,7 +56,9 @@ class Pick:
     @property
     def is_unsure(self) -> bool:
         """Whether the step is one to check."""
-        return bool(self.found) and (score if self.profile is None else probability)(self.found) < UNSURE
+        if self.profile is None:
+            return bool(self.found) and score(self.found) < UNSURE
+        return probability(self.found) < ADVISED
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.ranked import is_bare
 
 UNSURE: Final = 0.7
+"""The entry of a part is not clear below this score."""
+ADVISED: Final = 0.6
 """A step below this probability is one to check, or to plan with a language model."""
 LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
