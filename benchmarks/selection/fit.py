@@ -235,11 +235,12 @@ def _fit(examples: Sequence[Example], center: Array, steps: int = 30) -> Array:
         gradient = own.T @ (target[kept] - shares) - RIDGE * (weights - center)
         curvature = (own * shares[:, None]).T @ own - means.T @ means + RIDGE * np.eye(len(weights))
         change = np.linalg.solve(curvature, gradient)
-        for _ in range(8):
-            made, shares = judged(weights + change)
+        made, shares = judged(weights + change)
+        for _ in range(7):
             if made > best:
                 break
             change = change / 2
+            made, shares = judged(weights + change)
         weights, gain, best, share = weights + change, made - best, made, shares
         if gain < LEAST_GAIN:
             break

@@ -159,6 +159,7 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequenc
         heads = [place for place in header if place < end]
         outside, body = (list(range(heads[0])), (heads[-1] + 1, end)) if heads else ([], body)
     sizes = Counter[int]()
+    after = starts[0]
     for start, end in pairwise([*starts, len(found)]):
         left = dict(most)
         after = start + 1

@@ -188,7 +188,8 @@ class _Reader:
             self._append(each, profile, found)
         if len(single) == 1 and self._repeats():
             # "open a.txt and read it to me"
-            self.parts.pop(), self.picks.pop()
+            self.parts.pop()
+            self.picks.pop()
             self.sources = self._before(-1)
 
     def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:
