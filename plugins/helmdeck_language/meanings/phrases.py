@@ -26,10 +26,14 @@ _FURTHER: Final = 0.6
 
 @attrs.frozen
 class _Phrase:
-    """The parts of a phrase behind the first one, and the terms that it stands for."""
+    """The parts of a phrase behind the first one, and the terms that it stands for.
+
+    :ivar needed: the words among the parts; hardly a request has all of them, whatever their order.
+    """
 
     parts: tuple[str, ...]
     terms: Mapping[str, float]
+    needed: AbstractSet[str]
 
 
 @attrs.frozen
@@ -69,18 +73,21 @@ class PhraseBook:
             parsed = [
                 (_parts(phrase.split("+")), _weighted(means.split())) for phrase, means in self._rows.get(word, ())
             ]
-            found = self._known[word] = [_Phrase(tuple(parts[1:]), terms) for parts, terms in parsed]
+            found = self._known[word] = [
+                _Phrase(tuple(parts[1:]), terms, frozenset(parts[1:]) - {_ANY}) for parts, terms in parsed
+            ]
         return found
 
     def matches(self, found: Sequence[str]) -> list[Match]:
         """Return the phrases in folded words; one inside a longer one does not count."""
         spoken = _parts(found)
+        present = frozenset(spoken)
         rows = [
             (frozenset(places), phrase.terms)
             for at, word in enumerate(spoken)
             if word in self._rows
             for phrase in self._beginning(word)
-            if (places := _places(phrase.parts, spoken, at))
+            if phrase.needed <= present and (places := _places(phrase.parts, spoken, at))
         ]
         return [
             Match(frozenset([spoken[place] for place in places]), terms)
