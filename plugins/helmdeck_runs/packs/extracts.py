@@ -38,19 +38,27 @@ def sentences(text: str) -> list[str]:
 def _joined(parts: Iterable[str]) -> list[str]:
     """Join parts that end with an abbreviation or an initial to the next one."""
     found: list[str] = []
+    pieces: list[str] = []  # of the sentence that has not ended
+    before = ""
     for part in parts:
-        if found and _ends_inside(found[-1]):
-            found[-1] += f" {part}"
-        else:
-            found.append(part)
-    return found
+        words = part.split()
+        is_inside = _ends_inside(words[-2] if len(words) > 1 else before, words[-1])
+        pieces.append(part)
+        before = words[-1]
+        if not is_inside:
+            found.append(" ".join(pieces))
+            pieces, before = [], ""
+    return [*found, " ".join(pieces)] if pieces else found
 
 
-def _ends_inside(text: str) -> bool:
-    words = text.split()
-    last = words[-1].lstrip("\"'“‘([")
+def _ends_inside(before: str, last: str) -> bool:
+    """Whether a sentence continues behind a word.
+
+    :param before: the word before the last one; empty where a sentence begins.
+    """
+    last = last.lstrip("\"'“‘([")
     # "George W. Bush", but not "plan B. Then".
-    is_initial = _INITIAL.fullmatch(last) is not None and all(word[:1].isupper() for word in words[-2:-1])
+    is_initial = _INITIAL.fullmatch(last) is not None and (not before or before[0].isupper())
     return is_initial or last.lower() in _abbreviations()
 
 
