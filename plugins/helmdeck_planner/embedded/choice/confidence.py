@@ -25,6 +25,8 @@ _STRICT: Final = 0.6
 _LIKELY_BARE: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
+# The same of a step that changes something and is not named by its part.
+_DOUBTFUL: Final = 0.5
 # An entry does not serve a part of which this share of the words is foreign to it.
 _FOREIGN: Final = 0.5
 _TIE: Final = 0.5
@@ -104,7 +106,7 @@ def is_guess(found: Sequence[Scored], *, names_act: bool = True) -> bool:
         return best.unused > 0 and score(found) < UNSURE
     # What a step that reads leaves open can be asked for; one that changes something must be named, or more probable.
     is_doubtful = best.profile.writes is True and not best.is_named
-    return score(found) < (_TIE if is_doubtful else _SILENT)
+    return score(found) < (_DOUBTFUL if is_doubtful else _SILENT)
 
 
 def lacks_evidence(best: Scored) -> bool:

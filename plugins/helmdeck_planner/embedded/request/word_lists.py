@@ -7,7 +7,8 @@ from typing import Final
 
 from helmdeck_language import WordFile, stem
 
-_FILE: Final = "words.toml"
+_NAME: Final = "words.toml"
+_FILE: Final = WordFile.beside(__file__, _NAME)
 
 
 @cache
@@ -16,9 +17,9 @@ def word_list(name: str) -> frozenset[str]:
 
     :raises LookupError: the file has no such list.
     """
-    found = WordFile.beside(__file__, _FILE).words(name)
+    found = _FILE.words(name)
     if not found:
-        raise LookupError(f"{_FILE} has no list {name}")
+        raise LookupError(f"{_NAME} has no list {name}")
     return frozenset(found)
 
 
