@@ -1,0 +1,1 @@
+"""Trains the two-tower model that relates everyday wording to tools."""

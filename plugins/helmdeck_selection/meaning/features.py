@@ -1,0 +1,83 @@
+"""What the two-tower model reads of a request and of an entry: stems, kinds of values, and pairs of adjacent ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from helmdeck_core import Entry
+from helmdeck_language import Kind, Token, fold, split_identifier, stem, words
+from helmdeck_selection.lexical.index.fields import input_properties, name_words
+
+QUESTION: Final = "+?"
+NAME: Final = "+name"
+_MONEY: Final = "+money"
+_PERCENT: Final = "+percent"
+_CURRENCIES: Final = frozenset("$€£¥")
+_NEGATED: Final = "n't"
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_EXTENSION: Final = re.compile(r"\.([A-Za-z][A-Za-z0-9]{1,4})$")
+# The start of a description says what an entry does.
+_MAX_DESCRIPTION: Final = 40
+_MAX_INPUTS: Final = 30
+
+
+def request_features(tokens: Iterable[Token]) -> list[str]:
+    """Return the stems of the words of a request, and ``+`` with the kind of each value, in order.
+
+    A capitalised word after the first one is followed by ``+name``.
+
+    >>> from helmdeck_language import scan
+    >>> request_features(scan("give Ada 12.50 back, please"))
+    ['giv', 'ada', '+name', '+number', 'back', 'pleas']
+    """
+    found: list[str] = []
+    for token in tokens:
+        if token.is_word:
+            is_name = bool(found) and token.value[:1].isupper()
+            found.append(_request_word(token.word))
+            if is_name:
+                found.append(NAME)
+        elif token.kind is Kind.MARK:
+            if token.value == "?":
+                found.append(QUESTION)
+        elif token.kind is not Kind.BREAK:
+            found.extend(_value(token))
+    return found
+
+
+def _request_word(word: str) -> str:
+    # "isn't" stays: it differs from "is".
+    return word if word.endswith(_NEGATED) else stem(word.partition("'")[0])
+
+
+def _value(token: Token) -> Iterator[str]:
+    text = token.value
+    if token.kind is Kind.NUMBER and text[:1] in _CURRENCIES:
+        yield _MONEY
+    elif token.kind is Kind.NUMBER and text.endswith("%"):
+        yield _PERCENT
+    else:
+        yield f"+{token.kind.value}"
+        if token.kind in (Kind.PATH, Kind.GLOB) and (extension := _EXTENSION.search(text)):
+            yield stem(extension[1].lower())
+
+
+def entry_features(entry: Entry) -> tuple[list[str], list[str], list[str]]:
+    """Return the stems of the name, of the start of the description, and of the names of the inputs."""
+    name = [stem(word) for word in name_words(entry) if not word.isdigit()]
+    description = [stem(fold(word)) for word in _WORD.findall(entry.description)[:_MAX_DESCRIPTION]]
+    inputs = [
+        stem(word)
+        for each in input_properties(entry)
+        for word in words(split_identifier(each))
+        if not word.isdigit()
+    ]
+    return name, description, inputs[:_MAX_INPUTS]
+
+
+def with_pairs(found: Sequence[str]) -> list[str]:
+    """Return features, and after them the pairs of adjacent ones."""
+    return [*found, *(f"{first} {second}" for first, second in pairwise(found))]
