@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 from array import array
 from collections import Counter, defaultdict
@@ -28,9 +29,10 @@ from torch import nn
 from torch.nn import functional
 
 import helmdeck_selection
-from benchmarks.meaning.data import Concept, families
-from helmdeck_language import stem
-from helmdeck_selection.meaning.features import with_pairs
+from benchmarks.meaning.data import FOLDS, Product, products
+from helmdeck_language import scan, stem
+from helmdeck_selection import read_catalog
+from helmdeck_selection.meaning.features import entry_features, request_features, with_pairs
 
 FOLDER = Path(helmdeck_selection.__file__).parent / "meaning"
 SIZE = 64
@@ -45,8 +47,30 @@ _OTHERS = 40
 _RATE = 0.003
 _DROPPED = 0.3
 _PENALTY = 1e-4
+_NEVER = -1e4
+# How much a request counts whose right tool is missing.
+_MISSING = 0.25
 # Tools of other products that are as close as this to the right one may do the same.
 _SAME = 0.6
+
+
+@attrs.frozen
+class Concept:
+    """What a tool does, as features: its descriptions by several vendors, and requests for it."""
+
+    tools: Sequence[tuple[list[str], list[str], list[str]]]
+    requests: Sequence[list[str]]
+
+
+def concepts(product: Product) -> list[Concept]:
+    """Return what the model reads of a product."""
+    return [
+        Concept(
+            [entry_features(read_catalog([each], product.name).entries[0]) for each in tool.vendors],
+            [request_features(scan(text)) for text in tool.requests],
+        )
+        for tool in product.tools
+    ]
 
 
 @attrs.frozen
@@ -103,12 +127,13 @@ class Towers(nn.Module):
     def __init__(self, known: Vocabulary) -> None:
         super().__init__()
         self.known = known
-        self.change = nn.Embedding(len(known.start), SIZE, padding_idx=0, sparse=True)
-        self.weight = nn.Embedding(len(known.start), 1, padding_idx=0, sparse=True)
+        self.change = nn.Embedding(len(known.start), SIZE, padding_idx=0)
+        self.weight = nn.Embedding(len(known.start), 1, padding_idx=0)
         nn.init.zeros_(self.change.weight)
         nn.init.zeros_(self.weight.weight)
         self.fields = nn.Parameter(torch.tensor([1.0, 0.0, -1.0]))
         self.scale = nn.Parameter(torch.tensor(2.5))
+        self.none = nn.Parameter(torch.tensor(4.0))
 
     def vectors(self, places: torch.Tensor) -> torch.Tensor:
         """Return the weighted vectors of features."""
@@ -142,19 +167,16 @@ def train(found: Sequence[Sequence[Concept]], known: Vocabulary, rounds: int = _
     random.seed(1)
     torch.manual_seed(1)
     towers = Towers(known)
-    sparse = torch.optim.SparseAdam([towers.change.weight, towers.weight.weight], lr=_RATE)
-    dense = torch.optim.Adam([towers.fields, towers.scale], lr=_RATE)
+    optimizer = torch.optim.Adam(towers.parameters(), lr=_RATE)
     for turn in range(rounds):
-        for group in sparse.param_groups:
+        for group in optimizer.param_groups:
             group["lr"] = _RATE * (1 - turn / rounds)
         total = count = 0.0
         for batch in _batches(found):
             loss = _loss(towers, found, batch)
-            sparse.zero_grad()
-            dense.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            sparse.step()
-            dense.step()
+            optimizer.step()
             total, count = total + float(loss.detach()), count + 1
         print(f"round {turn + 1} of {rounds}: loss {total / count:.3f}", flush=True)
     return towers
@@ -184,7 +206,13 @@ def _loss(towers: Towers, found: Sequence[Sequence[Concept]], batch: list[tuple[
         product_of = torch.tensor([product for product, _ in choices])
         is_other = product_of[None, :] != product_of[right][:, None]
         is_same = (tools @ tools.T)[right] > _SAME
-    loss = functional.cross_entropy(scores.masked_fill(is_other & is_same, -1e4), right)
+    scores = scores.masked_fill(is_other & is_same, _NEVER)
+    # One more choice is that no tool fits, which is right where the right tool is missing.
+    none = towers.none.expand(len(batch), 1)
+    loss = functional.cross_entropy(torch.cat([scores, none], 1), right)
+    is_right = functional.one_hot(right, len(choices)).bool()
+    missing = torch.cat([scores.masked_fill(is_right, _NEVER), none], 1)
+    loss = loss + _MISSING * functional.cross_entropy(missing, torch.full_like(right, len(choices)))
     used = torch.unique(torch.tensor([towers.known.places.get(each, 0) for product, place, at in batch for each in with_pairs(found[product][place].requests[at])]))
     return loss + _PENALTY * (towers.change(used) ** 2).sum()
 
@@ -213,11 +241,15 @@ def write(towers: Towers, folder: Path = FOLDER) -> None:
         vectors = towers.vectors(torch.tensor([known.places[feature] for feature in features])).numpy()
     scales = np.abs(vectors).max(1) / 127 + 1e-12
     rounded = np.clip(np.rint(vectors / scales[:, None]), -127, 127).astype(np.int8)
+    if not np.isfinite(scales).all():
+        raise SystemExit("the vectors are not finite: nothing was written")
     data = scales.astype("<f4").tobytes() + rounded.tobytes()
     (folder / "features.txt").write_text("\n".join(features), encoding="utf-8")
     (folder / "vectors.bin").write_bytes(data)
     names = ("name", "description", "inputs")
-    weights = {name: round(float(value), 3) for name, value in zip(names, torch.exp(towers.fields), strict=True)}
+    fields = torch.exp(towers.fields).tolist()
+    weights = {name: round(value, 3) for name, value in zip(names, fields, strict=True)}
+    weights |= {"scale": round(math.exp(float(towers.scale.detach())), 2), "none": round(float(towers.none.detach()), 2)}
     (folder / "weights.json").write_text(json.dumps(weights) + "\n", encoding="utf-8")
     print(f"{len(features)} features, {len(data)} bytes")
 
@@ -226,12 +258,22 @@ def main() -> None:
     """Measure, or train and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--folds", type=Path, help="train a model without each third of the products, and write them to this folder")
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    found = families()
+    found = [concepts(product) for product in products()]
     print(f"{len(found)} products, {sum(map(len, found))} tools, {sum(len(c.requests) for f in found for c in f)} requests")
+    if arguments.folds:
+        for fold in range(FOLDS):
+            folder = arguments.folds / str(fold)
+            folder.mkdir(parents=True, exist_ok=True)
+            seen = [family for place, family in enumerate(found) if place % FOLDS != fold]
+            towers = train(seen, vocabulary(seen), arguments.rounds)
+            write(towers, folder)
+            print(f"fold {fold}: {first_share(towers, found[fold::FOLDS]):.1%} first", flush=True)
+        return
     if arguments.write:
         write(train(found, vocabulary(found), arguments.rounds))
         return

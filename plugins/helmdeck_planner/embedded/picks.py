@@ -14,8 +14,9 @@ from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
-from helmdeck_planner.embedded.choice.confidence import ADVISED, UNSURE, is_guess, lacks_evidence, probability, score
+from helmdeck_planner.embedded.choice.confidence import ADVISED, CLEAR, UNSURE, is_guess, lacks_evidence, probability, score
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
+from helmdeck_planner.embedded.choice.meanings import meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
@@ -30,6 +31,8 @@ _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
 # Parts that one entry may serve together.
 _MAX_JOINED: Final = 4
+# Probability by meaning below which an entry that rules choose is weighed against others.
+_FAR: Final = 0.1
 
 
 @attrs.frozen
@@ -270,17 +273,29 @@ class _Reader:
             found = []
         if self.is_bare_catalog and (ranked := choose_by_rank(part, self.lexical, self.profiles)):
             return ranked
-        if _is_settled(found) or self.sources.wording.language is not ENGLISH:
+        is_settled = _is_settled(found)
+        if self.sources.wording.language is not ENGLISH or (is_settled and not self._is_far(part, found[0])):
             return found
         # No rule covers the part, or another entry takes more of it.
         planned = tuple(each for each in sources.earlier if each.profile is not None)
         if len(planned) < len(sources.earlier):
             sources = attrs.evolve(sources, earlier=planned)
-        other = choose_by_evidence(part, sources, self.lexical, self.profiles)
+        last = self.sources.earlier[-1] if self.sources.earlier else None
+        is_about_last = last is not None and last.profile is None and _refers(part, self.sources.wording)
+        context = last.part.tokens if last is not None and is_about_last else ()
+        other = choose_by_evidence(part, sources, self.lexical, self.profiles, context)
         if not other or is_guess(other, names_act=bool(part.verb or part.is_question)):
             return found
+        if is_settled:
+            return other if (other[0].evidence or 0.0) >= CLEAR else found
         is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
         return other if _is_gap(found) or is_better else found
+
+    def _is_far(self, part: Part, best: Scored) -> bool:
+        """Whether the wording of a part hardly means the entry that rules choose."""
+        close = meanings(part, range(len(self.profiles.entries)), self.profiles)
+        own = close.get(self.profiles.place(best.profile))
+        return own is not None and own.share < _FAR and own.place > 0
 
     def _objects(self, part: Part) -> Sequence[Part]:
         """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""

@@ -20,7 +20,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry
-from helmdeck_language import Token
+from helmdeck_language import Token, stem
 from helmdeck_selection.meaning.features import entry_features, request_features, with_pairs
 
 Vector = Sequence[float]
@@ -38,6 +38,8 @@ class MeaningModel:
     :ivar scales: what the numbers of a feature are multiplied by.
     :ivar vectors: ``size`` numbers for each feature, -127 to 127.
     :ivar weights: of the name, the description and the inputs of an entry.
+    :ivar scale: what a similarity is multiplied by to be the logarithm of odds among entries.
+    :ivar none: the same logarithm for no entry at all.
     """
 
     size: int
@@ -45,6 +47,12 @@ class MeaningModel:
     scales: Sequence[float]
     vectors: Sequence[int]
     weights: Mapping[str, float]
+    scale: float
+    none: float
+
+    def knows(self, word: str) -> bool:
+        """Whether a word in lower case, or another form of it, has a vector."""
+        return stem(word) in self.places
 
     def of_request(self, tokens: Iterable[Token]) -> Vector:
         """Return the vector of a request, of length 1; of zeros if the model knows no word of it."""
@@ -69,6 +77,14 @@ class MeaningModel:
         return list(map(sum, zip(*rows, strict=True)))
 
 
+    def shares(self, similarities: Sequence[float]) -> list[float]:
+        """Return the probability of each entry by its similarity to a request; what is left to 1 is that of no entry."""
+        highest = max([self.none, *(self.scale * value for value in similarities)])
+        powers = [math.exp(self.scale * value - highest) for value in similarities]
+        whole = sum(powers) + math.exp(self.none - highest)
+        return [power / whole for power in powers]
+
+
 def similarity(first: Vector, second: Vector) -> float:
     """Return the cosine of two vectors of length 1, -1 to 1."""
     return sum(map(mul, first, second))
@@ -80,11 +96,11 @@ def _unit(vector: list[float]) -> list[float]:
 
 
 @cache
-def meaning_model() -> MeaningModel:
-    """Return the model of this package. It is read at the first call."""
-    weights = json.loads((_FOLDER / "weights.json").read_text(encoding="utf-8"))
-    features = (_FOLDER / "features.txt").read_text(encoding="utf-8").split("\n")
-    found = (_FOLDER / "vectors.bin").read_bytes()
+def meaning_model(folder: Path = _FOLDER) -> MeaningModel:
+    """Return the model of this package, or of another folder. It is read at the first call."""
+    weights = json.loads((folder / "weights.json").read_text(encoding="utf-8"))
+    features = (folder / "features.txt").read_text(encoding="utf-8").split("\n")
+    found = (folder / "vectors.bin").read_bytes()
     end = _FLOAT_BYTES * len(features)
     scales = array("f", found[:end])
     if sys.byteorder == "big":
@@ -96,4 +112,6 @@ def meaning_model() -> MeaningModel:
         scales=scales,
         vectors=vectors,
         weights=weights,
+        scale=weights.pop("scale"),
+        none=weights.pop("none"),
     )

@@ -24,6 +24,8 @@ _MAX_SYMBOL: Final = 6
 # "tblLeads"; "iPhone" is a word.
 _HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{1,40}")
 _PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)")
+# Letters that no language has in a row: "wqzkfjmtboyeolra".
+_RANDOM: Final = re.compile(r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{6})[a-z]{10,40}")
 _MOMENT: Final = re.compile(r"\d{8,}\.\d{3,}")
 _LONG_NUMBER: Final = re.compile(r"\d{8,30}")
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
@@ -57,12 +59,13 @@ def fill_ids(draft: Draft) -> None:
 
 
 def _is_opaque(draft: Draft, place: int) -> bool:
-    """Whether a value looks like an id: it has digits, dots or humps; "tblLeads", but not "iPhone"."""
+    """Whether a value looks like an id: it has digits, dots or humps, or no vowels: "tblLeads", but not "iPhone"."""
     token = draft.tokens[place]
     if token.kind is Kind.ID:
         return not _COUNTED.fullmatch(token.value)
     is_humped = token.is_word and place != draft.part.verb_place and _HUMPED.fullmatch(token.value)
-    return _is_dotted(draft, place) or bool(is_humped)
+    is_random = token.is_word and _RANDOM.fullmatch(token.value)
+    return _is_dotted(draft, place) or bool(is_humped or is_random)
 
 
 def _is_coined(draft: Draft, place: int) -> bool:

@@ -62,6 +62,7 @@ class Scored:
     :ivar unexplained: the share of the words and values of the part that are neither taken nor words of the entry; 0 if the
         part states its whole name.
     :ivar evidence: the probability of a choice by evidence; ``None`` for one by the rules of ``choose``.
+    :ivar meant: the probability by the meaning of the wording alone; 0 if it was not asked for.
     :ivar leaves_ids: the part has ids, paths or URLs, and none of its inputs takes one: "forward mail 18c2f" does not send one.
     """
 
@@ -75,6 +76,7 @@ class Scored:
     is_named: bool
     takes_any: bool
     evidence: float | None = None
+    meant: float = 0.0
 
 
 def choose(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Scored]:

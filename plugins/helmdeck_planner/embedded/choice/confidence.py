@@ -16,6 +16,8 @@ from helmdeck_planner.embedded.choice.ranked import is_bare
 
 UNSURE: Final = 0.7
 """The entry of a part is not clear below this score."""
+CLEAR: Final = 0.8
+"""From this score on, an entry that was chosen by evidence replaces one that rules choose, but not the wording."""
 ADVISED: Final = 0.6
 """A step below this probability is one to check, or to plan with a language model."""
 LIKELY: Final = 0.5
@@ -23,6 +25,8 @@ LIKELY: Final = 0.5
 # The same of an entry that may change something, and for a part that names no act; and of an entry without an input schema.
 _STRICT: Final = 0.6
 _LIKELY_BARE: Final = 0.4
+# Probability by meaning from which an entry that writes may lack inputs.
+_MEANT: Final = 0.5
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
 # The same of a step that changes something and is not named by its part.
@@ -98,10 +102,9 @@ def is_guess(found: Sequence[Scored], *, names_act: bool = True) -> bool:
         if is_bare(best.profile):
             return best.evidence < _LIKELY_BARE
         is_strict = best.profile.writes is not False or not names_act
-        # "back up the database" states no statement to run: what writes needs all its inputs.
-        return best.evidence < (_STRICT if is_strict else LIKELY) or (
-            bool(best.profile.writes) and not best.is_complete
-        )
+        # "back up the database" states no statement to run: what writes needs all its inputs, or clear wording.
+        lacks_inputs = bool(best.profile.writes) and not best.is_complete and best.meant < _MEANT
+        return best.evidence < (_STRICT if is_strict else LIKELY) or lacks_inputs
     if best.is_complete:
         return best.unused > 0 and score(found) < UNSURE
     # What a step that reads leaves open can be asked for; one that changes something must be named, or more probable.

@@ -19,13 +19,14 @@ from typing import Final
 import attrs
 
 from helmdeck_core import EntryKind
-from helmdeck_language import ACTIONS, DELETING_WORDS, WRITING, Kind, Lexicon, stem, word_terms
+from helmdeck_language import ACTIONS, DELETING_WORDS, WRITING, Action, Kind, Lexicon, Token, stem, word_terms
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.input_fit import input_fit
+from helmdeck_planner.embedded.choice.meanings import Meaning, meanings
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
@@ -40,6 +41,14 @@ from helmdeck_selection import LexicalIndex
 # A larger catalog is searched by its words only.
 _MAX_SEARCHED: Final = 60
 _CANDIDATES: Final = 24
+# So many of the closest entries may serve a part without a word that says so.
+_CLOSEST: Final = 3
+# Probability by meaning from which the same holds for an entry that changes something, and for one that deletes something.
+_WRITES: Final = 0.2
+_DELETES: Final = 0.4
+_LEAST: Final = -6.0
+# Probability by meaning from which an entry may leave out an id: "the page should be in dark mode, WEB-588".
+_CLEAR: Final = 0.5
 # Candidates whose inputs are filled on trial.
 _TRIED: Final = 6
 _READ_WEIGHT: Final = 0.3
@@ -82,9 +91,14 @@ def weights() -> Mapping[str, float]:
     return {str(name): float(weight) for name, weight in found.items()}
 
 
-def choose_by_evidence(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Scored]:
-    """Return the entries that may do what a part requests with their probabilities, the best first."""
-    found = candidates(part, sources, lexical, profiles)
+def choose_by_evidence(
+    part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles, context: Sequence[Token] = ()
+) -> list[Scored]:
+    """Return the entries that may do what a part requests with their probabilities, the best first.
+
+    :param context: what was said before without an entry of its own, if the part refers to it.
+    """
+    found = candidates(part, sources, lexical, profiles, context)
     rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
     return _pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows])
 
@@ -122,7 +136,9 @@ def probabilities(found: Sequence[Candidate]) -> list[float]:
     return [share / whole for share in shares]
 
 
-def candidates(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Candidate]:
+def candidates(
+    part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles, context: Sequence[Token] = ()
+) -> list[Candidate]:
     """Return the entries that a part may request, with their features."""
     if not part.tokens:
         return []
@@ -140,15 +156,17 @@ def candidates(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Pr
         else heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
     )
     seen = _Seen(part, weighted, intended, _words(part, intended, wording), wording)
+    close = meanings(part, indices, profiles, context)
     rough = []
     for index in indices:
         profile = profiles[index]
         is_entry = profile.entry.kind is not EntryKind.PIPELINE and not counts_others(part, weighted, profile)
-        if is_entry and _is_safe(part, intended, profile):
+        if is_entry and _is_safe(part, intended, profile, close[index]):
             found = _word_features(seen, profile)
             # A verb that an entry has nothing to do with requests something else.
-            if seen.is_reading or found["verb"] > 0:
+            if seen.is_reading or found["verb"] > 0 or close[index].place < _CLOSEST:
                 found["score"] = scores.get(index, 0.0) / best
+                found |= _meaning_features(seen, close[index])
                 rough.append((_rough(found), -index, profile, found))
     tried = [
         (profile, found, drafted(part, profile, sources)) for _, _, profile, found in heapq.nlargest(_TRIED, rough)
@@ -173,10 +191,10 @@ class _Seen:
 
 
 def _rough(found: Mapping[str, float]) -> float:
-    return found["score"] + found["verb_name"] + found["name_covered"] + found["best_name"] + found["inputs"]
+    return found["score"] + found["verb_name"] + found["name_covered"] + found["best_name"] + found["inputs"] + 4 * found["meaning_share"]
 
 
-def _is_safe(part: Part, intended: Reading, profile: Profile) -> bool:
+def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) -> bool:
     """Whether an entry does no more than what a part may request."""
     if loses_content(part, profile):
         return False
@@ -189,13 +207,26 @@ def _is_safe(part: Part, intended: Reading, profile: Profile) -> bool:
     verb = "" if is_other or (part.is_question and part.verb == "get") else stem(part.verb)
     is_intended = bool((intended.verbs.keys() | {verb}) & own)
     if profile.deletes:
-        return not part.is_question and bool((intended.verbs.keys() | {verb}) & own & _DELETING)
+        is_named = bool((intended.verbs.keys() | {verb}) & own & _DELETING)
+        return not part.is_question and (is_named or (bool(part.verb) and _is_meant(part, profile, close, _DELETES)))
+    if profile.writes and _is_meant(part, profile, close, _WRITES):
+        return True
     if part.is_question or not (part.verb or intended.verbs):
         return not profile.writes or (part.is_question and verb in own)
     if profile.writes or is_other:
         return is_intended
     actions = requested_actions(part)
     return is_intended or not actions or not actions <= WRITING or profile.writes is None
+
+
+def _is_meant(part: Part, profile: Profile, close: Meaning, least: float) -> bool:
+    """Whether the wording of a part means an entry, and its verb nothing else: "delete the branch" creates none."""
+    if close.share < least:
+        return False
+    actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
+    if not part.verb or part.is_question or not own:
+        return True
+    return bool(actions & own) if actions else Action.CREATE not in own
 
 
 def _words(part: Part, intended: Reading, wording: Wording) -> list[_Word]:
@@ -295,10 +326,27 @@ def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
     }
 
 
+def _meaning_features(seen: _Seen, close: Meaning) -> dict[str, float]:
+    names_act = bool(seen.part.verb or seen.part.is_question)
+    names_known_act = bool(seen.intended.verbs) or seen.part.is_question
+    return {
+        "meaning": close.similarity,
+        "meaning_share": close.share,
+        "meaning_log": max(_LEAST, math.log(close.share)),
+        "meaning_without_act": 0.0 if names_act else close.similarity,
+        "meaning_of_other_act": close.similarity if names_act and not names_known_act else 0.0,
+        "closest": float(close.place == 0),
+    }
+
+
 def _with_values(seen: _Seen, tried: Sequence[tuple[Profile, dict[str, float], Draft]]) -> list[Candidate]:
     every = [_candidate(seen, profile, features, draft) for profile, features, draft in tried]
     # "what is on list 61bc" does not request all lists.
-    found = [each for each in every if each.features["literal"] or not each.scored.leaves_ids]
+    found = [
+        each
+        for each in every
+        if each.features["literal"] or not each.scored.leaves_ids or each.features["meaning_share"] >= _CLEAR
+    ]
     exact = sum(map(_is_exact, found))
     return [
         attrs.evolve(each, features={**each.features, "sole": 1 / exact if _is_exact(each) else 0.0}) for each in found
@@ -340,6 +388,7 @@ def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], dra
             is_complete,
             is_named=features["best_name"] > 0,
             takes_any=bool(draft.used_places),
+            meant=features["meaning_share"],
         ),
         {
             **features,
@@ -353,5 +402,10 @@ def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], dra
             "choices": float(sum(bool(each.choices) and each.name in draft.args for each in profile.properties)),
             "needs": float(bool(profile.required)),
             "no_arguments": float(bool(profile.properties) and not draft.args),
+            # Words that an entry does not have say less against it where its meaning is clear.
+            "share_unexplained": features["meaning_share"] * unexplained,
+            "share_left": features["meaning_share"] * min(foreign + len(left), _MAX_COUNT),
+            "share_without_verb": features["meaning_share"] * (features["verb"] == 0),
+            "share_unused": features["meaning_share"] * unused,
         },
     )

@@ -30,6 +30,7 @@ from helmdeck_planner.embedded.entries.properties import Property, Role, propert
 from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.wording import Vocabulary
 from helmdeck_selection import Companions, LexicalIndex, keyword_phrases, name_words, step_packs
+from helmdeck_selection.meaning.model import MeaningModel, Vector, meaning_model
 
 # A word at the start of this share of all names is a prefix, such as the name of the server.
 _PREFIX_SHARE: Final = 0.6
@@ -96,12 +97,17 @@ class Profile:
 
 
 class Profiles:
-    """The profiles of a catalog, made on demand, and its vocabulary."""
+    """The profiles of a catalog, made on demand, and its vocabulary.
 
-    def __init__(self, entries: Sequence[Entry], lexicon: Lexicon) -> None:
+    :param model: relates what people say to entries; that of the selection if it is not given.
+    """
+
+    def __init__(self, entries: Sequence[Entry], lexicon: Lexicon, model: MeaningModel | None = None) -> None:
         self.entries = entries
         self.lexicon = lexicon
         self._found: dict[int, Profile] = {}
+        self._vectors: dict[int, Vector] = {}
+        self._model = model
         self._prefixes = _prefixes(entries)
         self._producers: Companions | None = None
         self._index_of = {entry.id: index for index, entry in enumerate(entries)}
@@ -124,6 +130,22 @@ class Profiles:
         if found is None:
             found = self._found[index] = self._make(self.entries[index])
         return found
+
+    @property
+    def model(self) -> MeaningModel:
+        """What relates wording to entries."""
+        return self._model or meaning_model()
+
+    def vector(self, index: int) -> Vector:
+        """Return the vector of an entry: what it means."""
+        found = self._vectors.get(index)
+        if found is None:
+            found = self._vectors[index] = self.model.of_entry(self.entries[index])
+        return found
+
+    def place(self, profile: Profile) -> int:
+        """Return the place of an entry in the catalog."""
+        return self._index_of[profile.entry.id]
 
     def producers(self, profile: Profile, parameter: str, lexical: LexicalIndex) -> Sequence[tuple[Profile, float]]:
         """Return the entries that may return what a parameter of an entry identifies, with how well they fit, the best first.

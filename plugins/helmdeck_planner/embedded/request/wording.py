@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, stem
+from helmdeck_selection.meaning.model import meaning_model
 
 
 class Vocabulary:
@@ -73,6 +74,7 @@ class Wording:
             or word in language.prepositions
             or word in self.lexicon.known_words
             or stem(word) in self.vocabulary.stems
+            or meaning_model().knows(word)
         )
 
     def starts_name(self, word: str) -> bool:

@@ -1,0 +1,48 @@
+"""Compares what a part means with what entries do, whether or not they share a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from helmdeck_core import EntryKind
+from helmdeck_language import Token
+from helmdeck_planner.embedded.entries.profiles import Profiles
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_selection.meaning.model import similarity
+
+
+@attrs.frozen
+class Meaning:
+    """How close the meaning of a part is to that of an entry.
+
+    :ivar similarity: the cosine, -1 to 1.
+    :ivar share: the probability that it is right, of all entries compared and none.
+    :ivar place: 0 for the closest entry.
+    """
+
+    similarity: float
+    share: float
+    place: int
+
+
+def meanings(
+    part: Part, indices: Iterable[int], profiles: Profiles, context: Sequence[Token] = ()
+) -> dict[int, Meaning]:
+    """Return how close each of some entries is to a part.
+
+    :param context: what the part refers to: "the sandbox burns money" before "put it to sleep".
+    """
+    own = profiles.model.of_request((*context, *part.tokens))
+    found = [
+        (similarity(own, profiles.vector(index)), -index)
+        for index in indices
+        if profiles.entries[index].kind is not EntryKind.PIPELINE
+    ]
+    found.sort(reverse=True)
+    shares = profiles.model.shares([value for value, _ in found])
+    return {
+        -minus: Meaning(value, share, place)
+        for place, ((value, minus), share) in enumerate(zip(found, shares, strict=True))
+    }
