@@ -20,10 +20,10 @@ CLEAR: Final = 0.8
 """From this score on, an entry that was chosen by evidence replaces one that rules choose, but not the wording."""
 ADVISED: Final = 0.6
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.5
+LIKELY: Final = 0.4
 """An entry that was chosen by evidence, and below this probability, is none."""
 # The same of an entry that may change something, and for a part that names no act; and of an entry without an input schema.
-_STRICT: Final = 0.6
+_STRICT: Final = 0.5
 _LIKELY_BARE: Final = 0.4
 # Probability by meaning from which an entry that writes may lack inputs.
 _MEANT: Final = 0.5
