@@ -119,6 +119,12 @@ def test_complete_plan_is_a_success(cli):
     assert "complete" in done.out
 
 
+def test_executed_step_that_the_catalog_lacks_is_a_usage_error(cli):
+    done = cli("plan", "--model", "stub/none", "--done", "web.serch=found", "hello")
+    assert (done.code, done.out) == (ExitCode.USAGE, "")
+    assert "the catalog has no entry 'web.serch' (did you mean 'web.search'?)" in done.err
+
+
 def test_terminal_escapes_in_a_rationale_are_escaped(cli):
     done = cli("plan", "--model", "stub/colour", "hello")
     assert "\x1b" not in done.out
