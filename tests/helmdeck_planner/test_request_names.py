@@ -1,4 +1,4 @@
-"""The names in a planning request are checked before a model is called: executed steps, and defaults."""
+"""What a planning request names and contains is checked before a model is called: executed steps, defaults, undecodable text."""
 
 import pytest
 
@@ -77,3 +77,19 @@ def test_inputs_of_a_deeply_nested_schema_are_found():
     for _ in range(5_000):
         schema = {"items": schema}
     assert input_names(catalog(schema)) == {"deep"}
+
+
+@each_case("name", ["intent", "context"])
+@each_case("method", ["plan", "route"])
+def test_text_with_a_surrogate_is_invalid_input_and_never_sent(deck, method, name):
+    planner, provider = deck
+    request = {"intent": ASK, name: "caf\udce9 about tides"}
+    with pytest.raises(PackError, match=rf"invalid_input: {name}: character 4 is the surrogate '.udce9'") as caught:
+        getattr(planner, method)(request.pop("intent"), **request)
+    assert str(caught.value).encode() and not provider.requests
+
+
+def test_undecodable_output_of_an_executed_step_is_replaced(deck):
+    planner, provider = deck
+    planner.plan(ASK, done=[CompletedStep("blog.draft", "caf\udce9")])
+    assert "caf?" in provider.requests[0].messages[-1].text
