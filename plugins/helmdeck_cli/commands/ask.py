@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.execution import wait_for
-from helmdeck_cli.inputs import add_request, documents, read_input, read_object, request_words
+from helmdeck_cli.inputs import add_request, documents, read_object, read_text, request_words
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_chunk, show_json
 
@@ -113,7 +113,7 @@ def all_documents(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     found = documents(arguments)
     if not arguments.request or list(arguments.request) == ["-"]:
         return found
-    return [("standard input", read_input(None).decode("utf-8", "replace").strip()), *found]
+    return [("standard input", read_text(None).strip()), *found]
 
 
 def _prompt_of(schema: dict[str, Any] | None) -> str:
