@@ -401,7 +401,8 @@ def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
         pm.register(plugin, c.name)
         _refuse_unknown_hooks(sorted(pm.parsed))
     except KeyboardInterrupt as exc:
-        exc.add_note(f"plugin {c.name!r} was being imported; --disable-plugin {c.name} blocks it")
+        if c.source in OPTIONAL:  # its import may hang
+            exc.add_note(f"plugin {c.name!r} was being imported; --disable-plugin {c.name} blocks it")
         raise
     except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
         if pm.has_plugin(c.name):
