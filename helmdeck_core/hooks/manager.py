@@ -409,6 +409,8 @@ def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
             pm.unregister(name=c.name)
         if isinstance(exc, IncompatiblePlugin):
             raise PluginLoadError(c.name, c.target, str(exc), c.distribution) from None
+        if c.source == FILE and not Path(c.target).exists():
+            raise PluginLoadError(c.name, c.target, "the file does not exist") from None
         line = line_in(Path(c.target), exc) if c.source == FILE else None
         where = f" (line {line})" if line is not None and not isinstance(exc, SyntaxError) else ""
         raise PluginLoadError(c.name, c.target, f"{describe_error(exc)}{where}", c.distribution) from exc

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from helmdeck_cli.execution import wait_for
 from helmdeck_cli.inputs import whole_number
+from helmdeck_cli.printing.wording import counted
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -131,7 +132,7 @@ def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
         descriptions = checked("catalog", lambda: check_descriptions(deck)) if servers else []
         return [*servers, *descriptions, *await check_providers(deck, providers, update)]
 
-    text = f"checking {len(providers)} providers"
+    text = f"checking {counted(len(providers), 'provider')}"
     yield from checked("provider", lambda: wait_for(deck, text, check_all, notes_problems=False))
 
 
