@@ -82,6 +82,7 @@ def test_all_findings_are_reported_at_once_with_their_lines(cli):
     ("catalog", "where"),
     [
         ([{"type": "function", "function": TOOL}], "$[0].function.parameters.properties.x.type"),
+        ([{"type": "function", "function": {"name": "", "description": "d"}}], "$[0].function.name"),
         ([{"type": "function", **TOOL}], "$[0].parameters.properties.x.type"),
         ({"tools": [{**TOOL, "parameters": {}, "inputSchema": {"type": "objct"}}]}, "$.tools[0].inputSchema.type"),
         ({"result": {"tools": [{"name": "a", "description": " "}]}}, "$.result.tools[0]"),
