@@ -164,7 +164,8 @@ def _file_layer(file: Path | None, start: Path | None, mistakes: list[Mistake]) 
 
 def _nearest(start: Path) -> Path | None:
     for folder in (start, *start.parents):
-        if (own := folder / FILE_NAME).is_file():
+        own = folder / FILE_NAME
+        if own.exists() or own.is_symlink():  # reading a folder or a link to nothing is a mistake with a message
             return own
         project = folder / "pyproject.toml"
         # Most projects have a pyproject.toml without our table: search before parsing.

@@ -57,6 +57,13 @@ def test_nearest_file_in_a_parent_folder_is_read(tmp_path):
     assert load_config(start=deep).config.model == "near/m"
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("gone")], ids=["folder", "link"])
+def test_configuration_that_is_no_file_is_a_mistake(tmp_path, make):
+    make(tmp_path / "helmdeck.toml")
+    (mistake,) = load_config(start=tmp_path, environ={}).mistakes
+    assert str(mistake).startswith(f"{tmp_path}/helmdeck.toml: the file cannot be read (")
+
+
 def test_pyproject_is_read_only_if_it_has_the_table(tmp_path):
     write(tmp_path, '[tool.helmdeck]\nmodel = "outer/m"', "pyproject.toml")
     inner = tmp_path / "inner"

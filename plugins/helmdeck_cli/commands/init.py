@@ -133,8 +133,8 @@ def _write(deck: Helmdeck, choices: Choices, target: Path) -> Any:
     from helmdeck_cli.setup.new_config import render
     from helmdeck_core import ConfigError, load_config
 
-    before = target.read_bytes() if target.exists() else None
     try:
+        before = target.read_bytes() if target.exists() else None
         replace_text(target, render(deck, choices))
     except OSError as exc:
         raise UsageError(f"{target}: the file cannot be written ({exc.strerror or exc})") from exc
