@@ -58,7 +58,7 @@ class Helmdeck(Inspection):
     :param file: the configuration file; else ``HELMDECK_CONFIG``, else the nearest ``helmdeck.toml`` or
         ``[tool.helmdeck]`` from the current folder upwards.
     :param model: the default model.
-    :param catalog_sources: names of catalog sources, or paths of JSON or TOML files.
+    :param catalog_sources: names of catalog sources, or paths of JSON or TOML files; one, or several.
     :param plugins: plugin objects by name, in addition to the installed ones.
     :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``; or by dotted key, such as
         ``{"selection.ranker": "mine"}``, unless a part of the key contains a dot.
@@ -74,7 +74,7 @@ class Helmdeck(Inspection):
         *,
         file: str | Path | None = None,
         model: str | None = None,
-        catalog_sources: str | Iterable[str] | None = None,
+        catalog_sources: str | Path | Iterable[str | Path] | None = None,
         plugins: Mapping[str, object] | None = None,
         overrides: Mapping[KeyPath, Any] | Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
@@ -88,8 +88,9 @@ class Helmdeck(Inspection):
         if model is not None:
             arguments["model",] = (model, "model")
         if catalog_sources is not None:
-            sources = [catalog_sources] if isinstance(catalog_sources, str) else list(catalog_sources)
-            arguments["catalog", "sources"] = (sources, "catalog_sources")
+            sources = [catalog_sources] if isinstance(catalog_sources, str | Path) else catalog_sources
+            names = [str(each) if isinstance(each, Path) else each for each in sources]
+            arguments["catalog", "sources"] = (names, "catalog_sources")
         if autoload is not None:
             arguments["plugins", "autoload"] = (autoload, "autoload")
         if config is not None and (arguments or file is not None or environ is not None):

@@ -48,6 +48,14 @@ def test_overrides_of_a_deck_are_key_paths_or_dotted_keys():
         Helmdeck(environ={}, autoload=False, overrides={"selection.shortlst": 5})
 
 
+def test_one_catalog_source_may_stand_without_a_list(tmp_path):
+    path = tmp_path / "tools.json"
+    path.write_text('{"packs": [{"name": "a.one", "description": "Does it."}]}')
+    for sources in (str(path), path, [str(path)], [path]):
+        with Helmdeck(environ={}, autoload=False, catalog_sources=sources) as deck:
+            assert [entry.id for entry in deck.catalog.entries] == ["a.one"]
+
+
 def test_nearest_file_in_a_parent_folder_is_read(tmp_path):
     write(tmp_path, 'model = "far/m"')
     deep = tmp_path / "a" / "b"
