@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.inputs import in_utf8, not_text, read_input, read_object, whole_number
+from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -46,9 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tool", metavar="NAME", action="append", help="with --calls: a tool of the request; may be repeated"
     )
-    parser.add_argument(
-        "-m", "--model", metavar="ID", help="with --calls: the model, for formats that only some models use"
-    )
+    add_model(parser, "with --calls: the model, for formats that only some models use", default="")
     parser.add_argument(
         "--shape", choices=("object", "list"), default="object", help="the requested JSON type; default: object"
     )
