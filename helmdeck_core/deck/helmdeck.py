@@ -417,6 +417,8 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     :raises ConfigError: with every mistake of the configuration.
     :raises PluginError: a required plugin, a built-in or one of ``plugins`` cannot be loaded, raised, or conflicts with another.
     """
+    if plugins is not None and not isinstance(plugins, Mapping):
+        raise TypeError(f'plugins is a {type(plugins).__name__}; pass plugins by name, such as {{"acme": acme_plugin}}')
     wanted = loaded.config.plugins
     found = load_plugins(
         extra=plugins,

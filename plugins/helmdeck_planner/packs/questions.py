@@ -189,6 +189,8 @@ def check_request(request: PlanRequest, caller: str) -> None:
         )
     if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output, step.failure)):
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool, output and failure of a step are strings")
+    if not all(isinstance(name, str) for name in request.defaults):
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, "defaults: the names of inputs are strings")
     try:
         json.dumps(dict(request.defaults), allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
