@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from helmdeck_core.cli import UsageError
+from helmdeck_core.cli import UsageError, note
 
 MAX_INPUT_BYTES = 100_000_000
 """Input that is larger, such as ``/dev/zero``, would fill the memory."""
@@ -93,9 +93,16 @@ def add_out(parser: argparse.ArgumentParser, what: str) -> None:
         "--out",
         dest="artifacts",
         metavar="DIR",
-        type=lambda text: str(Path(text).expanduser().absolute()),
+        type=_folder,
         help=f"the folder for the files that {what} writes; default: a new folder in the user's data directory",
     )
+
+
+def _folder(text: str) -> str:
+    path = Path(text).expanduser().absolute()
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a file; name a folder, which is created if it does not exist")
+    return str(path)
 
 
 def input_values(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -134,7 +141,11 @@ def documents(arguments: argparse.Namespace) -> list[tuple[str, str]]:
 
     :raises UsageError: one cannot be read or is not text.
     """
-    return [(path, read_text(path).strip()) for path in arguments.document]
+    found = [(path, read_text(path).strip()) for path in arguments.document]
+    for path, text in found:
+        if not text:
+            note(f"helmdeck: warning: {path}: the document is empty")
+    return found
 
 
 def request_words(arguments: argparse.Namespace) -> str:

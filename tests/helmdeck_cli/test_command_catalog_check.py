@@ -180,6 +180,7 @@ def test_error_of_a_catalog_file_names_the_check(cli):
     assert done.code == ExitCode.USAGE
     assert done.err.endswith("`helmdeck catalog check c.json` shows the lines\n")
     assert "catalog check" not in cli("plan", "x", "--catalog", "gone.json").err
+    assert "$: the file is empty" in cli("plan", "x", "--catalog", write("empty.json", "\n")).err
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,15 @@ def test_plugin_file_that_is_missing_or_broken_is_not_to_be_reinstalled(cli, con
     assert plugins["broken.py"]["remedy"].startswith("correct the file, or")
 
 
+def test_plugin_without_hooks_is_a_warning(cli, configure, tmp_path):
+    (tmp_path / "mine.py").write_text("def helmdeck():\n    pass\n")
+    configure('[plugins]\nfiles = ["mine.py"]\n')
+    done = cli("doctor", "--offline", "--json")
+    assert found(done, "plugins", "mine.py") == [
+        ("warn", "it is loaded and implements no hook, so that it changes nothing")
+    ]
+
+
 def test_unreadable_configuration_file_is_a_finding(cli, tmp_path):
     (tmp_path / "helmdeck.toml").write_bytes(b"\xff = = [")
     done = cli("doctor", "--json")

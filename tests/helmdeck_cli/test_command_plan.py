@@ -227,6 +227,12 @@ def test_documents_precede_the_request(cli, tmp_path):
     assert cli("plan", "--document", "a.txt", "remember this").code == 0
 
 
+def test_empty_document_is_a_warning(cli, tmp_path):
+    (tmp_path / "a.txt").write_text(" \n")
+    done = cli("plan", "--document", "a.txt", "draft a blog post")
+    assert (done.code, done.err) == (0, "helmdeck: warning: a.txt: the document is empty\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -63,6 +63,12 @@ def check_plugins(inventory: PluginInventory) -> Iterator[Finding]:
     texts += [f"installed: {', '.join(installed)}"] if installed else []
     texts += [f"blocked: {', '.join(blocked)}"] if blocked else []
     yield ok("plugins", "all", "; ".join(texts))
+    for info in infos:
+        if info.is_loaded and info.source != "built-in" and not info.hooks:
+            text = "it is loaded and implements no hook, so that it changes nothing"
+            yield warn(
+                "plugins", info.name, text, "mark its functions with @hookimpl; `helmdeck hooks` lists the hooks"
+            )
     for error in inventory.errors:
         origin = f" of {error.distribution}" if error.distribution else ""
         how = "cannot be loaded from" if isinstance(error, PluginLoadError) else "failed in"
