@@ -201,6 +201,7 @@ def test_a_server_that_cannot_be_started_costs_its_entries_only(deck_of, monkeyp
     deck = deck_of(
         recorder,
         missing={"command": "no-such-program-here"},
+        line={"command": "python -m server"},
         crashing=program("raise SystemExit('\x1b[31mno database')"),
         silent=program("raise SystemExit(3)"),
         help=program("print('usage: server [option]')"),
@@ -211,6 +212,9 @@ def test_a_server_that_cannot_be_started_costs_its_entries_only(deck_of, monkeyp
     assert ids(deck) == ["good__tool"]
     problems = {name: problem for name, _, problem in deck.open_sources["mcp"].status()}
     assert problems["missing"] == "the program 'no-such-program-here' or its working directory does not exist"
+    assert problems["line"] == (
+        "the program 'python -m server' or its working directory does not exist; arguments belong in args"
+    )
     check = "before it answered; check its command, args and env"
     assert problems["crashing"] == f"its process ended with exit code 1 {check}; its last output: no database"
     assert problems["silent"] == f"its process ended with exit code 3 {check}"

@@ -221,7 +221,8 @@ class ServerConnection:
         exc, options = _single(exc), self._options
         match exc:
             case FileNotFoundError() if options.command is not None:
-                return self.quote(f"the program {options.command!r} or its working directory does not exist")
+                hint = "; arguments belong in args" if " " in options.command else ""
+                return self.quote(f"the program {options.command!r} or its working directory does not exist{hint}")
             case MissingSecretError():
                 return str(exc)
             case TimeoutError():
