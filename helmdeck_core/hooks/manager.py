@@ -134,7 +134,7 @@ class Plugins:
         name = error.plugin
         if not self.is_optional(name) or name in self.required:
             raise error
-        _warn(error)
+        _warn(f"left out: {error}")
         self.pm.unregister(name=name)
         infos = (
             attrs.evolve(info, error=str(error)) if info.name == name and info.is_loaded else info
@@ -268,12 +268,16 @@ def load_plugins(
         try:
             if conflict := conflicts.get(c):
                 raise conflict
-            return _register(pm, c, limit_s)
+            info = _register(pm, c, limit_s)
+            if c.source == FILE and not info.hooks and errors is None:
+                text = "add a function with the name of a hook, such as helmdeck_packs, marked with @hookimpl"
+                _warn(f"plugin {c.name!r} implements no hook and changes nothing; {text}")
+            return info
         except PluginError as exc:
             if errors is not None:
                 errors.append(exc)
             elif c.source in OPTIONAL and c.name not in required:
-                _warn(exc)
+                _warn(f"left out: {exc}")
             else:
                 raise
             return PluginInfo(c.name, c.source, c.target, c.distribution, error=str(exc))
@@ -287,8 +291,8 @@ def load_plugins(
     return Plugins(pm, tuple(infos), limit_s, tuple(required))
 
 
-def _warn(error: PluginError) -> None:
-    warnings.warn(f"left out: {error}", PluginWarning, stacklevel=4)
+def _warn(problem: str) -> None:
+    warnings.warn(problem, PluginWarning, stacklevel=4)
 
 
 @cache

@@ -67,7 +67,10 @@ def check_plugins(inventory: PluginInventory) -> Iterator[Finding]:
         if info.is_loaded and info.source != "built-in" and not info.hooks:
             text = "it is loaded and implements no hook, so that it changes nothing"
             yield warn(
-                "plugins", info.name, text, "mark its functions with @hookimpl; `helmdeck hooks` lists the hooks"
+                "plugins",
+                info.name,
+                text,
+                "add a function with the name of a hook, marked with @hookimpl; `helmdeck hooks` lists them",
             )
     for error in inventory.errors:
         origin = f" of {error.distribution}" if error.distribution else ""
