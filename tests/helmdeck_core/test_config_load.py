@@ -145,6 +145,13 @@ def test_all_mistakes_are_reported_with_file_key_value_and_allowed_values(tmp_pa
     assert "sk-this-is-the-key-itself" not in text
 
 
+def test_misspelt_variable_is_reported_with_the_similar_one():
+    (mistake,) = load_config(environ={"HELMDECK_MODLE": "acme/large"}).mistakes
+    assert str(mistake).startswith(
+        "environment HELMDECK_MODLE: unknown key (did you mean 'HELMDECK_MODEL'?); allowed: "
+    )
+
+
 def test_mistakes_that_depend_on_plugins_are_reported_with_the_others(tmp_path):
     path = write(
         tmp_path,
