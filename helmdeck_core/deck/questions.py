@@ -106,6 +106,8 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
         raise TypeError(f"there is no option {unknown!r}{hint}")
     if not isinstance(system := options.get("system") or "", str):
         raise TypeError(f"system must be a string, found {type(system).__name__}")
+    if not isinstance(temperature := options.get("temperature"), int | float | None):
+        raise TypeError(f"temperature must be a number, found {type(temperature).__name__}")
     model = options.get("model")
     if isinstance(request, ChatRequest):
         return request if model is None else attrs.evolve(request, model=model)
@@ -120,7 +122,7 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
         text = f"{system}\n\n{messages[0].text}" if has_own else system
         messages = (Message(Role.SYSTEM, (TextPart(text),)), *messages[has_own:])
     chosen = runtime.config.model if model is None else model
-    return ChatRequest(model=chosen, messages=messages, temperature=options.get("temperature"))
+    return ChatRequest(model=chosen, messages=messages, temperature=temperature)
 
 
 def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Question[Any]:

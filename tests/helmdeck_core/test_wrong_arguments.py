@@ -23,6 +23,7 @@ def deck():
         (lambda deck: deck.chat_request("hello", modle="acme/large"), OPTION),
         (lambda deck: deck.ask("hello", unheard_of=1), "'unheard_of'; options: system, images, model, temperature, "),
         (lambda deck: deck.ask("hello", system=5), "system must be a string, found int"),
+        (lambda deck: deck.ask("hello", temperature="hot"), "temperature must be a number, found str"),
         (
             lambda deck: deck.decode(None, dict),
             "the answer must be of the type str or bytes or bytearray, found NoneType",
