@@ -114,7 +114,7 @@ def test_json_and_toml_files_are_read(tmp_path):
     [
         ("gone.json", None, "cannot be read"),
         ("bad.json", b"{", "not valid JSON"),
-        ("empty.json", b"", "not valid JSON"),
+        ("empty.json", b"", "the file is empty"),
         ("bad.toml", b"a = = 1", "not valid TOML"),
         ("binary.toml", b"\xff\xfe\x00", "not valid TOML"),
         ("deep.json", b"[" * 100_000, "not valid JSON"),
