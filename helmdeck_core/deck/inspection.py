@@ -255,7 +255,7 @@ class Inspection:
         return self.runtime.tool_calls.read(answer, tools=offered, stop=stop, model=model or "", partial=partial)
 
 
-def _check_string(what: str, value: object, *others: type[bytes] | type[bytearray]) -> None:
+def _check_string(what: str, value: object, *others: type[bytes | bytearray]) -> None:
     if not isinstance(value, (str, *others)):
         kinds = " or ".join(kind.__name__ for kind in (str, *others))
         raise TypeError(f"{what} must be of the type {kinds}, found {type(value).__name__}")
