@@ -35,7 +35,7 @@ def test_an_entry_is_read_as_its_name_its_description_and_its_inputs() -> None:
     ("request_text", "tool"),
     [("it's too bright, make everything dark", "browser_emulate_media"), ("hit the blue button", "browser_click")],
 )
-def test_wording_without_a_word_of_a_tool_is_closest_to_it(request_text: str, tool: str) -> None:
+def test_wording_that_shares_no_word_with_a_tool_is_closest_to_it(request_text: str, tool: str) -> None:
     model = meaning_model()
     request = model.of_request(scan(request_text))
     entries = read_catalog(TOOLS, "browser").entries
