@@ -18,7 +18,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, topic
-from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id
+from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
@@ -305,7 +305,11 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
         if each.name in before.args and each.role is not Role.CHOICE:
             draft.set(each, before.args[each.name], [])
         elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
-            found = [token.value for token in before.part.tokens if token.kind in kinds]
+            found = [
+                token.value
+                for token in before.part.tokens
+                if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
+            ]
             if len(found) == 1:
                 draft.set(each, found[0], [])
 

@@ -317,9 +317,13 @@ def _currency(draft: Draft, place: int) -> tuple[str, list[int]] | None:
     if pair in CURRENCY_NAMES:
         return CURRENCY_NAMES[pair], [place - 1, place]
     following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
-    if f"{token.word} {following}" in CURRENCY_NAMES or token.word not in CURRENCY_NAMES:
+    if f"{token.word} {following}" in CURRENCY_NAMES:
         return None
-    return CURRENCY_NAMES[token.word], [place]
+    if token.word in CURRENCY_NAMES:
+        return CURRENCY_NAMES[token.word], [place]
+    # "a Swiss firm wants 320 francs"
+    apart = [pair for other in draft.tokens if (pair := f"{other.word} {token.word}") in CURRENCY_NAMES]
+    return (CURRENCY_NAMES[apart[0]], [place]) if len(apart) == 1 else None
 
 
 def _follows_amount(draft: Draft, place: int) -> bool:
