@@ -17,7 +17,7 @@ from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
-from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, topic
+from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, told_text, topic
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
 from helmdeck_planner.embedded.arguments.names import fill_names
@@ -134,6 +134,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_numbers(draft)
     fill_words_beside_to(draft)
     fill_names(draft)
+    _fill_told(draft)
     _fill_quotes(draft)
     fill_sides(draft)
     fill_places(draft)
@@ -195,6 +196,13 @@ def _fill_labelled_quotes(draft: Draft) -> None:
 def _is_described_less(draft: Draft, each: Property) -> bool:
     others = (other for other in draft.open_inputs() if other is not each and other.role in _QUOTE_ROLES)
     return any(_telling_words(draft, other) > _telling_words(draft, each) for other in others)
+
+
+def _fill_told(draft: Draft) -> None:
+    """Set the only open text of an entry that writes one from the words after a colon or "that"."""
+    texts = [each for each in draft.open_inputs() if each.is_required and each.role is Role.CONTENT and not each.is_list]
+    if len(texts) == 1 and draft.profile.writes and (places := told_text(draft)):
+        draft.set(texts[0], draft.text(places[0], places[-1]), places)
 
 
 def _fill_quotes(draft: Draft) -> None:

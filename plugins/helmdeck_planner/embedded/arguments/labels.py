@@ -49,7 +49,9 @@ def labelled(draft: Draft, each: Property) -> list[int]:
             if value and not (is_id and known is not labels):
                 return value
     if each.role is Role.NAME and not each.is_list:
-        return _word_before_label(draft, labels)
+        # The description says what the name is of: "an eagle emoji" for "the emoji reaction".
+        described = each.hints - frozenset(draft.profile.name) - draft.profile.verbs - draft.profile.opening
+        return _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
     return []
 
 
@@ -201,8 +203,22 @@ def named(draft: Draft, each: Property) -> list[int]:
         if following.is_value and following.kind is not Kind.NUMBER:
             return [start]
         if following.is_word and not is_saying:
-            return _until_preposition(draft, start)
+            return _title(draft, each, start) or _until_preposition(draft, start)
     return []
+
+
+def _title(draft: Draft, each: Property, start: int) -> list[int]:
+    """Return a name in capitals with a small word inside, up to the end: "Waiting for Customer", but not "Q3 for the team"."""
+    tokens = draft.tokens
+    end = start
+    while end < len(tokens) and tokens[end].is_word and end not in draft.used_places:
+        end += 1
+    others = [other for other in draft.open_inputs() if other is not each and other.role in (*_NAME_ROLES, Role.PLACE)]
+    places = list(range(start, end))
+    small = [place for place in places if not tokens[place].value[:1].isupper()]
+    is_inside = len(small) == 1 and start < small[0] < end - 1 and bool(draft.preposition(small[0]))
+    ends = end == len(tokens) or tokens[end].kind in (Kind.MARK, Kind.BREAK)
+    return places if is_inside and ends and not others else []
 
 
 def _until_preposition(draft: Draft, start: int) -> list[int]:
