@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -43,6 +44,9 @@ def fill_background(
     for part in (*settings, *parts):
         if part.is_excluded:
             fill_exclusions(draft, part)
+            _switch_off(draft, part)
+            continue
+        if _fill_given_name(draft, part):
             continue
         facts = _without_label_as_verb(part, draft)
         if not _states_facts(facts, draft.wording):
@@ -88,3 +92,30 @@ def _states_facts(part: Part, wording: Wording) -> bool:
     asks = any(token.word in language.wishes - language.statements for token in part.tokens if token.is_word)
     is_request = part.verb_place == 0 or part.is_question or part.is_excluded or part.is_wish or asks
     return bool(part.tokens) and not is_request
+
+
+def _switch_off(draft: Draft, part: Part) -> None:
+    """Set an open switch to false from an excluded part that names nothing else: "not proxied"."""
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    stated = {term for place in range(len(part.tokens)) if not own.is_filler(place) for term in own.stems(place)}
+    for each in draft.open_inputs():
+        names = frozenset(map(stem, each.words))
+        if each.role is Role.BOOLEAN and stated and stated <= names | {"not", "no"} and names <= stated:
+            draft.set(each, False, [])
+            draft.stated_by.append(part)
+
+
+def _fill_given_name(draft: Draft, part: Part) -> bool:
+    """Set the only open name from "name it Kitchen Refit", and return whether the part states it."""
+    tokens = part.tokens
+    is_naming = len(tokens) > 2 and tokens[0].word in NAMING_VERBS and tokens[1].word in draft.wording.language.references
+    inputs = [each for each in draft.open_inputs() if each.role is Role.NAME and each.is_required and not each.is_list]
+    if not is_naming or len(inputs) != 1 or not draft.profile.writes:
+        return False
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    run = [place for place in range(2, len(tokens)) if tokens[place].is_word or tokens[place].is_value]
+    is_whole = run == list(range(2, len(tokens)))
+    if not is_whole or not draft.set(inputs[0], own.text(run[0], run[-1]), []):
+        return False
+    draft.stated_by.append(part)
+    return True

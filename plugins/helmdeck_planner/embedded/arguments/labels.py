@@ -50,8 +50,10 @@ def labelled(draft: Draft, each: Property) -> list[int]:
                 return value
     if each.role is Role.NAME and not each.is_list:
         # The description says what the name is of: "an eagle emoji" for "the emoji reaction".
-        described = each.hints - frozenset(draft.profile.name) - draft.profile.verbs - draft.profile.opening
-        return _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
+        described = each.hints - frozenset(draft.profile.name) - draft.profile.verbs - labels
+        return _word_before_label(draft, labels) or (
+            _word_before_label(draft, described) if each.is_required and draft.profile.writes else []
+        )
     return []
 
 

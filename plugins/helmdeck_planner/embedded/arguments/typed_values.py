@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_switches
+from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_colours, fill_switches
 from helmdeck_planner.embedded.arguments.dates import fill_date_range, in_iso
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import has_label
@@ -85,6 +85,7 @@ def fill_typed(draft: Draft) -> None:
     _fill_operands(draft)
     _fill_caller(draft)
     fill_choices(draft)
+    fill_colours(draft)
     fill_switches(draft)
 
 
