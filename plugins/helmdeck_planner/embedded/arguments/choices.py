@@ -50,7 +50,11 @@ def fill_choices(draft: Draft) -> None:
 def fill_colours(draft: Draft) -> None:
     """Set the input of a colour from the only one that a part names: "in green"."""
     inputs = [each for each in draft.open_inputs() if each.role is Role.TEXT and COLOUR_NAMES & set(each.words)]
-    places = [place for place in range(len(draft.tokens)) if draft.tokens[place].word in COLOURS and not is_in_topic(draft, place)]
+    places = [
+        place
+        for place in range(len(draft.tokens))
+        if draft.tokens[place].word in COLOURS and not is_in_topic(draft, place)
+    ]
     if len(inputs) == len(places) == 1 and not inputs[0].is_list:
         draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
@@ -209,7 +213,9 @@ def _left_out_too(draft: Draft, each: Property) -> list[int]:
         place
         for place in range(len(draft.tokens) - 1)
         if draft.tokens[place].word in INACTIVE_WORDS
-        and any(draft.tokens[other].word in ("too", "also") for other in range(place + 1, min(place + 4, len(draft.tokens))))
+        and any(
+            draft.tokens[other].word in ("too", "also") for other in range(place + 1, min(place + 4, len(draft.tokens)))
+        )
     ]
 
 

@@ -18,7 +18,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, told_text, topic
-from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque
+from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
@@ -32,7 +32,7 @@ from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS, UNNEEDED
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -200,7 +200,9 @@ def _is_described_less(draft: Draft, each: Property) -> bool:
 
 def _fill_told(draft: Draft) -> None:
     """Set the only open text of an entry that writes one from the words after a colon or "that"."""
-    texts = [each for each in draft.open_inputs() if each.is_required and each.role is Role.CONTENT and not each.is_list]
+    texts = [
+        each for each in draft.open_inputs() if each.is_required and each.role is Role.CONTENT and not each.is_list
+    ]
     if len(texts) == 1 and draft.profile.writes and (places := told_text(draft)):
         draft.set(texts[0], draft.text(places[0], places[-1]), places)
 
@@ -307,8 +309,10 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
     before = _referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
     if before is None:
         return
-    for each in draft.open_inputs():
-        if not each.is_required or each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
+    inputs = [each for each in draft.open_inputs() if each.is_required]
+    taken: list[str] = []
+    for each in inputs:
+        if each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
             continue
         if each.name in before.args and each.role is not Role.CHOICE:
             draft.set(each, before.args[each.name], [])
@@ -318,8 +322,13 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
                 for token in before.part.tokens
                 if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
             ]
-            if len(found) == 1:
+            if len(found) != 1:
+                continue
+            needed = [other for other in inputs if other.role is each.role and other.name not in before.args]
+            is_own = each.role is not Role.ID or len(needed) == 1 or likely_of(draft, needed, found[0]) is each
+            if is_own and not (each.role is Role.ID and found[0] in taken):
                 draft.set(each, found[0], [])
+                taken.append(found[0])
 
 
 def _referred(earlier: Sequence[Earlier], profile: Profile) -> Earlier | None:
@@ -331,7 +340,11 @@ def _referred(earlier: Sequence[Earlier], profile: Profile) -> Earlier | None:
     requested = [each for each in earlier if not each.part.is_excluded]
     if not earlier[-1].part.is_excluded or not _states_value(earlier[-1]):
         return requested[-1] if requested else None
-    is_clear = profile.writes is False and not any(map(_states_value, requested))
+    # "we don't need the rule ar-7 any more, bin it"
+    is_spare = Action.DELETE in ACTIONS.get(profile.verb, frozenset()) and any(
+        token.word in UNNEEDED for token in earlier[-1].part.tokens
+    )
+    is_clear = (profile.writes is False or is_spare) and not any(map(_states_value, requested))
     return earlier[-1] if is_clear else None
 
 

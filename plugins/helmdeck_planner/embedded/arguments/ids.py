@@ -90,7 +90,9 @@ def _fill_card_numbers(draft: Draft, needed: Sequence[Property]) -> None:
             draft.set(each, draft.tokens[own[0]].value, own)
     needed = [each for each in needed if each.name not in draft.args]
     counted = [each for each in draft.open_inputs() if each.role is Role.NUMBER and each.is_required]
-    long = [place for place in draft.free(Kind.NUMBER) if place in free and len(draft.tokens[place].value) >= _MIN_DIGITS]
+    long = [
+        place for place in draft.free(Kind.NUMBER) if place in free and len(draft.tokens[place].value) >= _MIN_DIGITS
+    ]
     if len(needed) == len(long) == 1 and len(draft.free(Kind.NUMBER)) > len(counted):
         draft.set(needed[0], draft.tokens[long[0]].value, long)
 
@@ -124,13 +126,25 @@ def _is_coined(draft: Draft, place: int) -> bool:
     return is_free and len(parts) > 1 and not draft.wording.is_known(parts[0])
 
 
+def _leads(draft: Draft, place: int) -> bool:
+    """Whether a word with a hyphen is what a part is about: "pg-main: last 50 lines"."""
+    return not place and "-" in draft.tokens[0].word and len(draft.tokens) > 1 and draft.tokens[1].value == ":"
+
+
 def _is_unknown(draft: Draft, place: int) -> bool:
     """Whether a word of no language is what a part is about: "mailrelay" in "the last lines of mailrelay", "what did mailrelay print"."""
     word, before = draft.tokens[place].word, draft.tokens[place - 1] if place else None
     if before is None or place == draft.part.verb_place or not draft.tokens[place].value.islower():
         return False
     wording = draft.wording
-    is_object = place - 1 == draft.part.verb_place or draft.preposition(place - 1) in ("of", "from", "in", "on", "for", "to")
+    is_object = place - 1 == draft.part.verb_place or draft.preposition(place - 1) in (
+        "of",
+        "from",
+        "in",
+        "on",
+        "for",
+        "to",
+    )
     is_word = wording.is_known(word) or wording.corrected_verb(word) or wording.nouns(word)[0] != word
     return len(word) >= _MIN_WORD and not is_word and (is_object or before.word in wording.language.questions)
 
@@ -213,7 +227,11 @@ def _only_likely(draft: Draft, needed: Sequence[Property], place: int) -> Proper
     """Return the input of a single id: the only one, else the one whose example looks like it, or that the entry is about."""
     if len(needed) < 2:
         return needed[0] if needed else None
-    value = draft.tokens[place].value
+    return likely_of(draft, needed, draft.tokens[place].value)
+
+
+def likely_of(draft: Draft, needed: Sequence[Property], value: str) -> Property | None:
+    """Return the input of an id among several: the one whose example looks like it, or that the entry is about."""
     alike = [
         each for each in needed if any(_shape(match[1]) == _shape(value) for match in _EXAMPLE.finditer(each.text))
     ]
@@ -247,6 +265,7 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
             ((value := draft.tokens[place].value).isupper() and 1 < len(value) <= _MAX_SYMBOL)
             or _is_coined(draft, place)
             or _is_unknown(draft, place)
+            or _leads(draft, place)
         )
     ]
     if len(paths) == 1:

@@ -13,13 +13,17 @@ from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, LAST_NAME, PERSON_NAME
 
 _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _BETWEEN: Final = (",", "(", "<", "-")
 _MAX_NAME: Final = 4
+_FIRST_AND_LAST: Final = 2
 
 
 def fill_people(draft: Draft) -> None:
     """Set the name of a person that is beside a mail address: "add Ada Lovelace (ada@example.org) as a customer"."""
     mails = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.EMAIL]
+    if not mails and draft.profile.writes:
+        _fill_new_person(draft)
     if len(mails) != 1 or not draft.profile.takes(Role.EMAIL):
         return
     end = mails[0] - 1
@@ -27,6 +31,18 @@ def fill_people(draft: Draft) -> None:
         end -= 1
     if end >= 0:
         _set_person(draft, _name_before(draft, end))
+
+
+def _fill_new_person(draft: Draft) -> None:
+    """Set both required names of a person from the object of the verb: "sign up Casimir Vole as a child"."""
+    names = [each for each in draft.profile.required if (FIRST_NAME | LAST_NAME) & set(each.words)]
+    start = draft.part.verb_place + 1
+    while 0 < start < len(draft.tokens) and draft.is_one_of(start, "particles"):
+        start += 1
+    run = word_run(draft, start) if 0 < start < len(draft.tokens) else []
+    is_name = len(run) == len(names) == _FIRST_AND_LAST and all(_is_name_word(draft, place) for place in run)
+    if is_name and draft.part.verb:
+        _set_person(draft, run)
 
 
 def _name_before(draft: Draft, end: int) -> list[int]:
@@ -126,6 +142,15 @@ def fill_names(draft: Draft) -> None:
             draft.set(each, id_text(draft, places), places)
     _fill_role_of(draft)
     _fill_assigned(draft)
+    _fill_identifier(draft)
+
+
+def _fill_identifier(draft: Draft) -> None:
+    """Set the only required name from the only word with an underscore: "which columns does audit_log have"."""
+    needed = [each for each in draft.open_inputs() if each.is_required]
+    places = [place for place in draft.free(Kind.WORD) if _IDENTIFIER.fullmatch(draft.tokens[place].value)]
+    if len(needed) == len(places) == 1 and needed[0].role in (Role.NAME, Role.PATTERN) and not needed[0].is_list:
+        draft.set(needed[0], draft.tokens[places[0]].value, places)
 
 
 def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:

@@ -46,6 +46,10 @@ _ENDING: Final = ("to", "until", "before")
 _ABBREVIATION: Final = re.compile(r"(?:\w\.){1,4}\w", re.IGNORECASE)
 
 
+_IP: Final = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?|(?=.*:.*:)[0-9A-Fa-f:]{4,39}")
+_HOST: Final = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
+_TAKES_IP: Final = re.compile(r"\bIP(?:v4)? address\b")
+_TAKES_HOST: Final = re.compile(r"\bhost ?name\b|\bdomain name\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
 _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
 
@@ -53,6 +57,7 @@ _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
     _fill_owner_and_repo(draft)
+    _fill_hosts(draft)
     fill_date_range(draft)
     for role, kinds in _KINDS.items():
         inputs = [each for each in draft.open_inputs() if each.role is role]
@@ -268,6 +273,16 @@ def _fill_owner_and_repo(draft: Draft) -> None:
         first, _, second = draft.tokens[own[0]].value.partition("/")
         draft.set(owner, first, own)
         draft.set(repo, second, own, is_shared=True)
+
+
+def _fill_hosts(draft: Draft) -> None:
+    """Set the only input whose description takes an IP address, and the only one that takes the name of a host."""
+    for form, described in ((_IP, _TAKES_IP), (_HOST, _TAKES_HOST)):
+        inputs = [each for each in draft.open_inputs() if each.is_required and described.search(each.text)]
+        inputs = [each for each in inputs if each.role in _TEXT_ROLES]
+        places = [place for place in draft.free(Kind.ID, Kind.PATH) if form.fullmatch(draft.tokens[place].value)]
+        if len(inputs) == len(places) == 1 and not inputs[0].is_list:
+            draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
 
 def _fill_caller(draft: Draft) -> None:
