@@ -96,6 +96,8 @@ def _states_facts(part: Part, wording: Wording) -> bool:
 
 def _switch_off(draft: Draft, part: Part) -> None:
     """Set an open switch to false from an excluded part that names nothing else: "not proxied"."""
+    if part.tokens[0].word != "not" or not draft.profile.writes:
+        return
     own = Draft(draft.source, part, draft.profile, draft.wording)
     stated = {term for place in range(len(part.tokens)) if not own.is_filler(place) for term in own.stems(place)}
     for each in draft.open_inputs():
@@ -111,12 +113,12 @@ def _without_given_name(draft: Draft, facts: Part, part: Part) -> Part:
     is_naming = (
         len(tokens) > 2 and tokens[0].word in NAMING_VERBS and tokens[1].word in draft.wording.language.references
     )
-    inputs = [each for each in draft.open_inputs() if each.role is Role.NAME and each.is_required and not each.is_list]
-    if not is_naming or len(inputs) != 1 or not draft.profile.writes:
-        return facts
-    own = Draft(draft.source, part, draft.profile, draft.wording)
+    inputs = [each for each in draft.profile.required if each.role is Role.NAME and not each.is_list]
     end = next((place for place in range(2, len(tokens)) if tokens[place].kind in (Kind.MARK, Kind.BREAK)), len(tokens))
-    if end == 2 or not draft.set(inputs[0], own.text(2, end - 1), []):
+    if not is_naming or len(inputs) != 1 or not draft.profile.writes or end == 2:
+        return facts
+    name = Draft(draft.source, part, draft.profile, draft.wording).text(2, end - 1)
+    if draft.args.setdefault(inputs[0].name, name) != name:
         return facts
     draft.stated_by.append(part)
     return attrs.evolve(part, tokens=tokens[end + 1 :], verb="", verb_place=-1)

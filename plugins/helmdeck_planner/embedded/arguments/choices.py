@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from helmdeck_language import STOP_WORDS, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
@@ -20,6 +20,8 @@ from helmdeck_planner.embedded.entries.property_words import (
     SWITCHES_OFF,
     SWITCHES_ON,
 )
+
+_COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
 
 def fill_choices(draft: Draft) -> None:
@@ -50,13 +52,18 @@ def fill_choices(draft: Draft) -> None:
 def fill_colours(draft: Draft) -> None:
     """Set the input of a colour from the only one that a part names: "in green"."""
     inputs = [each for each in draft.open_inputs() if each.role is Role.TEXT and COLOUR_NAMES & set(each.words)]
-    places = [
-        place
-        for place in range(len(draft.tokens))
-        if draft.tokens[place].word in COLOURS and not is_in_topic(draft, place)
-    ]
+    places = [place for place in range(1, len(draft.tokens)) if _is_colour(draft, place)]
     if len(inputs) == len(places) == 1 and not inputs[0].is_list:
         draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
+def _is_colour(draft: Draft, place: int) -> bool:
+    """Whether a word gives a thing a colour: "in green", "a green label"; a tag may be called "green"."""
+    following = draft.stems(place + 1) if place + 1 < len(draft.tokens) else frozenset[str]()
+    is_meant = draft.preposition(place - 1) in ("in", "to") or following & (
+        frozenset(draft.profile.name) | _COLOUR_STEMS
+    )
+    return draft.tokens[place].word in COLOURS and bool(is_meant) and not is_in_topic(draft, place)
 
 
 def _choice_of_verb(draft: Draft, each: Property) -> Any:

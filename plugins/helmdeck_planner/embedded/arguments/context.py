@@ -9,6 +9,7 @@ import attrs
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import is_opaque
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -164,7 +165,7 @@ def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
     names = [token.value for token in tokens if token.is_word and "_" in token.value.strip("_")]
     needed = [each for each in draft.open_inputs() if each.is_required and not each.is_list]
     for each in needed:
-        if _is_context(each) and each.role is Role.PATH and len(folders) == 1:
+        if _is_context(each) and each.role is Role.PATH and len(folders) == 1 and _refers_back(draft):
             draft.set(each, folders[0], [])
     if len(needed) != 1 or needed[0].name in draft.args:
         return
@@ -182,6 +183,13 @@ def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
     elif needed[0].role is Role.PATTERN and draft.part.verb in SEARCHING_VERBS and len(names) == 1:
         draft.set(needed[0], names[0], [])
         draft.stated_by.append(before.part)
+
+
+def _refers_back(draft: Draft) -> bool:
+    """Whether a part is about what was said before: "take everything back", "undo it"."""
+    return has_reference(draft) or any(
+        draft.tokens[place].word in ("everything", "there") for place in range(len(draft.tokens))
+    )
 
 
 def _is_context(each: Property) -> bool:

@@ -222,6 +222,7 @@ def told_text(draft: Draft) -> list[int]:
             end -= 1
         places = list(range(place + 1, end))
         has_words = sum(tokens[other].is_word for other in places) > 1
+        has_words = has_words and all(tokens[other].kind not in (Kind.QUOTE, Kind.CODE) for other in places)
         return places if has_words and draft.used_places.isdisjoint(places) else []
     return []
 

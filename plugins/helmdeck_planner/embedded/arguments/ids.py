@@ -85,7 +85,13 @@ def _fill_card_numbers(draft: Draft, needed: Sequence[Property]) -> None:
     free = [place for place in draft.free(Kind.NUMBER) if _is_card_number(draft, place)]
     for each in needed:
         others = frozenset[str]().union(*(other.hints for other in draft.profile.properties if other is not each))
-        own = [place for place in free if place and draft.stems(place - 1) & (each.hints - others)]
+        own = [
+            place
+            for place in free
+            if place - 1 > draft.part.verb_place
+            and not draft.is_filler(place - 1)
+            and draft.stems(place - 1) & (each.hints - others)
+        ]
         if len(own) == 1 and not each.is_list:
             draft.set(each, draft.tokens[own[0]].value, own)
     needed = [each for each in needed if each.name not in draft.args]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_WORDS
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PLAIN_WORDS
 
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
+_NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
 _MAX_BETWEEN: Final = 3
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
@@ -49,10 +51,15 @@ def labelled(draft: Draft, each: Property) -> list[int]:
             if value and not (is_id and known is not labels):
                 return value
     if each.role is Role.NAME and not each.is_list:
-        # The description says what the name is of: "an eagle emoji" for "the emoji reaction".
-        described = each.hints - frozenset(draft.profile.name) - draft.profile.verbs - labels
-        return _word_before_label(draft, labels) or (
-            _word_before_label(draft, described) if each.is_required and draft.profile.writes else []
+        # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".
+        described = frozenset(stem(word.lower()) for word in _NAME_OF.findall(each.text)) - frozenset(
+            draft.profile.name
+        )
+        places = _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
+        return (
+            []
+            if places and draft.tokens[places[0]].word in PLAIN_WORDS and not labels & draft.stems(places[0] + 1)
+            else places
         )
     return []
 
@@ -108,7 +115,7 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             and each.role in _WORD_ROLES
             and (is_plain_word(draft, position) or _ends_phrase(draft, position))
         ):
-            return word_run(draft, position)
+            return (_title(draft, each, position) if is_named else []) or word_run(draft, position)
         return []
     return []
 

@@ -12,6 +12,8 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
+    ABOVE_WORDS,
+    BELOW_WORDS,
     COMMON_WORDS,
     COUNT_WORDS,
     RESULT_WORDS,
@@ -37,6 +39,7 @@ _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
 )
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
+_RANKED: Final = frozenset("newest latest last first top best worst oldest recent final".split())
 _LIMITS: Final = frozenset(("below", "under", "above", "over"))
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
@@ -312,6 +315,10 @@ def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
 
 def _bound(draft: Draft, place: int) -> str:
     """Return "max" for "at most 5", "nothing over 5" and "5 or less", "min" for their opposites; empty for neither."""
+    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in BELOW_WORDS:
+        return "max"
+    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in ABOVE_WORDS:
+        return "min"
     before = [other for other in range(max(place - 3, 0), place) if draft.tokens[other].is_word]
     after = [other for other in range(place + 1, min(place + 3, len(draft.tokens))) if draft.tokens[other].is_word]
     if not (after and draft.tokens[after[0]].word in (*draft.wording.language.joints, "at")):
@@ -332,7 +339,7 @@ def _counts(draft: Draft, place: int) -> bool:
     following = draft.tokens[place + 1]
     labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each.role is Role.NUMBER))
     # "the five newest entries", "the ten best"
-    is_ranked = place + 2 <= len(draft.tokens) and draft.is_one_of(place + 1, "counting")
+    is_ranked = number > 1 and following.word in _RANKED
     counted = is_ranked or following.word in UNITS or bool(draft.stems(place + 1) & (labels | _objects(draft)))
     return following.is_word and number.denominator == 1 and counted
 
