@@ -9,7 +9,9 @@ from tests.helmdeck_planner.test_argument_values import NUMBER, SWITCH, TEXT, ar
 
 LOGS = tool("get_logs", {"tail": described("Number of lines", NUMBER)}, container_id=described("Container ID or name"))
 PROJECT = tool("pause_project", project_id=described("ID of the project"))
-HOLD = tool("place_hold", patron_id=described("Card number of the patron"), record=described("Number of the record", NUMBER))
+HOLD = tool(
+    "place_hold", patron_id=described("Card number of the patron"), record=described("Number of the record", NUMBER)
+)
 OVERRIDE = tool("create_override", schedule_id=TEXT, user_id=TEXT)
 COMMENT = tool("create_comment", page_id=described("ID of the page"), text=described("The content of the comment"))
 POST = tool("post_message", channel_id=described("The ID of the channel"), text=described("The message text"))
@@ -22,7 +24,9 @@ RECORD = tool(
 SSL = tool("set_ssl", zone_id=described("ID of the zone"), value={"enum": ["off", "flexible", "strict"]})
 LIST = tool("list_containers", {"all": {**SWITCH, "description": "Show all containers, not only the running ones"}})
 ALERT = tool("set_alert", {"below": NUMBER, "above": NUMBER}, hive_id=described("ID of the hive"))
-HISTORY = tool("get_history", {"limit": described("How many messages", NUMBER)}, channel_id=described("ID of the channel"))
+HISTORY = tool(
+    "get_history", {"limit": described("How many messages", NUMBER)}, channel_id=described("ID of the channel")
+)
 TABLE = tool("describe_table", table_name=TEXT)
 MONEY = tool("convert_currency", amount=NUMBER, from_currency=TEXT, to_currency=TEXT)
 PATRON = tool("add_patron", firstname=described("First name"), surname=described("Family name"))

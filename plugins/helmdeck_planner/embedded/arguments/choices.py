@@ -39,7 +39,7 @@ def fill_choices(draft: Draft) -> None:
                 # "approve it with the comment ...": the verb is the action.
                 literal = [row for row in found if row[1] == draft.part.verb_place] or literal
             found = _longest(literal or found)
-        if len(found) > 1 and draft.profile.writes:
+        if len(found) > 1 and each.is_required and draft.profile.writes:
             # "it should be on strict, flexible was never meant": the new state is the one after a preposition.
             after = [row for row in found if row[1] > 0 and draft.preposition(row[1] - 1) in ("to", "on", "into", "as")]
             found = after if len(after) == 1 else found

@@ -17,7 +17,14 @@ from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
-from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, told_text, topic
+from helmdeck_planner.embedded.arguments.free_text import (
+    fill_payload,
+    has_reference,
+    is_gerund,
+    stored_text,
+    told_text,
+    topic,
+)
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
 from helmdeck_planner.embedded.arguments.names import fill_names
@@ -25,6 +32,7 @@ from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_nu
 from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
+from helmdeck_planner.embedded.arguments.references import referred, states_anything
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
@@ -32,7 +40,7 @@ from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS, UNNEEDED
+from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -135,6 +143,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_words_beside_to(draft)
     fill_names(draft)
     _fill_told(draft)
+    fill_payload(draft)
     _fill_quotes(draft)
     fill_sides(draft)
     fill_places(draft)
@@ -306,9 +315,12 @@ def _fill_only_value(draft: Draft) -> None:
 
 def _fill_references(draft: Draft, sources: Sources) -> None:
     """Set required inputs from the part before, if this part refers to it."""
-    before = _referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
+    before = referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
     if before is None:
         return
+    # "on ab12 apply x, then I need types, and is it slower": the last part that states anything.
+    stating = next((row for row in reversed(sources.earlier) if states_anything(row)), before)
+    stating = before if stating.part.is_excluded else stating
     inputs = [each for each in draft.open_inputs() if each.is_required]
     taken: list[str] = []
     for each in inputs:
@@ -319,7 +331,7 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
         elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
             found = [
                 token.value
-                for token in before.part.tokens
+                for token in stating.part.tokens
                 if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
             ]
             if len(found) != 1:
@@ -329,27 +341,6 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
             if is_own and not (each.role is Role.ID and found[0] in taken):
                 draft.set(each, found[0], [])
                 taken.append(found[0])
-
-
-def _referred(earlier: Sequence[Earlier], profile: Profile) -> Earlier | None:
-    """Return the part that "it" refers to: the last one that is not excluded.
-
-    What an excluded part states is meant only by an entry that reads, and if nothing else is stated: "never overwrite a.txt, just
-    read it".
-    """
-    requested = [each for each in earlier if not each.part.is_excluded]
-    if not earlier[-1].part.is_excluded or not _states_value(earlier[-1]):
-        return requested[-1] if requested else None
-    # "we don't need the rule ar-7 any more, bin it"
-    is_spare = Action.DELETE in ACTIONS.get(profile.verb, frozenset()) and any(
-        token.word in UNNEEDED for token in earlier[-1].part.tokens
-    )
-    is_clear = (profile.writes is False or is_spare) and not any(map(_states_value, requested))
-    return earlier[-1] if is_clear else None
-
-
-def _states_value(earlier: Earlier) -> bool:
-    return any(token.is_value for token in earlier.part.tokens)
 
 
 def _fill_texts(draft: Draft, sources: Sources) -> None:

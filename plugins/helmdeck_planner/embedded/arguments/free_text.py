@@ -11,6 +11,8 @@ from helmdeck_planner.embedded.entries.property_words import TELLING_VERBS
 
 # English prepositions before a topic.
 _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
+_PAYLOAD: Final = (Role.NAME, Role.CONTENT)
+_MAX_PAYLOAD: Final = 3
 # Of these, the ones that are never followed by where to search: "search on the web".
 _TOPIC_CUES: Final = _CUES - {"on"}
 
@@ -237,3 +239,24 @@ def _is_about_text(draft: Draft, place: int) -> bool:
     texts = [each for each in draft.open_inputs() if each.role is Role.CONTENT and each.is_required]
     labels = frozenset[str]().union(*(each.labels | each.hints for each in texts), draft.profile.name)
     return draft.is_one_of(place, "particles") or bool(draft.stems(place) & labels)
+
+
+def fill_payload(draft: Draft) -> None:
+    """Set a message and where it goes from "publish OPEN on mews/door"."""
+    needed = [each for each in draft.open_inputs() if each.is_required]
+    places = draft.free(Kind.SLUG, Kind.PATH)
+    start, to = draft.part.verb_place + 1, places[0] - 1 if len(places) == 1 else -1
+    if (
+        {each.role for each in needed} != {Role.NAME, Role.CONTENT}
+        or len(needed) != len(_PAYLOAD)
+        or not draft.profile.writes
+    ):
+        return
+    words = range(start, to)
+    is_payload = start > 0 and 0 < len(words) <= _MAX_PAYLOAD and draft.preposition(to) in ("on", "to")
+    is_quote = len(words) == 1 and draft.tokens[start].kind is Kind.QUOTE
+    is_text = all(draft.tokens[place].is_word and not describes_entry(draft, place) for place in words)
+    if is_payload and (is_quote or is_text):
+        for each in needed:
+            own = list(words) if each.role is Role.CONTENT else places
+            draft.set(each, draft.text(own[0], own[-1]), own)

@@ -96,11 +96,15 @@ def _fill_card_numbers(draft: Draft, needed: Sequence[Property]) -> None:
             draft.set(each, draft.tokens[own[0]].value, own)
     needed = [each for each in needed if each.name not in draft.args]
     counted = [each for each in draft.open_inputs() if each.role is Role.NUMBER and each.is_required]
-    long = [
-        place for place in draft.free(Kind.NUMBER) if place in free and len(draft.tokens[place].value) >= _MIN_DIGITS
-    ]
+    long = [place for place in draft.free(Kind.NUMBER) if place in free and _is_long(draft, place)]
     if len(needed) == len(long) == 1 and len(draft.free(Kind.NUMBER)) > len(counted):
         draft.set(needed[0], draft.tokens[long[0]].value, long)
+
+
+def _is_long(draft: Draft, place: int) -> bool:
+    """Whether a number has too many digits to count something, and does not: "20955 owe us", but not "20000 users"."""
+    following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
+    return len(draft.tokens[place].value) >= _MIN_DIGITS and not following.endswith("s")
 
 
 def _is_card_number(draft: Draft, place: int) -> bool:

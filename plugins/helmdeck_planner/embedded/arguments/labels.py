@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PLAIN_W
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
 _NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
+_KIND_AND_NOUN: Final = 2
 _MAX_BETWEEN: Final = 3
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
@@ -56,6 +57,10 @@ def labelled(draft: Draft, each: Property) -> list[int]:
             draft.profile.name
         )
         places = _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
+        if not places and len(terms := each.text.split()) == _KIND_AND_NOUN:
+            # "the Eastgate branch" for "Home branch"
+            places = _word_before_label(draft, frozenset((stem(terms[-1].lower()),)))
+            places = places if places and draft.tokens[places[0]].value[:1].isupper() else []
         return (
             []
             if places and draft.tokens[places[0]].word in PLAIN_WORDS and not labels & draft.stems(places[0] + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helmdeck_language import Kind, stem
+from helmdeck_language import ACTIONS, Action, Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import labelled, named, word_run
@@ -14,6 +14,10 @@ from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, LAST_NA
 
 _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
+# "worker-2", "DutchStonewall88"; "v2" is a version.
+_NUMBERED: Final = re.compile(r"(?!v\d)[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
+_NAME_OF: Final = re.compile(r"^(?:the )?name of\b", re.IGNORECASE)
+_MAKING: Final = frozenset((Action.CREATE, Action.SEND, Action.SEARCH))
 _BETWEEN: Final = (",", "(", "<", "-")
 _MAX_NAME: Final = 4
 _FIRST_AND_LAST: Final = 2
@@ -146,11 +150,16 @@ def fill_names(draft: Draft) -> None:
 
 
 def _fill_identifier(draft: Draft) -> None:
-    """Set the only required name from the only word with an underscore: "which columns does audit_log have"."""
-    needed = [each for each in draft.open_inputs() if each.is_required]
+    """Set the only required name from the only word that is one by its form: "which columns does audit_log have", "mark worker-2"."""
+    needed = [each for each in draft.open_inputs() if each.is_required and each.role is not Role.NUMBER]
+    if len(needed) != 1 or needed[0].is_list or _MAKING & ACTIONS.get(draft.profile.verb, frozenset()):
+        return
+    each = needed[0]
     places = [place for place in draft.free(Kind.WORD) if _IDENTIFIER.fullmatch(draft.tokens[place].value)]
-    if len(needed) == len(places) == 1 and needed[0].role in (Role.NAME, Role.PATTERN) and not needed[0].is_list:
-        draft.set(needed[0], draft.tokens[places[0]].value, places)
+    if each.role in (Role.NAME, Role.TEXT) and _NAME_OF.search(each.text):
+        places += [place for place in draft.free(Kind.ID) if _NUMBERED.fullmatch(draft.tokens[place].value)]
+    if len(places) == 1 and each.role in (Role.NAME, Role.TEXT, Role.PATTERN):
+        draft.set(each, draft.tokens[places[0]].value, places)
 
 
 def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
