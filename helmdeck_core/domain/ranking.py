@@ -85,14 +85,21 @@ class LazyScores(Sequence[Score]):
         self._ids = ids if isinstance(ids, EntryIds) else EntryIds(ids)
         self.matches = found
         self._explain = explain
+        self._first: list[tuple[int, float]] = []
 
     def leading(self, count: int) -> list[tuple[int, float]]:
         """Return index and score of the best matching entries, at most ``count``."""
+        count = min(count, len(self.matches))
+        if count > len(self._first):  # several steps of a ranking read the same ones
+            self._first = self._leading(count)
+        return self._first[:count]
+
+    def _leading(self, count: int) -> list[tuple[int, float]]:
         matches = self.matches
-        if count >= len(matches):
+        if count == len(matches):
             return [(index, matches[index]) for index in self._best()]
         # Find the lowest score without ids: comparing strings is slow, and ties are rare.
-        lowest = heapq.nlargest(count, matches.values())[-1] if count else 0.0
+        lowest = heapq.nlargest(count, matches.values())[-1]
         rows = [(-score, self._ids[index], index) for index, score in matches.items() if score >= lowest]
         return [(index, -negated) for negated, _, index in sorted(rows)[:count]]
 
@@ -114,11 +121,30 @@ class LazyScores(Sequence[Score]):
         """Return ``Score.matched`` of an entry."""
         return self._explain(index) if self._explain and index in self.matches else ()
 
-    def raised(self, gains: Mapping[int, float], label: str) -> LazyScores:
-        """Return scores that are raised by ``gains``, with ``label`` added to ``matched`` of those entries."""
-        scores = {**self.matches, **{index: self.matches.get(index, 0.0) + gain for index, gain in gains.items()}}
-        added = dict.fromkeys(gains, (label,))
-        return LazyScores(self._ids, scores, lambda index: self.matched(index) + added.get(index, ()))
+    def raised(
+        self, gains: Mapping[int, float], label: str | Callable[[int, tuple[str, ...]], tuple[str, ...]]
+    ) -> LazyScores:
+        """Return scores that are raised by ``gains``.
+
+        :param gains: of entries by index, at least 0.
+        :param label: added to ``matched`` of those entries, or a function of an index and its ``matched`` that returns the new one.
+        """
+        changed = {index: self.matches.get(index, 0.0) + gain for index, gain in gains.items()}
+
+        def explain(index: int) -> tuple[str, ...]:
+            labels = self.matched(index)
+            if index not in changed:
+                return labels
+            return (*labels, label) if isinstance(label, str) else label(index, labels)
+
+        raised = LazyScores(self._ids, changed, explain)
+        raised.matches = {**self.matches, **changed}  # of which the others are valid already
+        # An entry that is neither one of the first nor raised follows all of these.
+        if len(changed) <= len(self._first):
+            best = {index for index, _ in self._first} | changed.keys()
+            rows = sorted((-raised.matches[index], self._ids[index], index) for index in best)
+            raised._first = [(index, -negated) for negated, _, index in rows[: len(self._first)]]
+        return raised
 
     @cached_property
     def order(self) -> tuple[int, ...]:

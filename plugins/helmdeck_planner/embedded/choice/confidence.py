@@ -26,7 +26,7 @@ LIKELY: Final = 0.4
 _STRICT: Final = 0.5
 _LIKELY_BARE: Final = 0.4
 # Probability by meaning from which an entry that writes may lack inputs.
-_MEANT: Final = 0.5
+_MEANT: Final = 0.7
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
 # The same of a step that changes something and is not named by its part.

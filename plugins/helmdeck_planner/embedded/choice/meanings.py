@@ -10,7 +10,7 @@ from helmdeck_core import EntryKind
 from helmdeck_language import Token
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.request.parts import Part
-from helmdeck_selection.meaning.model import similarity
+from helmdeck_selection import similarity
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, stem
-from helmdeck_selection.meaning.model import meaning_model
+from helmdeck_selection import meaning_model
 
 
 class Vocabulary:
