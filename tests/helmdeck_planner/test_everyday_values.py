@@ -80,5 +80,5 @@ def test_a_value_of_an_everyday_request_goes_to_its_input(
         (RECORD, "create a record from status.example.org to 203.0.113.44", {"name": "status.example.org", "content": "203.0.113.44"}),
     ],
 )  # fmt: skip
-def test_a_word_beside_a_request_is_no_value(entry: dict[str, Any], request_text: str, args: dict[str, Any]) -> None:
+def test_a_word_beside_a_request_is_left_out(entry: dict[str, Any], request_text: str, args: dict[str, Any]) -> None:
     assert arguments(request_text, entry) == args

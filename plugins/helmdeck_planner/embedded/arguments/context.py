@@ -186,7 +186,7 @@ def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
 
 
 def _refers_back(draft: Draft) -> bool:
-    """Whether a part is about what was said before: "take everything back", "undo it"."""
+    """Whether a part is about what is stated before it: "take everything back", "undo it"."""
     return has_reference(draft) or any(
         draft.tokens[place].word in ("everything", "there") for place in range(len(draft.tokens))
     )

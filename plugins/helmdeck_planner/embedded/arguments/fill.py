@@ -322,7 +322,7 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
     stating = next((row for row in reversed(sources.earlier) if states_anything(row)), before)
     stating = before if stating.part.is_excluded else stating
     inputs = [each for each in draft.open_inputs() if each.is_required]
-    taken: list[str] = []
+    used_ids: list[str] = []
     for each in inputs:
         if each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
             continue
@@ -338,9 +338,9 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
                 continue
             needed = [other for other in inputs if other.role is each.role and other.name not in before.args]
             is_own = each.role is not Role.ID or len(needed) == 1 or likely_of(draft, needed, found[0]) is each
-            if is_own and not (each.role is Role.ID and found[0] in taken):
+            if is_own and not (each.role is Role.ID and found[0] in used_ids):
                 draft.set(each, found[0], [])
-                taken.append(found[0])
+                used_ids.append(found[0])
 
 
 def _fill_texts(draft: Draft, sources: Sources) -> None:

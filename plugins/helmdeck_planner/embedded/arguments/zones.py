@@ -36,7 +36,7 @@ def zone_places(draft: Draft) -> Iterator[tuple[str, list[int]]]:
         for end in range(min(place + _MAX_WORDS, len(draft.tokens)), place, -1):
             own = draft.tokens[place:end]
             name = " ".join(fold(token.value.removesuffix("'s").removesuffix("\u2019s")) for token in own)
-            # "tokyo wants it at 09:30"
+            # "tokyo is at 09:30"
             is_place = (
                 not place or own[0].value[:1].isupper() or bool(draft.wording.preposition(draft.tokens[place - 1]))
             )

@@ -145,7 +145,7 @@ _TARGETS: Final = re.compile(
 )
 _KEYS: Final = re.compile(r"\bkeys? to press\b|\bkeyboard\b|\bkey name\b|\bname of the key\b", re.IGNORECASE)
 _TARGET_WORDS: Final = frozenset("selector target ref uid element locator".split())
-# Topics to which messages are sent, and which nobody searches for.
+# Topics to which messages are sent; they are no search terms.
 _BROKER: Final = re.compile(r"\b(?:mqtt|kafka|broker|publish|subscribe)\b", re.IGNORECASE)
 _ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|sha)\b", re.IGNORECASE)
 
