@@ -29,6 +29,7 @@ HISTORY = tool(
 )
 TABLE = tool("describe_table", table_name=TEXT)
 MONEY = tool("convert_currency", amount=NUMBER, from_currency=TEXT, to_currency=TEXT)
+EVENT = tool("create_event", title=TEXT)
 PATRON = tool("add_patron", firstname=described("First name"), surname=described("Family name"))
 
 
@@ -73,6 +74,7 @@ def test_a_value_of_an_everyday_request_goes_to_its_input(
         (LOGS, "get the logs of web-1, one last time", {"container_id": "web-1"}),
         (LOGS, "get the last twenty five lines of web-1", {"container_id": "web-1"}),
         (COLUMN, "add a new list", {}),
+        (EVENT, "create an event at Central Station", {}),
         (BOARD, "create a board called green", {"name": "green"}),
         (COMMENT, "create a comment on page 9f31c2", {"page_id": "9f31c2"}),
         (POST, "post a message that is visible to all to C07FRONT", {"channel_id": "C07FRONT"}),

@@ -106,7 +106,9 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         is_joint = token.value in _MARKS or draft.is_one_of(position, "label_joints")
         # "update the order with 3 apples" states no id.
         is_loose = each.role is not Role.ID and draft.is_one_of(position, "loose_joints")
-        is_located = each.role is Role.NAME and position == place + 1 and draft.tokens[position].word == "at"
+        # "pickup at Harbour Street", but not "an event at Central Station"
+        own = (draft.stems(place) & each.labels) - frozenset(draft.profile.name)
+        is_located = bool(own) and each.role is Role.NAME and position == place + 1 and token.word == "at"
         is_located = is_located and position + 1 < len(draft.tokens) and draft.tokens[position + 1].value[:1].isupper()
         if is_joint or is_loose or is_naming or is_located:
             is_named = is_named or is_naming
