@@ -81,7 +81,14 @@ _SQL: Final = (
 # Quotation marks and brackets belong to a URL in pairs, or inside of a word: "https://example.org/a_(b)".
 _URL_PART: Final = r"[^\s()\[\]'<>\"`\u2018-\u201f\u2026\u00ab\u00bb]|\([^\s()]{0,200}\)|\[[^\s\[\]]{0,200}\]|'[^\s']{0,200}'(?!\w)|[()\[\]'\u2019](?=\w)"
 _PATTERNS: Final = (
-    ("CODE", r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"),
+    (
+        "CODE",
+        (
+        r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"
+        # A position of chess in FEN.
+        r"|(?<![\w/])(?:[pnbrqk1-8]{1,8}/){7}[pnbrqk1-8]{1,8}(?:\ [wb]\ (?:-|[kq]{1,4})\ (?:-|[a-h][36])(?:\ \d{1,3}\ \d{1,4})?)?(?![\w/])"
+        ),
+    ),
     (
         "QUOTE",
         (

@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -43,13 +44,14 @@ def fill_background(
     for part in (*settings, *parts):
         if part.is_excluded:
             fill_exclusions(draft, part)
+            _switch_off(draft, part)
             continue
-        facts = _without_label_as_verb(part, draft)
+        facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
         if not _states_facts(facts, draft.wording):
             continue
         other = drafted(facts)
-        quotes = [token.value for token in part.tokens if token.kind is Kind.QUOTE]
-        stems = frozenset[str]().union(*(other.stems(place) for place in range(len(part.tokens))))
+        quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
+        stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
         follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
         # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
         is_about = follows or has_reference(other)
@@ -64,10 +66,12 @@ def fill_background(
             elif each.is_required:
                 is_meant = has_label or each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
             else:
-                is_meant = is_about and (has_label or each.role in _OPTIONAL_ROLES)
+                is_meant = is_about and (
+                    has_label or each.role in _OPTIONAL_ROLES or bool(COLOUR_NAMES & set(each.words))
+                )
             if value is not None and is_meant and draft.set(each, value, []):
                 taken.append(each)
-        is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(part.tokens))
+        is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
         if taken and is_whole:
             draft.stated_by.append(part)
 
@@ -88,3 +92,33 @@ def _states_facts(part: Part, wording: Wording) -> bool:
     asks = any(token.word in language.wishes - language.statements for token in part.tokens if token.is_word)
     is_request = part.verb_place == 0 or part.is_question or part.is_excluded or part.is_wish or asks
     return bool(part.tokens) and not is_request
+
+
+def _switch_off(draft: Draft, part: Part) -> None:
+    """Set an open switch to false from an excluded part that names nothing else: "not proxied"."""
+    if part.tokens[0].word != "not" or not draft.profile.writes:
+        return
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    stated = {term for place in range(len(part.tokens)) if not own.is_filler(place) for term in own.stems(place)}
+    for each in draft.open_inputs():
+        names = frozenset(map(stem, each.words))
+        if each.role is Role.BOOLEAN and stated and stated <= names | {"not", "no"} and names <= stated:
+            draft.set(each, False, [])
+            draft.stated_by.append(part)
+
+
+def _without_given_name(draft: Draft, facts: Part, part: Part) -> Part:
+    """Set the only open name from "name it Kitchen Refit, in green", and return the rest of the part."""
+    tokens = part.tokens
+    is_naming = (
+        len(tokens) > 2 and tokens[0].word in NAMING_VERBS and tokens[1].word in draft.wording.language.references
+    )
+    inputs = [each for each in draft.profile.required if each.role is Role.NAME and not each.is_list]
+    end = next((place for place in range(2, len(tokens)) if tokens[place].kind in (Kind.MARK, Kind.BREAK)), len(tokens))
+    if not is_naming or len(inputs) != 1 or not draft.profile.writes or end == 2:
+        return facts
+    name = Draft(draft.source, part, draft.profile, draft.wording).text(2, end - 1)
+    if draft.args.setdefault(inputs[0].name, name) != name:
+        return facts
+    draft.stated_by.append(part)
+    return attrs.evolve(part, tokens=tokens[end + 1 :], verb="", verb_place=-1)

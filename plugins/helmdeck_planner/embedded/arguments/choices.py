@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from helmdeck_language import STOP_WORDS, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import is_in_topic
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, KIND_WORDS, SWITCHES_OFF, SWITCHES_ON
+from helmdeck_planner.embedded.entries.property_words import (
+    ACTIVE_WORDS,
+    CHOICE_WORDS,
+    COLOUR_NAMES,
+    COLOURS,
+    INACTIVE_WORDS,
+    KIND_WORDS,
+    SWITCHES_OFF,
+    SWITCHES_ON,
+)
+
+_COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
 
 def fill_choices(draft: Draft) -> None:
@@ -28,10 +39,31 @@ def fill_choices(draft: Draft) -> None:
                 # "approve it with the comment ...": the verb is the action.
                 literal = [row for row in found if row[1] == draft.part.verb_place] or literal
             found = _longest(literal or found)
+        if len(found) > 1 and each.is_required and draft.profile.writes:
+            # "it should be on strict, flexible was never meant": the new state is the one after a preposition.
+            after = [row for row in found if row[1] > 0 and draft.preposition(row[1] - 1) in ("to", "on", "into", "as")]
+            found = after if len(after) == 1 else found
         if len(found) == 1:
             value, place = found[0]
             draft.set(each, value, [place] if place >= 0 else [])
             draft.used_places.update(_choice_places(draft, value))
+
+
+def fill_colours(draft: Draft) -> None:
+    """Set the input of a colour from the only one that a part names: "in green"."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.TEXT and COLOUR_NAMES & set(each.words)]
+    places = [place for place in range(1, len(draft.tokens)) if _is_colour(draft, place)]
+    if len(inputs) == len(places) == 1 and not inputs[0].is_list:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
+def _is_colour(draft: Draft, place: int) -> bool:
+    """Whether a word gives a thing a colour: "in green", "a green label"; a tag may be called "green"."""
+    following = draft.stems(place + 1) if place + 1 < len(draft.tokens) else frozenset[str]()
+    is_meant = draft.preposition(place - 1) in ("in", "to") or following & (
+        frozenset(draft.profile.name) | _COLOUR_STEMS
+    )
+    return draft.tokens[place].word in COLOURS and bool(is_meant) and not is_in_topic(draft, place)
 
 
 def _choice_of_verb(draft: Draft, each: Property) -> Any:
@@ -154,8 +186,12 @@ def fill_switches(draft: Draft) -> None:
             continue
         if "all" in each.words and len(each.words) == 1:
             places = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "including")]
+            places = places or _left_out_too(draft, each)
             if places:
                 draft.set(each, True, places[:1])
+            continue
+        if "everything" in each.words and (places := _whole(draft, each)):
+            draft.set(each, True, places)
             continue
         wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
         if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):
@@ -174,6 +210,28 @@ def fill_switches(draft: Draft) -> None:
         ]
         if wanted <= {term for place in places for term in _parts_of(draft, place)}:
             draft.set(each, True, places)
+
+
+def _left_out_too(draft: Draft, each: Property) -> list[int]:
+    """Return the place of "dead" in "dead ones too", for a switch that says that the running ones are not all."""
+    if not ACTIVE_WORDS & set(words(each.text)):
+        return []
+    return [
+        place
+        for place in range(len(draft.tokens) - 1)
+        if draft.tokens[place].word in INACTIVE_WORDS
+        and any(
+            draft.tokens[other].word in ("too", "also") for other in range(place + 1, min(place + 4, len(draft.tokens)))
+        )
+    ]
+
+
+def _whole(draft: Draft, each: Property) -> list[int]:
+    """Return the place of "everything" as the object of a verb, for ``purge_everything``: "wipe everything that's cached"."""
+    others = {stem(word) for word in each.words if word != "everything"}
+    start = draft.part.verb_place + 1
+    is_object = 0 < start < len(draft.tokens) and draft.tokens[start].word == "everything"
+    return [start] if is_object and others <= frozenset(draft.profile.name) | draft.profile.verbs else []
 
 
 def _parts_of(draft: Draft, place: int) -> frozenset[str]:

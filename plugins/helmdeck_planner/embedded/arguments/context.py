@@ -9,9 +9,11 @@ import attrs
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import has_reference
+from helmdeck_planner.embedded.arguments.ids import is_opaque
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS
+from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARCHING_VERBS
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
@@ -88,6 +90,7 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
         if before and all(value == before[-1] for value in before):
             draft.set(each, before[-1], [])
     _fill_lead(draft, earlier)
+    _fill_from_gap(draft, earlier)
     if len(settings) != 1 or not is_setting(settings[0], draft.wording):
         return
     [value] = [token for token in settings[0].tokens if token.is_value]
@@ -149,6 +152,44 @@ def _fill_lead(draft: Draft, earlier: Sequence[Earlier]) -> None:
     inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.ID and not each.is_list]
     if len(inputs) == 1:
         draft.set(inputs[0], lead[0].value.lstrip("#"), [])
+
+
+def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
+    """Set what the part right before states, if it has no step: the folder, or the id of "what do they say in C07X? latest 30"."""
+    before = earlier[-1] if earlier else None
+    if before is None or before.profile is not None or before.part.is_excluded:
+        return
+    tokens = before.part.tokens
+    folders = [token.value for token in tokens if token.kind is Kind.PATH]
+    ids = [token.value for token in tokens if is_opaque(token)]
+    names = [token.value for token in tokens if token.is_word and "_" in token.value.strip("_")]
+    needed = [each for each in draft.open_inputs() if each.is_required and not each.is_list]
+    for each in needed:
+        if _is_context(each) and each.role is Role.PATH and len(folders) == 1 and _refers_back(draft):
+            draft.set(each, folders[0], [])
+    if len(needed) != 1 or needed[0].name in draft.args:
+        return
+    is_only_count = (
+        not draft.part.verb
+        and not draft.part.is_question
+        and all(
+            token.kind is Kind.NUMBER or draft.is_filler(place) or draft.is_one_of(place, "counting")
+            for place, token in enumerate(draft.tokens)
+        )
+    )
+    if needed[0].role is Role.ID and is_only_count and len(ids) == 1:
+        draft.set(needed[0], ids[0], [])
+        draft.stated_by.append(before.part)
+    elif needed[0].role is Role.PATTERN and draft.part.verb in SEARCHING_VERBS and len(names) == 1:
+        draft.set(needed[0], names[0], [])
+        draft.stated_by.append(before.part)
+
+
+def _refers_back(draft: Draft) -> bool:
+    """Whether a part is about what is stated before it: "take everything back", "undo it"."""
+    return has_reference(draft) or any(
+        draft.tokens[place].word in ("everything", "there") for place in range(len(draft.tokens))
+    )
 
 
 def _is_context(each: Property) -> bool:

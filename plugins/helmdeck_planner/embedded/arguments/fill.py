@@ -17,14 +17,22 @@ from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
-from helmdeck_planner.embedded.arguments.free_text import has_reference, is_gerund, stored_text, topic
-from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id
+from helmdeck_planner.embedded.arguments.free_text import (
+    fill_payload,
+    has_reference,
+    is_gerund,
+    stored_text,
+    told_text,
+    topic,
+)
+from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
 from helmdeck_planner.embedded.arguments.names import fill_names
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
+from helmdeck_planner.embedded.arguments.references import referred, states_anything
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
@@ -134,6 +142,8 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_numbers(draft)
     fill_words_beside_to(draft)
     fill_names(draft)
+    _fill_told(draft)
+    fill_payload(draft)
     _fill_quotes(draft)
     fill_sides(draft)
     fill_places(draft)
@@ -195,6 +205,15 @@ def _fill_labelled_quotes(draft: Draft) -> None:
 def _is_described_less(draft: Draft, each: Property) -> bool:
     others = (other for other in draft.open_inputs() if other is not each and other.role in _QUOTE_ROLES)
     return any(_telling_words(draft, other) > _telling_words(draft, each) for other in others)
+
+
+def _fill_told(draft: Draft) -> None:
+    """Set the only open text of an entry that writes one from the words after a colon or "that"."""
+    texts = [
+        each for each in draft.open_inputs() if each.is_required and each.role is Role.CONTENT and not each.is_list
+    ]
+    if len(texts) == 1 and draft.profile.writes and (places := told_text(draft)):
+        draft.set(texts[0], draft.text(places[0], places[-1]), places)
 
 
 def _fill_quotes(draft: Draft) -> None:
@@ -296,35 +315,32 @@ def _fill_only_value(draft: Draft) -> None:
 
 def _fill_references(draft: Draft, sources: Sources) -> None:
     """Set required inputs from the part before, if this part refers to it."""
-    before = _referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
+    before = referred(sources.earlier, draft.profile) if sources.earlier and has_reference(draft) else None
     if before is None:
         return
-    for each in draft.open_inputs():
-        if not each.is_required or each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
+    # "on ab12 apply x, then I need types, and is it slower": the last part that states anything.
+    stating = next((row for row in reversed(sources.earlier) if states_anything(row)), before)
+    stating = before if stating.part.is_excluded else stating
+    inputs = [each for each in draft.open_inputs() if each.is_required]
+    used_ids: list[str] = []
+    for each in inputs:
+        if each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
             continue
         if each.name in before.args and each.role is not Role.CHOICE:
             draft.set(each, before.args[each.name], [])
         elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
-            found = [token.value for token in before.part.tokens if token.kind in kinds]
-            if len(found) == 1:
+            found = [
+                token.value
+                for token in stating.part.tokens
+                if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
+            ]
+            if len(found) != 1:
+                continue
+            needed = [other for other in inputs if other.role is each.role and other.name not in before.args]
+            is_own = each.role is not Role.ID or len(needed) == 1 or likely_of(draft, needed, found[0]) is each
+            if is_own and not (each.role is Role.ID and found[0] in used_ids):
                 draft.set(each, found[0], [])
-
-
-def _referred(earlier: Sequence[Earlier], profile: Profile) -> Earlier | None:
-    """Return the part that "it" refers to: the last one that is not excluded.
-
-    What an excluded part states is meant only by an entry that reads, and if nothing else is stated: "never overwrite a.txt, just
-    read it".
-    """
-    requested = [each for each in earlier if not each.part.is_excluded]
-    if not earlier[-1].part.is_excluded or not _states_value(earlier[-1]):
-        return requested[-1] if requested else None
-    is_clear = profile.writes is False and not any(map(_states_value, requested))
-    return earlier[-1] if is_clear else None
-
-
-def _states_value(earlier: Earlier) -> bool:
-    return any(token.is_value for token in earlier.part.tokens)
+                used_ids.append(found[0])
 
 
 def _fill_texts(draft: Draft, sources: Sources) -> None:

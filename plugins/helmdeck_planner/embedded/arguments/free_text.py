@@ -7,9 +7,12 @@ from typing import Final
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import TELLING_VERBS
 
 # English prepositions before a topic.
 _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
+_PAYLOAD: Final = (Role.NAME, Role.CONTENT)
+_MAX_PAYLOAD: Final = 3
 # Of these, the ones that are never followed by where to search: "search on the web".
 _TOPIC_CUES: Final = _CUES - {"on"}
 
@@ -202,3 +205,58 @@ def _is_pronoun(draft: Draft, places: list[int]) -> bool:
         draft.tokens[place].is_word and draft.tokens[place].word in draft.wording.language.references
         for place in places
     )
+
+
+def told_text(draft: Draft) -> list[int]:
+    """Return the text after a colon, or after the "that" of "tell #ops that the VPN is back"; empty without one.
+
+    What is before a colon must say where the text goes: "leave a remark on page 9f31c2: prices are old", not "three things: ...".
+    """
+    tokens, verb = draft.tokens, draft.part.verb_place
+    for place in range(max(verb, 0) + 1, len(tokens) - 2):
+        is_colon = tokens[place].value == ":" and _ends_object(draft, place)
+        is_clause = tokens[place].word == "that" and draft.part.verb in TELLING_VERBS and place - 1 > verb
+        is_clause = is_clause and not draft.is_filler(place - 1)
+        if not (is_colon or is_clause):
+            continue
+        end = len(tokens)
+        while end > place and tokens[end - 1].kind in (Kind.MARK, Kind.BREAK) and tokens[end - 1].value not in ")]?!":
+            end -= 1
+        places = list(range(place + 1, end))
+        has_words = sum(tokens[other].is_word for other in places) > 1
+        has_words = has_words and all(tokens[other].kind not in (Kind.QUOTE, Kind.CODE) for other in places)
+        return places if has_words and draft.used_places.isdisjoint(places) else []
+    return []
+
+
+def _ends_object(draft: Draft, colon: int) -> bool:
+    """Whether a value, or a word for the text, is right before a colon: "jot down:", "a note on OPS-12:"."""
+    before = colon - 1
+    return before in draft.used_places or draft.tokens[before].is_value or _is_about_text(draft, before)
+
+
+def _is_about_text(draft: Draft, place: int) -> bool:
+    texts = [each for each in draft.open_inputs() if each.role is Role.CONTENT and each.is_required]
+    labels = frozenset[str]().union(*(each.labels | each.hints for each in texts), draft.profile.name)
+    return draft.is_one_of(place, "particles") or bool(draft.stems(place) & labels)
+
+
+def fill_payload(draft: Draft) -> None:
+    """Set a message and where it goes from "publish OPEN on mews/door"."""
+    needed = [each for each in draft.open_inputs() if each.is_required]
+    places = draft.free(Kind.SLUG, Kind.PATH)
+    start, to = draft.part.verb_place + 1, places[0] - 1 if len(places) == 1 else -1
+    if (
+        {each.role for each in needed} != {Role.NAME, Role.CONTENT}
+        or len(needed) != len(_PAYLOAD)
+        or not draft.profile.writes
+    ):
+        return
+    words = range(start, to)
+    is_payload = start > 0 and 0 < len(words) <= _MAX_PAYLOAD and draft.preposition(to) in ("on", "to")
+    is_quote = len(words) == 1 and draft.tokens[start].kind is Kind.QUOTE
+    is_text = all(draft.tokens[place].is_word and not describes_entry(draft, place) for place in words)
+    if is_payload and (is_quote or is_text):
+        for each in needed:
+            own = list(words) if each.role is Role.CONTENT else places
+            draft.set(each, draft.text(own[0], own[-1]), own)

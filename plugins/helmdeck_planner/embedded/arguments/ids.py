@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind
+from helmdeck_language import Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS, ROLE_WORDS
+from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS, PERSON_IDS, ROLE_WORDS
+from helmdeck_planner.embedded.entries.units import UNIT_OF
 
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
@@ -21,11 +22,18 @@ _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 _COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 _MAX_SYMBOL: Final = 6
+_MIN_WORD: Final = 4
 # "tblLeads"; "iPhone" is a word.
 _HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{1,40}")
 _PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)")
-# Letters that no language has in a row: "wqzkfjmtboyeolra".
-_RANDOM: Final = re.compile(r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{6})[a-z]{10,40}")
+# Letters that no language has in a row, or three pairs of letters that hardly a word has: "wqzkfjmtboyeolra".
+_RANDOM: Final = re.compile(
+    r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{6}|(?:[a-z]*?(?:q(?!u)[a-z]|[jvxz][bcdfgjmpqtvwx]|[bcdfghjmpqtvwxz][jqxv]"
+    r"|[bcdfgjpvw][dfgpqvw](?<!dd|ff|gg|pp))){3})[a-z]{10,40}"
+)
+_CARD_NUMBER: Final = re.compile(r"\d{3,30}")
+# A number of fewer digits may count something.
+_MIN_DIGITS: Final = 5
 _MOMENT: Final = re.compile(r"\d{8,}\.\d{3,}")
 _LONG_NUMBER: Final = re.compile(r"\d{8,30}")
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
@@ -51,11 +59,63 @@ def fill_ids(draft: Draft) -> None:
         draft.set(own, draft.tokens[left[0]].value, left)
     elif len(left) > 1 and len(needed) == 1 and needed[0].is_list:
         draft.set(needed[0], [draft.tokens[place].value for place in left], left)
+    elif len(left) == len(needed) == 2 and (people := _person_first(draft, needed, left)):
+        for each, place in zip(people, left, strict=True):
+            draft.set(each, draft.tokens[place].value, [place])
     elif len(left) == len(needed) == 2 and {each.side for each in needed} == {"source", "target"}:
         for each in needed:
             draft.set(each, draft.tokens[left[each.side == "target"]].value, [left[each.side == "target"]])
     elif needed and not left:
-        _fill_id_word(draft, needed)
+        _fill_card_numbers(draft, needed)
+        _fill_id_word(draft, [each for each in needed if each.name not in draft.args])
+
+
+def _person_first(draft: Draft, needed: Sequence[Property], left: Sequence[int]) -> list[Property]:
+    """Return two inputs in the order of their ids in "P7 takes the shift in S3": the person is the one that is in no place."""
+    people = [each for each in needed if PERSON_IDS & set(each.words)]
+    inside = [place for place in left if draft.preposition(place - 1) in ("in", "on", "of", "from")]
+    if len(people) != 1 or len(inside) != 1:
+        return []
+    other = next(each for each in needed if each is not people[0])
+    return [other, people[0]] if inside[0] == left[0] else [people[0], other]
+
+
+def _fill_card_numbers(draft: Draft, needed: Sequence[Property]) -> None:
+    """Set ids that are numbers: "card 7719" for a description with "card number", and the only long number."""
+    free = [place for place in draft.free(Kind.NUMBER) if _is_card_number(draft, place)]
+    for each in needed:
+        others = frozenset[str]().union(*(other.hints for other in draft.profile.properties if other is not each))
+        own = [
+            place
+            for place in free
+            if place - 1 > draft.part.verb_place
+            and not draft.is_filler(place - 1)
+            and draft.stems(place - 1) & (each.hints - others)
+        ]
+        if len(own) == 1 and not each.is_list:
+            draft.set(each, draft.tokens[own[0]].value, own)
+    needed = [each for each in needed if each.name not in draft.args]
+    counted = [each for each in draft.open_inputs() if each.role is Role.NUMBER and each.is_required]
+    long = [place for place in draft.free(Kind.NUMBER) if place in free and _is_long(draft, place)]
+    if len(needed) == len(long) == 1 and len(draft.free(Kind.NUMBER)) > len(counted):
+        draft.set(needed[0], draft.tokens[long[0]].value, long)
+
+
+def _is_long(draft: Draft, place: int) -> bool:
+    """Whether a number has too many digits to count something, and does not: "20955 owe us", but not "20000 users"."""
+    following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
+    return len(draft.tokens[place].value) >= _MIN_DIGITS and not following.endswith("s")
+
+
+def _is_card_number(draft: Draft, place: int) -> bool:
+    """Whether a number can be an id: it has no sign, no decimals and no unit."""
+    following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
+    return bool(_CARD_NUMBER.fullmatch(draft.tokens[place].value)) and following not in UNIT_OF
+
+
+def is_opaque(token: Token) -> bool:
+    """Whether a token is an id by its form alone."""
+    return token.kind is Kind.ID or bool(token.is_word and _RANDOM.fullmatch(token.value))
 
 
 def _is_opaque(draft: Draft, place: int) -> bool:
@@ -74,6 +134,29 @@ def _is_coined(draft: Draft, place: int) -> bool:
     parts = token.word.split("-")
     is_free = token.is_word and token.value.islower() and place != draft.part.verb_place
     return is_free and len(parts) > 1 and not draft.wording.is_known(parts[0])
+
+
+def _leads(draft: Draft, place: int) -> bool:
+    """Whether a word with a hyphen is what a part is about: "pg-main: last 50 lines"."""
+    return not place and "-" in draft.tokens[0].word and len(draft.tokens) > 1 and draft.tokens[1].value == ":"
+
+
+def _is_unknown(draft: Draft, place: int) -> bool:
+    """Whether a word of no language is what a part is about: "mailrelay" in "the last lines of mailrelay", "what did mailrelay print"."""
+    word, before = draft.tokens[place].word, draft.tokens[place - 1] if place else None
+    if before is None or place == draft.part.verb_place or not draft.tokens[place].value.islower():
+        return False
+    wording = draft.wording
+    is_object = place - 1 == draft.part.verb_place or draft.preposition(place - 1) in (
+        "of",
+        "from",
+        "in",
+        "on",
+        "for",
+        "to",
+    )
+    is_word = wording.is_known(word) or wording.corrected_verb(word) or wording.nouns(word)[0] != word
+    return len(word) >= _MIN_WORD and not is_word and (is_object or before.word in wording.language.questions)
 
 
 def _fill_by_shape(draft: Draft, needed: Sequence[Property]) -> None:
@@ -154,7 +237,11 @@ def _only_likely(draft: Draft, needed: Sequence[Property], place: int) -> Proper
     """Return the input of a single id: the only one, else the one whose example looks like it, or that the entry is about."""
     if len(needed) < 2:
         return needed[0] if needed else None
-    value = draft.tokens[place].value
+    return likely_of(draft, needed, draft.tokens[place].value)
+
+
+def likely_of(draft: Draft, needed: Sequence[Property], value: str) -> Property | None:
+    """Return the input of an id among several: the one whose example looks like it, or that the entry is about."""
     alike = [
         each for each in needed if any(_shape(match[1]) == _shape(value) for match in _EXAMPLE.finditer(each.text))
     ]
@@ -187,6 +274,8 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         and (
             ((value := draft.tokens[place].value).isupper() and 1 < len(value) <= _MAX_SYMBOL)
             or _is_coined(draft, place)
+            or _is_unknown(draft, place)
+            or _leads(draft, place)
         )
     ]
     if len(paths) == 1:

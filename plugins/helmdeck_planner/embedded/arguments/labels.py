@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_WORDS
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PLAIN_WORDS
 
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
+_NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
+_KIND_AND_NOUN: Final = 2
 _MAX_BETWEEN: Final = 3
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
@@ -49,7 +52,20 @@ def labelled(draft: Draft, each: Property) -> list[int]:
             if value and not (is_id and known is not labels):
                 return value
     if each.role is Role.NAME and not each.is_list:
-        return _word_before_label(draft, labels)
+        # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".
+        described = frozenset(stem(word.lower()) for word in _NAME_OF.findall(each.text)) - frozenset(
+            draft.profile.name
+        )
+        places = _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
+        if not places and len(terms := each.text.split()) == _KIND_AND_NOUN:
+            # "the Eastgate branch" for "Home branch"
+            places = _word_before_label(draft, frozenset((stem(terms[-1].lower()),)))
+            places = places if places and draft.tokens[places[0]].value[:1].isupper() else []
+        return (
+            []
+            if places and draft.tokens[places[0]].word in PLAIN_WORDS and not labels & draft.stems(places[0] + 1)
+            else places
+        )
     return []
 
 
@@ -90,7 +106,11 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         is_joint = token.value in _MARKS or draft.is_one_of(position, "label_joints")
         # "update the order with 3 apples" states no id.
         is_loose = each.role is not Role.ID and draft.is_one_of(position, "loose_joints")
-        if is_joint or is_loose or is_naming:
+        # "pickup at Harbour Street", but not "an event at Central Station"
+        own = (draft.stems(place) & each.labels) - frozenset(draft.profile.name)
+        is_located = bool(own) and each.role is Role.NAME and position == place + 1 and token.word == "at"
+        is_located = is_located and position + 1 < len(draft.tokens) and draft.tokens[position + 1].value[:1].isupper()
+        if is_joint or is_loose or is_naming or is_located:
             is_named = is_named or is_naming
             continue
         if each.role is Role.ID and is_named:
@@ -102,7 +122,7 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             and each.role in _WORD_ROLES
             and (is_plain_word(draft, position) or _ends_phrase(draft, position))
         ):
-            return word_run(draft, position)
+            return (_title(draft, each, position) if is_named else []) or word_run(draft, position)
         return []
     return []
 
@@ -201,8 +221,22 @@ def named(draft: Draft, each: Property) -> list[int]:
         if following.is_value and following.kind is not Kind.NUMBER:
             return [start]
         if following.is_word and not is_saying:
-            return _until_preposition(draft, start)
+            return _title(draft, each, start) or _until_preposition(draft, start)
     return []
+
+
+def _title(draft: Draft, each: Property, start: int) -> list[int]:
+    """Return a name in capitals with a small word inside, up to the end: "Waiting for Customer", but not "Q3 for the team"."""
+    tokens = draft.tokens
+    end = start
+    while end < len(tokens) and tokens[end].is_word and end not in draft.used_places:
+        end += 1
+    others = [other for other in draft.open_inputs() if other is not each and other.role in (*_NAME_ROLES, Role.PLACE)]
+    places = list(range(start, end))
+    small = [place for place in places if not tokens[place].value[:1].isupper()]
+    is_inside = len(small) == 1 and start < small[0] < end - 1 and bool(draft.preposition(small[0]))
+    ends = end == len(tokens) or tokens[end].kind in (Kind.MARK, Kind.BREAK)
+    return places if is_inside and ends and not others else []
 
 
 def _until_preposition(draft: Draft, start: int) -> list[int]:

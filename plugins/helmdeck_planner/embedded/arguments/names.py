@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helmdeck_language import Kind, stem
+from helmdeck_language import ACTIONS, Action, Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import labelled, named, word_run
@@ -13,13 +13,21 @@ from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, LAST_NAME, PERSON_NAME
 
 _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
+# "worker-2", "DutchStonewall88"; "v2" is a version.
+_NUMBERED: Final = re.compile(r"(?!v\d)[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
+_NAME_OF: Final = re.compile(r"^(?:the )?name of\b", re.IGNORECASE)
+_MAKING: Final = frozenset((Action.CREATE, Action.SEND, Action.SEARCH))
 _BETWEEN: Final = (",", "(", "<", "-")
 _MAX_NAME: Final = 4
+_FIRST_AND_LAST: Final = 2
 
 
 def fill_people(draft: Draft) -> None:
     """Set the name of a person that is beside a mail address: "add Ada Lovelace (ada@example.org) as a customer"."""
     mails = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.EMAIL]
+    if not mails and draft.profile.writes:
+        _fill_new_person(draft)
     if len(mails) != 1 or not draft.profile.takes(Role.EMAIL):
         return
     end = mails[0] - 1
@@ -27,6 +35,18 @@ def fill_people(draft: Draft) -> None:
         end -= 1
     if end >= 0:
         _set_person(draft, _name_before(draft, end))
+
+
+def _fill_new_person(draft: Draft) -> None:
+    """Set both required names of a person from the object of the verb: "sign up Casimir Vole as a child"."""
+    names = [each for each in draft.profile.required if (FIRST_NAME | LAST_NAME) & set(each.words)]
+    start = draft.part.verb_place + 1
+    while 0 < start < len(draft.tokens) and draft.is_one_of(start, "particles"):
+        start += 1
+    run = word_run(draft, start) if 0 < start < len(draft.tokens) else []
+    is_name = len(run) == len(names) == _FIRST_AND_LAST and all(_is_name_word(draft, place) for place in run)
+    if is_name and draft.part.verb:
+        _set_person(draft, run)
 
 
 def _name_before(draft: Draft, end: int) -> list[int]:
@@ -126,6 +146,20 @@ def fill_names(draft: Draft) -> None:
             draft.set(each, id_text(draft, places), places)
     _fill_role_of(draft)
     _fill_assigned(draft)
+    _fill_identifier(draft)
+
+
+def _fill_identifier(draft: Draft) -> None:
+    """Set the only required name from the only word that is one by its form: "which columns does audit_log have", "mark worker-2"."""
+    needed = [each for each in draft.open_inputs() if each.is_required and each.role is not Role.NUMBER]
+    if len(needed) != 1 or needed[0].is_list or _MAKING & ACTIONS.get(draft.profile.verb, frozenset()):
+        return
+    each = needed[0]
+    places = [place for place in draft.free(Kind.WORD) if _IDENTIFIER.fullmatch(draft.tokens[place].value)]
+    if each.role in (Role.NAME, Role.TEXT) and _NAME_OF.search(each.text):
+        places += [place for place in draft.free(Kind.ID) if _NUMBERED.fullmatch(draft.tokens[place].value)]
+    if len(places) == 1 and each.role in (Role.NAME, Role.TEXT, Role.PATTERN):
+        draft.set(each, draft.tokens[places[0]].value, places)
 
 
 def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:

@@ -12,6 +12,8 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
+    ABOVE_WORDS,
+    BELOW_WORDS,
     COMMON_WORDS,
     COUNT_WORDS,
     RESULT_WORDS,
@@ -37,6 +39,8 @@ _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
 )
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
+_RANKED: Final = frozenset("newest latest last first top best worst oldest recent final".split())
+_LIMITS: Final = frozenset(("below", "under", "above", "over"))
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -196,6 +200,8 @@ def _number(draft: Draft, place: int) -> int | float | None:
             return float(glued[1]) if "." in glued[1] else int(glued[1])
         if place > 1 and draft.tokens[place - 1].word == "of" and draft.tokens[place - 2].word in PARTS_OF_UNITS:
             return None  # "an" in "a quarter of an hour"
+        if place and draft.tokens[place - 1].word in NUMBER_WORDS and not draft.is_one_of(place - 1, "articles"):
+            return None  # "twenty five lines" are more than five
         is_number = token.word in NUMBER_WORDS and place + 1 < len(draft.tokens)
         following = draft.tokens[place + 1 : place + 3]
         is_unit = is_number and any(each.word in UNIT_OF for each in following[: 2 if token.word == "half" else 1])
@@ -278,6 +284,9 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
     bound = _bound(draft, place)
     if bound and stem(bound) in names:
         total += 2.5
+    elif bound and (sides := _LIMITS & set(each.words)):
+        # "lighter than 24 kg" for ``below``
+        total += 2.5 if sides & language[{"max": "at_most", "min": "at_least"}[bound]] else -5
     elif bound and names & _BOUNDS:
         total -= 5
     return total
@@ -306,6 +315,10 @@ def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
 
 def _bound(draft: Draft, place: int) -> str:
     """Return "max" for "at most 5", "nothing over 5" and "5 or less", "min" for their opposites; empty for neither."""
+    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in BELOW_WORDS:
+        return "max"
+    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in ABOVE_WORDS:
+        return "min"
     before = [other for other in range(max(place - 3, 0), place) if draft.tokens[other].is_word]
     after = [other for other in range(place + 1, min(place + 3, len(draft.tokens))) if draft.tokens[other].is_word]
     if not (after and draft.tokens[after[0]].word in (*draft.wording.language.joints, "at")):
@@ -325,7 +338,9 @@ def _counts(draft: Draft, place: int) -> bool:
         return False
     following = draft.tokens[place + 1]
     labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each.role is Role.NUMBER))
-    counted = following.word in UNITS or bool(draft.stems(place + 1) & (labels | _objects(draft)))
+    # "the five newest entries", "the ten best"
+    is_ranked = number > 1 and following.word in _RANKED
+    counted = is_ranked or following.word in UNITS or bool(draft.stems(place + 1) & (labels | _objects(draft)))
     return following.is_word and number.denominator == 1 and counted
 
 

@@ -18,7 +18,8 @@ def fill_sides(draft: Draft) -> None:
     kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
     for each in sorted(inputs, key=lambda other: other.side == "source"):
         for place in draft.free(*kinds):
-            is_target = draft.preposition_before(place) in ("to", "against")
+            is_named = place > 0 and draft.tokens[place - 1].word in draft.wording.language.naming
+            is_target = is_named or draft.preposition_before(place) in ("to", "against")
             if is_target == (each.side == "target"):
                 draft.set(each, draft.tokens[place].value, [place])
                 break

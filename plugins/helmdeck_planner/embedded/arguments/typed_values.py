@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_switches
+from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_colours, fill_switches
 from helmdeck_planner.embedded.arguments.dates import fill_date_range, in_iso
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import has_label
@@ -46,6 +46,10 @@ _ENDING: Final = ("to", "until", "before")
 _ABBREVIATION: Final = re.compile(r"(?:\w\.){1,4}\w", re.IGNORECASE)
 
 
+_IP: Final = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?|(?=.*:.*:)[0-9A-Fa-f:]{4,39}")
+_HOST: Final = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
+_TAKES_IP: Final = re.compile(r"\bIP(?:v4)? address\b")
+_TAKES_HOST: Final = re.compile(r"\bhost ?name\b|\bdomain name\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
 _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
 
@@ -53,6 +57,7 @@ _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
     _fill_owner_and_repo(draft)
+    _fill_hosts(draft)
     fill_date_range(draft)
     for role, kinds in _KINDS.items():
         inputs = [each for each in draft.open_inputs() if each.role is role]
@@ -85,6 +90,7 @@ def fill_typed(draft: Draft) -> None:
     _fill_operands(draft)
     _fill_caller(draft)
     fill_choices(draft)
+    fill_colours(draft)
     fill_switches(draft)
 
 
@@ -269,6 +275,16 @@ def _fill_owner_and_repo(draft: Draft) -> None:
         draft.set(repo, second, own, is_shared=True)
 
 
+def _fill_hosts(draft: Draft) -> None:
+    """Set the only input whose description takes an IP address, and the only one that takes the name of a host."""
+    for form, described in ((_IP, _TAKES_IP), (_HOST, _TAKES_HOST)):
+        inputs = [each for each in draft.open_inputs() if each.is_required and described.search(each.text)]
+        inputs = [each for each in inputs if each.role in _TEXT_ROLES]
+        places = [place for place in draft.free(Kind.ID, Kind.PATH) if form.fullmatch(draft.tokens[place].value)]
+        if len(inputs) == len(places) == 1 and not inputs[0].is_list:
+            draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
 def _fill_caller(draft: Draft) -> None:
     """Set people to "me" where the schema has this value: "my issues"."""
     mine = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "mine")]
@@ -317,9 +333,13 @@ def _currency(draft: Draft, place: int) -> tuple[str, list[int]] | None:
     if pair in CURRENCY_NAMES:
         return CURRENCY_NAMES[pair], [place - 1, place]
     following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
-    if f"{token.word} {following}" in CURRENCY_NAMES or token.word not in CURRENCY_NAMES:
+    if f"{token.word} {following}" in CURRENCY_NAMES:
         return None
-    return CURRENCY_NAMES[token.word], [place]
+    if token.word in CURRENCY_NAMES:
+        return CURRENCY_NAMES[token.word], [place]
+    # "a Swiss firm wants 320 francs"
+    apart = [pair for other in draft.tokens if (pair := f"{other.word} {token.word}") in CURRENCY_NAMES]
+    return (CURRENCY_NAMES[apart[0]], [place]) if len(apart) == 1 else None
 
 
 def _follows_amount(draft: Draft, place: int) -> bool:

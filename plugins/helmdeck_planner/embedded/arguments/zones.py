@@ -36,8 +36,11 @@ def zone_places(draft: Draft) -> Iterator[tuple[str, list[int]]]:
         for end in range(min(place + _MAX_WORDS, len(draft.tokens)), place, -1):
             own = draft.tokens[place:end]
             name = " ".join(fold(token.value.removesuffix("'s").removesuffix("\u2019s")) for token in own)
-            is_place = own[0].value[:1].isupper() or bool(draft.wording.preposition(draft.tokens[place - 1]))
-            if place and is_place and all(token.is_word for token in own) and name in zones:
+            # "tokyo is at 09:30"
+            is_place = (
+                not place or own[0].value[:1].isupper() or bool(draft.wording.preposition(draft.tokens[place - 1]))
+            )
+            if place != draft.part.verb_place and is_place and all(token.is_word for token in own) and name in zones:
                 yield zones[name], list(range(place, end))
                 place = end - 1
                 break

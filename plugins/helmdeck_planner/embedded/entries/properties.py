@@ -145,6 +145,8 @@ _TARGETS: Final = re.compile(
 )
 _KEYS: Final = re.compile(r"\bkeys? to press\b|\bkeyboard\b|\bkey name\b|\bname of the key\b", re.IGNORECASE)
 _TARGET_WORDS: Final = frozenset("selector target ref uid element locator".split())
+# Topics to which messages are sent; they are no search terms.
+_BROKER: Final = re.compile(r"\b(?:mqtt|kafka|broker|publish|subscribe)\b", re.IGNORECASE)
 _ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|sha)\b", re.IGNORECASE)
 
 
@@ -308,6 +310,8 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.LANGUAGE
     if last == "state" and not _GEOGRAPHIC.search(" ".join((text, entry.description, *input_properties(entry)))):
         return Role.TEXT
+    if last == "topic" and _BROKER.search(f"{text} {entry.description}"):
+        return Role.NAME
     for role in ROLE_WORDS:
         if role in known:
             return Role(role)

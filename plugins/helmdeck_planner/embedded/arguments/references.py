@@ -1,0 +1,37 @@
+"""The part of a request that "it" refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helmdeck_language import ACTIONS, Action
+from helmdeck_planner.embedded.arguments.context import Earlier
+from helmdeck_planner.embedded.arguments.ids import is_opaque
+from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.property_words import UNNEEDED
+
+
+def referred(earlier: Sequence[Earlier], profile: Profile) -> Earlier | None:
+    """Return the part that "it" refers to: the last one that is not excluded.
+
+    What an excluded part states is meant only by an entry that reads, and if nothing else is stated: "never overwrite a.txt, just
+    read it".
+    """
+    requested = [each for each in earlier if not each.part.is_excluded]
+    if not earlier[-1].part.is_excluded or not _states_value(earlier[-1]):
+        return requested[-1] if requested else None
+    # "we don't need the rule ar-7 any more, bin it"
+    is_spare = Action.DELETE in ACTIONS.get(profile.verb, frozenset()) and any(
+        token.word in UNNEEDED for token in earlier[-1].part.tokens
+    )
+    is_clear = (profile.writes is False or is_spare) and not any(map(_states_value, requested))
+    return earlier[-1] if is_clear else None
+
+
+def states_anything(earlier: Earlier) -> bool:
+    """Whether a part states a value, or an id of letters."""
+    return any(token.is_value or is_opaque(token) for token in earlier.part.tokens)
+
+
+def _states_value(earlier: Earlier) -> bool:
+    return any(token.is_value for token in earlier.part.tokens)
