@@ -292,7 +292,7 @@ class _Reader:
         is_about_last = last is not None and last.profile is None and _refers(part, self.sources.wording)
         context = last.part.tokens if last is not None and is_about_last else ()
         other = choose_by_evidence(part, sources, self.lexical, self.profiles, context)
-        if not other or is_guess(other, names_act=bool(part.verb or part.is_question)):
+        if not other or is_guess(other):
             return found
         if is_settled:
             return other if (other[0].evidence or 0.0) >= CLEAR else found

@@ -20,12 +20,11 @@ CLEAR: Final = 0.8
 """From this score on, an entry that was chosen by evidence replaces one that rules choose, but not the wording."""
 ADVISED: Final = 0.6
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.4
+LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
-# The same of an entry that may change something, and for a part that names no act; and of an entry without an input schema.
-_STRICT: Final = 0.5
 # The same of an entry that has nothing to do with the verb of a part: "paint ship S-100" does not get it.
 _OTHER_ACT: Final = 0.65
+# The same of an entry without an input schema.
 _LIKELY_BARE: Final = 0.4
 # Probability by meaning from which an entry that writes may lack inputs.
 _MEANT: Final = 0.7
@@ -94,21 +93,16 @@ def _features(found: Sequence[Scored]) -> tuple[float, ...]:
     )
 
 
-def is_guess(found: Sequence[Scored], *, names_act: bool = True) -> bool:
-    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states.
-
-    :param names_act: the part has a verb, or is a question.
-    """
+def is_guess(found: Sequence[Scored]) -> bool:
+    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
     best = found[0]
     if best.evidence is not None:
         if is_bare(best.profile):
             return best.evidence < _LIKELY_BARE
-        is_strict = best.profile.writes is not False or not names_act
         # "back up the database" states no statement to run: what writes needs all its inputs, or clear wording.
         is_clear = best.meaning >= _MEANT and best.takes_any and not best.profile.deletes
         lacks_inputs = bool(best.profile.writes) and not best.is_complete and not is_clear
-        least = _STRICT if is_strict else LIKELY
-        return best.evidence < (least if best.fits_act else _OTHER_ACT) or lacks_inputs
+        return best.evidence < (LIKELY if best.fits_act else _OTHER_ACT) or lacks_inputs
     if best.is_complete:
         return best.unused > 0 and score(found) < UNSURE
     # What a step that reads leaves open can be asked for; one that changes something must be named, or more probable.
