@@ -12,6 +12,7 @@ from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_context, passive_verb
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, phrase_length, starts_exclusion
+from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state, state_verb
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -25,6 +26,9 @@ _CONDITIONS: Final = word_list("conditions")
 _ARTICLES: Final = word_list("possessives")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
 _QUESTIONS_AFTER_JOINT: Final = word_list("questions_after_joint")
+# "and is lock.door locked?"
+_ASKING: Final = word_list("asking_after_joint")
+_COMMANDING: Final = word_list("commanding")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
@@ -145,6 +149,8 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return passive, place
     if first:
         return first, 0
+    if (found := state_verb(tokens, wording))[0]:
+        return found
     if _starts_act(tokens, wording):
         return tokens[0].word, 0
     if (
@@ -156,6 +162,7 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return verb, 0
     # "tweet 'Hello'", "undo the commit": any word before a text or an article is a verb.
     starts = len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word)
+    starts = starts and not is_never_verb(tokens[0])
     is_english = wording.language is ENGLISH
     has_object = starts and (
         tokens[1].kind is Kind.QUOTE
@@ -247,6 +254,7 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
+            is_command = is_command or starts_state(tokens, end, current, wording)
             if is_command and not _counts_results(tokens, end):
                 yield current, is_bare
                 current, is_bare = list(tokens[place:end]), is_bare_joint
@@ -340,8 +348,11 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         following.is_value
         or following.word in _OBJECT_STARTS
         or following.word in _PARTICLES
+        or following.word in _DEMONSTRATIVES
         or following.word in wording.language.determiners
     )
+    if token.word in _ASKING and wording.language is ENGLISH:
+        return _asks_state(tokens, place)
     if token.word in wording.language.questions:
         is_asking = wording.language is not ENGLISH or token.word in _QUESTIONS_AFTER_JOINT
         return is_asking and place + 2 < len(tokens) and bool(following and following.is_word)
@@ -359,14 +370,22 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         return False
     if (
         wording.language is ENGLISH
-        and is_act(token.word)
+        and (is_act(token.word) or token.word in _COMMANDING)
         and (has_object or is_strong or _names_value(tokens, place + 1, wording))
     ):
         return True
-    is_unknown_verb = following.word in _OBJECT_STARTS or (
+    is_unknown_verb = (following.word in _OBJECT_STARTS and not is_never_verb(token)) or (
         wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
     )
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
+
+
+def _asks_state(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a question of one thing starts at a place, and ends with a question mark: "and is sensor.porch alright?"."""
+    before, following = tokens[place - 1], (*tokens[place + 1 : place + 2], None)[0]
+    end = next((token.value for token in tokens[place:] if token.value in _END_MARKS and token.kind is Kind.MARK), "")
+    is_thing_next = following is not None and (is_thing(following) or following.word in _ARTICLES)
+    return before.is_word and end == "?" and is_thing_next
 
 
 def _names_value(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
