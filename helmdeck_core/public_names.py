@@ -6,11 +6,11 @@ checkers read it as a stub, and this module reads it at run time. Importing the 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 
 
 def export_from_stub(package: str, init_file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -24,8 +24,9 @@ def export_from_stub(package: str, init_file: str) -> tuple[Callable[[str], obje
 
     @cache
     def modules() -> dict[str, str]:
-        lines = Path(init_file).with_suffix(".pyi").read_text(encoding="utf-8").splitlines()
-        imports = [line.split() for line in lines if line.startswith("from ")]
+        # pathlib would be most of the import of a package, during which Ctrl-C prints a traceback.
+        with open(f"{os.path.splitext(init_file)[0]}.pyi", encoding="utf-8") as stub:  # noqa: PTH122, PTH123
+            imports = [line.split() for line in stub if line.startswith("from ")]
         return {words[3]: words[1] for words in imports}
 
     def get(name: str) -> object:

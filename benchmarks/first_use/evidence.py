@@ -34,7 +34,16 @@ from helmdeck_selection import LexicalIndex
 FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "choice" / "evidence.json"
 # How much a request of a set counts. The rules of the planner, and so the features, were made with the first sets, which makes words
 # look surer than they are in other requests.
-SETS = {"requests": 0.3, "classes": 0.3, "second": 0.5, "third": 1.0, "fourth": 2.0, "fifth": 2.0, "sixth": 3.0, "seventh": 3.0}
+SETS = {
+    "requests": 0.3,
+    "classes": 0.3,
+    "second": 0.5,
+    "third": 1.0,
+    "fourth": 2.0,
+    "fifth": 2.0,
+    "sixth": 3.0,
+    "seventh": 3.0,
+}
 SERVER_SETS = {"first": 1.0, "third": 1.0}
 # How much a request without its tools counts, relative to the others.
 _MISSING = 0.25

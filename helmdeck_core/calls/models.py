@@ -50,6 +50,9 @@ async def suggest_models(pool: ProviderPool, failure: CallFailed, model: str, le
     if not known or name in known:
         return failure
     nearest = similar(name, known, most=_MAX_NAMES, cutoff=_MIN_SIMILARITY) or known[:_MAX_NAMES]
-    text = quoted(f"of the {len(known)} models that it lists, the nearest: {', '.join(nearest)}", limit=_MAX_CHARS)
+    which = (
+        f"of the {len(known)} models that it lists, the nearest" if len(known) > 1 else "the only model that it lists"
+    )
+    text = quoted(f"{which}: {', '.join(nearest)}", limit=_MAX_CHARS)
     detail = f"{failure.detail}; {text}" if failure.detail else text
     return pool.registry.redact(attrs.evolve(failure, detail=detail), model)

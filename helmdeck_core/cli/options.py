@@ -12,6 +12,7 @@ import attrs
 
 from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import UsageError, missing_directory_error
+from helmdeck_core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from helmdeck_core.config.load import LoadedConfig
@@ -48,8 +49,11 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Raise the message that argparse would print."""
-        raise UsageError(f"{message}; see `{self.prog} --help`")
+        """Raise the message that argparse would print, with the option that a misspelt one is similar to."""
+        label, _, words = message.partition("unrecognized arguments: ")
+        word = words.partition(" ")[0].partition("=")[0]
+        hint = did_you_mean(word, self._option_string_actions) if not label and word.startswith("--") else ""
+        raise UsageError(f"{message}{hint}; see `{self.prog} --help`")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Raise ``ParserExit``."""

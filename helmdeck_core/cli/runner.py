@@ -36,14 +36,7 @@ COLLECT_AFTER = 100_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code. It raises nothing.
-
-    :param argv: the words behind ``helmdeck``; those of the process by default.
-
-    >>> from helmdeck_core.cli import main
-    >>> main(["decode", "no-such-file"])
-    2
-    """
+    """Run a command line and return its exit code; see ``entry``."""
     if argv is None:  # the process is that of the command
         gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     words = list(sys.argv[1:] if argv is None else argv)

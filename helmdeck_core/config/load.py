@@ -16,6 +16,7 @@ from helmdeck_core.config.structure import KeyPath, copied, dotted, shown, struc
 from helmdeck_core.config.types import Config, SecretRef, is_catalog_file
 from helmdeck_core.encoding import without_byte_order_mark
 from helmdeck_core.errors import ConfigError, Mistake
+from helmdeck_core.suggestions import did_you_mean
 
 FILE_NAME = "helmdeck.toml"
 ENV_PREFIX = "HELMDECK_"
@@ -164,7 +165,8 @@ def _file_layer(file: Path | None, start: Path | None, mistakes: list[Mistake]) 
 
 def _nearest(start: Path) -> Path | None:
     for folder in (start, *start.parents):
-        if (own := folder / FILE_NAME).is_file():
+        own = folder / FILE_NAME
+        if own.exists() or own.is_symlink():  # reading a folder or a link to nothing is a mistake with a message
             return own
         project = folder / "pyproject.toml"
         # Most projects have a pyproject.toml without our table: search before parsing.
@@ -199,8 +201,9 @@ def _env_layer(environ: Mapping[str, str], mistakes: list[Mistake]) -> Layer:
         path = ENV_SHORT.get(variable) or tuple(variable[len(ENV_PREFIX) :].lower().split("__"))
         kind = key_type(path)
         if kind is None:
-            allowed = ", ".join(f"{ENV_PREFIX}{name.upper()}" for name in attrs.fields_dict(Config))
-            mistakes.append(Mistake(f"environment {variable}", "unknown key", "", f"{allowed} (__ between levels)"))
+            names = [f"{ENV_PREFIX}{name.upper()}" for name in attrs.fields_dict(Config)]
+            problem, allowed = f"unknown key{did_you_mean(variable, names)}", f"{', '.join(names)} (__ between levels)"
+            mistakes.append(Mistake(f"environment {variable}", problem, "", allowed))
             continue
         if not environ[variable].strip() and typing.get_origin(without_none(kind)) is not tuple:
             continue  # some systems cannot unset a variable; only a list may be empty

@@ -16,6 +16,7 @@ from helmdeck_core.config.load import LoadedConfig, load_config
 from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
+from helmdeck_core.deck.completed_steps import check_completed
 from helmdeck_core.deck.inspection import Inspection
 from helmdeck_core.deck.portal import Portal, RunningCalls, blocking, stoppable, stops_at_close
 from helmdeck_core.deck.questions import AskOptions, make_request, typed_question
@@ -57,7 +58,7 @@ class Helmdeck(Inspection):
     :param file: the configuration file; else ``HELMDECK_CONFIG``, else the nearest ``helmdeck.toml`` or
         ``[tool.helmdeck]`` from the current folder upwards.
     :param model: the default model.
-    :param catalog_sources: names of catalog sources, or paths of JSON or TOML files.
+    :param catalog_sources: names of catalog sources, or paths of JSON or TOML files; one, or several.
     :param plugins: plugin objects by name, in addition to the installed ones.
     :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``; or by dotted key, such as
         ``{"selection.ranker": "mine"}``, unless a part of the key contains a dot.
@@ -73,7 +74,7 @@ class Helmdeck(Inspection):
         *,
         file: str | Path | None = None,
         model: str | None = None,
-        catalog_sources: str | Iterable[str] | None = None,
+        catalog_sources: str | Path | Iterable[str | Path] | None = None,
         plugins: Mapping[str, object] | None = None,
         overrides: Mapping[KeyPath, Any] | Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
@@ -87,8 +88,9 @@ class Helmdeck(Inspection):
         if model is not None:
             arguments["model",] = (model, "model")
         if catalog_sources is not None:
-            sources = [catalog_sources] if isinstance(catalog_sources, str) else list(catalog_sources)
-            arguments["catalog", "sources"] = (sources, "catalog_sources")
+            sources = [catalog_sources] if isinstance(catalog_sources, str | Path) else catalog_sources
+            names = [str(each) if isinstance(each, Path) else each for each in sources]
+            arguments["catalog", "sources"] = (names, "catalog_sources")
         if autoload is not None:
             arguments["plugins", "autoload"] = (autoload, "autoload")
         if config is not None and (arguments or file is not None or environ is not None):
@@ -129,13 +131,15 @@ class Helmdeck(Inspection):
         :param model: ``provider/model``; the default model when left out.
         :param context: additional information for the planner.
         :param done: steps of an earlier plan for the same request that were executed already.
-        :param defaults: default values by input name.
+        :param defaults: default values by input name; ``notices`` of the plan names those that no entry has an input for.
         :param caller: the caller; a configured history is separate per caller.
         :param limits: attempts, seconds and cost of the call; the configuration's limits apply to the rest.
-        :raises PackError: the input is invalid, such as a blank request.
+        :raises PackError: the input is invalid, such as a blank request, or a step of ``done`` that the catalog does not have.
         :raises CallFailed: there is no usable response; the subclass is the cause.
         """
-        request = PlanRequest(intent, context=context, done=tuple(done), defaults=dict(defaults or {}))
+        if completed := tuple(done):
+            check_completed(PLAN_PACK, completed, await self._engine.library.load())
+        request = PlanRequest(intent, context=context, done=completed, defaults=dict(defaults or {}))
         return await self._runner.run(
             PLAN_PACK, request, output_type=Plan, model=model, caller=caller, progress=progress, limits=limits
         )
@@ -413,6 +417,8 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     :raises ConfigError: with every mistake of the configuration.
     :raises PluginError: a required plugin, a built-in or one of ``plugins`` cannot be loaded, raised, or conflicts with another.
     """
+    if plugins is not None and not isinstance(plugins, Mapping):
+        raise TypeError(f'plugins is a {type(plugins).__name__}; pass plugins by name, such as {{"acme": acme_plugin}}')
     wanted = loaded.config.plugins
     found = load_plugins(
         extra=plugins,

@@ -13,6 +13,7 @@ from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.question_operation import question_facts
 from helmdeck_core.context.ladder import PreparedCatalog
+from helmdeck_core.deck.completed_steps import check_completed
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
 from helmdeck_core.deck.questions import AskOptions, cached_decodable, make_request
@@ -77,7 +78,9 @@ class Inspection:
         """Rank the whole catalog for a request, on its full metadata, with the ranker of a model.
 
         :param caller: as for ``select``.
+        :raises TypeError: the request is not a string.
         """
+        _check_string("the request", intent)
         return self._engine.library.rank(
             intent, self.budget(model).budget, self.history.learned(caller, intent).planned
         )
@@ -90,7 +93,9 @@ class Inspection:
         """Fit the catalog to a model and a request, as a plan does. No model is called.
 
         :param caller: the caller, whose earlier plans for similar requests raise the scores of their entries.
+        :raises TypeError: the request is not a string.
         """
+        _check_string("the request", intent)
         planned = self.history.learned(caller, intent).planned
         return self._engine.library.select(self.budget(model).budget, intent, planned=planned)
 
@@ -111,7 +116,12 @@ class Inspection:
         :param caller: as for ``select``.
         :raises ContextWindowExceeded: the request leaves no room for a catalog.
         :raises InvalidRequest: there is no prompt variant for the task.
+        :raises PackError: a step of ``done`` is not in the catalog.
+        :raises TypeError: the request is not a string.
         """
+        _check_string("the request", intent)
+        if completed := tuple(done):
+            check_completed(f"helmdeck.{task}", completed, self.catalog)
         pack = self.runtime.contributed(Pack).get(f"helmdeck.{task}")
         question = Question(
             caller=f"helmdeck.{task}",
@@ -119,7 +129,7 @@ class Inspection:
             type=dict,
             request=intent,
             context=context,
-            done=tuple(done),
+            done=completed,
             defaults=dict(defaults or {}),
             learned=self.history.learned(caller, intent),
             constraint=pack.value.constraint if pack is not None else None,
@@ -207,7 +217,9 @@ class Inspection:
         :param output_tokens: the output tokens that the provider reports; 0 when it does not.
         :param tried: receives the name and the result of every decode step that was tried.
         :raises CallFailed: the subclass of the cause.
+        :raises TypeError: the answer is neither a string nor bytes, or the type is not supported.
         """
+        _check_string("the answer", raw, bytes, bytearray)
         stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
         decode_as, parse = self._decodable(type)
         decode = functools.partial(self.runtime.decoder.decode, output_tokens=output_tokens, tried=tried)
@@ -241,3 +253,9 @@ class Inspection:
             return self.runtime.tool_calls.judge(answer, tools=offered, model=model or "", partial=partial)
         stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
         return self.runtime.tool_calls.read(answer, tools=offered, stop=stop, model=model or "", partial=partial)
+
+
+def _check_string(what: str, value: object, *others: type[bytes | bytearray]) -> None:
+    if not isinstance(value, (str, *others)):
+        kinds = " or ".join(kind.__name__ for kind in (str, *others))
+        raise TypeError(f"{what} must be of the type {kinds}, found {type(value).__name__}")

@@ -18,6 +18,7 @@ from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.questions import Question
 from helmdeck_core.domain.recovery_actions import CallLimits
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.suggestions import did_you_mean
 
 TASK = "ask"
 
@@ -96,9 +97,17 @@ def cached_decodable(runtime: Runtime) -> Callable[[Any], tuple[Any, Callable[[A
 def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: AskOptions) -> ChatRequest:
     """Return the request for a string, a conversation, or a request.
 
-    :raises TypeError: a part of the request or an image is of the wrong type.
+    :raises TypeError: a part of the request or an image is of the wrong type, or an option is unknown.
     :raises ValueError: a part has an unsupported value.
     """
+    known = AskOptions.__annotations__
+    if unknown := next((name for name in options if name not in known), None):
+        hint = did_you_mean(unknown, known) or f"; options: {', '.join(known)}"
+        raise TypeError(f"there is no option {unknown!r}{hint}")
+    if not isinstance(system := options.get("system") or "", str):
+        raise TypeError(f"system must be a string, found {type(system).__name__}")
+    if not isinstance(temperature := options.get("temperature"), int | float | None):
+        raise TypeError(f"temperature must be a number, found {type(temperature).__name__}")
     model = options.get("model")
     if isinstance(request, ChatRequest):
         return request if model is None else attrs.evolve(request, model=model)
@@ -108,12 +117,12 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
     messages = reader.messages(request)
     if images := reader.images(options.get("images") or ()):
         messages = (*messages[:-1], attrs.evolve(messages[-1], parts=(*messages[-1].parts, *images)))
-    if system := options.get("system"):
+    if system:
         has_own = messages[0].role is Role.SYSTEM
         text = f"{system}\n\n{messages[0].text}" if has_own else system
         messages = (Message(Role.SYSTEM, (TextPart(text),)), *messages[has_own:])
     chosen = runtime.config.model if model is None else model
-    return ChatRequest(model=chosen, messages=messages, temperature=options.get("temperature"))
+    return ChatRequest(model=chosen, messages=messages, temperature=temperature)
 
 
 def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Question[Any]:

@@ -85,14 +85,21 @@ class LazyScores(Sequence[Score]):
         self._ids = ids if isinstance(ids, EntryIds) else EntryIds(ids)
         self.matches = found
         self._explain = explain
+        self._first: list[tuple[int, float]] = []
 
     def leading(self, count: int) -> list[tuple[int, float]]:
         """Return index and score of the best matching entries, at most ``count``."""
+        count = min(count, len(self.matches))
+        if count > len(self._first):  # several steps of a ranking read the same ones
+            self._first = self._leading(count)
+        return self._first[:count]
+
+    def _leading(self, count: int) -> list[tuple[int, float]]:
         matches = self.matches
-        if count >= len(matches):
+        if count == len(matches):
             return [(index, matches[index]) for index in self._best()]
         # Find the lowest score without ids: comparing strings is slow, and ties are rare.
-        lowest = heapq.nlargest(count, matches.values())[-1] if count else 0.0
+        lowest = heapq.nlargest(count, matches.values())[-1]
         rows = [(-score, self._ids[index], index) for index, score in matches.items() if score >= lowest]
         return [(index, -negated) for negated, _, index in sorted(rows)[:count]]
 
@@ -116,9 +123,11 @@ class LazyScores(Sequence[Score]):
 
     def raised(self, gains: Mapping[int, float], label: str) -> LazyScores:
         """Return scores that are raised by ``gains``, with ``label`` added to ``matched`` of those entries."""
-        scores = {**self.matches, **{index: self.matches.get(index, 0.0) + gain for index, gain in gains.items()}}
+        changed = {index: self.matches.get(index, 0.0) + gain for index, gain in gains.items()}
         added = dict.fromkeys(gains, (label,))
-        return LazyScores(self._ids, scores, lambda index: self.matched(index) + added.get(index, ()))
+        raised = LazyScores(self._ids, changed, lambda index: self.matched(index) + added.get(index, ()))
+        raised.matches = {**self.matches, **changed}  # of which the others are valid already
+        return raised
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadErr
 from helmdeck_core.hooks.builtins import builtin_commands, builtin_plugins
 from helmdeck_core.hooks.compatibility import IncompatiblePlugin, refuse_incompatible
 from helmdeck_core.hooks.foreign_code import LIMIT_S, PluginWarning, describe_error, run_foreign
+from helmdeck_core.hooks.installed import may_have_plugins
 from helmdeck_core.hooks.plugin_files import line_in, load_file, plugin_name
 from helmdeck_core.suggestions import did_you_mean
 
@@ -134,7 +135,7 @@ class Plugins:
         name = error.plugin
         if not self.is_optional(name) or name in self.required:
             raise error
-        _warn(error)
+        _warn(f"left out: {error}")
         self.pm.unregister(name=name)
         infos = (
             attrs.evolve(info, error=str(error)) if info.name == name and info.is_loaded else info
@@ -268,12 +269,16 @@ def load_plugins(
         try:
             if conflict := conflicts.get(c):
                 raise conflict
-            return _register(pm, c, limit_s)
+            info = _register(pm, c, limit_s)
+            if c.source == FILE and not info.hooks and errors is None:
+                text = "add a function with the name of a hook, such as helmdeck_packs, marked with @hookimpl"
+                _warn(f"plugin {c.name!r} implements no hook and changes nothing; {text}")
+            return info
         except PluginError as exc:
             if errors is not None:
                 errors.append(exc)
             elif c.source in OPTIONAL and c.name not in required:
-                _warn(exc)
+                _warn(f"left out: {exc}")
             else:
                 raise
             return PluginInfo(c.name, c.source, c.target, c.distribution, error=str(exc))
@@ -287,8 +292,8 @@ def load_plugins(
     return Plugins(pm, tuple(infos), limit_s, tuple(required))
 
 
-def _warn(error: PluginError) -> None:
-    warnings.warn(f"left out: {error}", PluginWarning, stacklevel=4)
+def _warn(problem: str) -> None:
+    warnings.warn(problem, PluginWarning, stacklevel=4)
 
 
 @cache
@@ -337,8 +342,10 @@ def _modified(path: str) -> int:
 
 
 @lru_cache(maxsize=8)
-def _entry_points_on(_path: tuple[tuple[str, int], ...]) -> Sequence[_Candidate]:
+def _entry_points_on(path: tuple[tuple[str, int], ...]) -> Sequence[_Candidate]:
     """The installed plugins on an import path in its present state: reading the metadata of all distributions takes 10 to 20 ms."""
+    if not may_have_plugins([folder for folder, _ in path], GROUP):
+        return ()
     from importlib.metadata import entry_points
 
     found = []
@@ -401,13 +408,16 @@ def _register(pm: _PluginManager, c: _Candidate, limit_s: float) -> PluginInfo:
         pm.register(plugin, c.name)
         _refuse_unknown_hooks(sorted(pm.parsed))
     except KeyboardInterrupt as exc:
-        exc.add_note(f"plugin {c.name!r} was being imported; --disable-plugin {c.name} blocks it")
+        if c.source in OPTIONAL:  # its import may hang
+            exc.add_note(f"plugin {c.name!r} was being imported; --disable-plugin {c.name} blocks it")
         raise
     except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
         if pm.has_plugin(c.name):
             pm.unregister(name=c.name)
         if isinstance(exc, IncompatiblePlugin):
             raise PluginLoadError(c.name, c.target, str(exc), c.distribution) from None
+        if c.source == FILE and not Path(c.target).exists():
+            raise PluginLoadError(c.name, c.target, "the file does not exist") from None
         line = line_in(Path(c.target), exc) if c.source == FILE else None
         where = f" (line {line})" if line is not None and not isinstance(exc, SyntaxError) else ""
         raise PluginLoadError(c.name, c.target, f"{describe_error(exc)}{where}", c.distribution) from exc

@@ -203,6 +203,9 @@ def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput, *, is_t
     kind = pack.input_type
     if kind is not None and isinstance(arguments, kind):
         return arguments
+    if not isinstance(arguments, Mapping) and not hasattr(arguments, "to_dict"):
+        detail = f"the arguments are an object, such as a dict, found {type(arguments).__name__}"
+        raise PackError(pack.name, PackErrorCode.INVALID_INPUT, detail)
     data = arguments if isinstance(arguments, Mapping) else arguments.to_dict()
     work = MAX_CHECK_WORK if is_trusted else MAX_WORK
     if problems := schema_problems(pack.input_schema, data, is_trusted=is_trusted, max_work=work):

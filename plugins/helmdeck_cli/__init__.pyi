@@ -36,6 +36,7 @@ from helmdeck_cli.printing.runs import show_run as show_run
 from helmdeck_cli.printing.runs import started_text as started_text
 from helmdeck_cli.printing.wording import counted as counted
 from helmdeck_cli.progress import tracked as tracked
+from helmdeck_cli.shared_options import add_model as add_model
 from helmdeck_cli.sockets import BACKLOG as BACKLOG
 from helmdeck_cli.sockets import is_loopback as is_loopback
 from helmdeck_cli.sockets import listen as listen

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from helmdeck_core.cli import UsageError
+from helmdeck_core.cli import UsageError, note
 
 MAX_INPUT_BYTES = 100_000_000
 """Input that is larger, such as ``/dev/zero``, would fill the memory."""
@@ -93,9 +93,16 @@ def add_out(parser: argparse.ArgumentParser, what: str) -> None:
         "--out",
         dest="artifacts",
         metavar="DIR",
-        type=lambda text: str(Path(text).expanduser().absolute()),
+        type=_folder,
         help=f"the folder for the files that {what} writes; default: a new folder in the user's data directory",
     )
+
+
+def _folder(text: str) -> str:
+    path = Path(text).expanduser().absolute()
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a file; name a folder, which is created if it does not exist")
+    return str(path)
 
 
 def input_values(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -134,7 +141,11 @@ def documents(arguments: argparse.Namespace) -> list[tuple[str, str]]:
 
     :raises UsageError: one cannot be read or is not text.
     """
-    return [(path, _document(path).strip()) for path in arguments.document]
+    found = [(path, read_text(path).strip()) for path in arguments.document]
+    for path, text in found:
+        if not text:
+            note(f"helmdeck: warning: {path}: the document is empty")
+    return found
 
 
 def request_words(arguments: argparse.Namespace) -> str:
@@ -143,24 +154,43 @@ def request_words(arguments: argparse.Namespace) -> str:
     :raises UsageError: the request is empty.
     """
     words: Sequence[str] = arguments.request
-    text = (
-        " ".join(words)
-        if words and list(words) != ["-"]
-        else read_input(None if not words else "-").decode("utf-8", "replace")
-    )
+    text = " ".join(words) if words and list(words) != ["-"] else read_text(None if not words else "-")
     if not text.strip():
         example = "remember this and draft a post"
         raise UsageError(f'the request is empty; put it in quotes, such as "{example}", or on standard input')
     return text.strip()
 
 
-def _document(path: str) -> str:
-    raw = read_input(path)
-    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
-    text = raw.decode(encoding, "replace")
-    if "\0" in text or text.count("\ufffd") > len(text) // 10:
-        raise UsageError(f"{path}: a binary file; a document is text, so convert the file first")
-    return text
+def read_text(path: str | None) -> str:
+    """Read text in UTF-8, or in UTF-16 with a byte order mark; for the path, see ``read_input``.
+
+    :raises UsageError: the file cannot be read, is binary, or is in another encoding.
+    """
+    raw = in_utf8(read_input(path))
+    if problem := not_text(raw):
+        name = "standard input" if path is None or path == "-" else path
+        raise UsageError(f"{name}: {problem}")
+    return raw.decode("utf-8-sig")
+
+
+def in_utf8(raw: bytes) -> bytes:
+    """Convert text in UTF-16 with a byte order mark to UTF-8; other input stays as it is."""
+    if not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return raw
+    return raw.decode("utf-16", "replace").encode()
+
+
+def not_text(raw: bytes) -> str:
+    """Return why input is not text in UTF-8, and what to do; empty if it is."""
+    if b"\0" in raw:
+        return "a binary file; convert it to text first"
+    try:
+        raw.decode()
+    except UnicodeDecodeError as exc:
+        line = raw.count(b"\n", 0, exc.start) + 1
+        place = f"the byte 0x{raw[exc.start]:02x} in line {line} is not UTF-8"
+        return f"{place}; convert the text first, such as with `iconv -f latin1 -t utf-8`"
+    return ""
 
 
 def read_input(path: str | None) -> bytes:

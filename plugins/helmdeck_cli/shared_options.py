@@ -9,12 +9,21 @@ from helmdeck_cli.inputs import add_catalog, add_request, text_argument, whole_n
 DEFAULT_CALLER = "local"
 
 
-def add_model(parser: argparse.ArgumentParser, purpose: str) -> None:
+def add_model(parser: argparse.ArgumentParser, purpose: str, *, default: str = "the configured model") -> None:
     """Add ``--model``, in short ``-m``.
 
     :param purpose: what the model is for, such as ``the planning model``.
+    :param default: the model without the option, for the help; empty if there is none.
+
+    >>> import argparse
+    >>> from helmdeck_cli import add_model
+    >>> parser = argparse.ArgumentParser()
+    >>> add_model(parser, "the model that writes")
+    >>> parser.parse_args(["-m", "acme/large"]).model
+    'acme/large'
     """
-    parser.add_argument("-m", "--model", metavar="PROVIDER/MODEL", help=f"{purpose}; default: the configured model")
+    text = f"{purpose}; default: {default}" if default else purpose
+    parser.add_argument("-m", "--model", metavar="PROVIDER/MODEL", help=text)
 
 
 def add_caller(parser: argparse.ArgumentParser) -> None:

@@ -62,7 +62,7 @@ def sketch(request: str, key: bytes) -> tuple[int, ...]:
         words = _WORD.findall(text)[:MAX_WORDS]
     stems = list(map(stem, words))
     grams = {*stems, *map(" ".join, itertools.pairwise(stems))}
-    return tuple(sorted(map(_hash, grams, itertools.repeat(key)))[:MAX_HASHES])
+    return tuple(sorted(map(_hashes(key).__getitem__, grams))[:MAX_HASHES])
 
 
 @functools.lru_cache(maxsize=MAX_KNOWN)
@@ -71,7 +71,18 @@ def stem(word: str) -> str:
     return (word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM_CHARS]
 
 
-@functools.lru_cache(maxsize=MAX_KNOWN)  # most words of a request occurred in an earlier one
-def _hash(gram: str, key: bytes) -> int:
-    digest = hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
-    return int.from_bytes(digest, "big") >> 1  # databases have signed numbers of 64 bits
+class _Hashes(dict[str, int]):
+    """The hashes of words and pairs with one key, kept since most of those of a request occurred in an earlier one."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def __missing__(self, gram: str) -> int:
+        digest = hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
+        if len(self) >= MAX_KNOWN:
+            self.clear()
+        self[gram] = found = int.from_bytes(digest, "big") >> 1  # databases have signed numbers of 64 bits
+        return found
+
+
+_hashes = functools.lru_cache(maxsize=4)(_Hashes)

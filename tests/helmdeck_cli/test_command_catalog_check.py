@@ -82,6 +82,7 @@ def test_all_findings_are_reported_at_once_with_their_lines(cli):
     ("catalog", "where"),
     [
         ([{"type": "function", "function": TOOL}], "$[0].function.parameters.properties.x.type"),
+        ([{"type": "function", "function": {"name": "", "description": "d"}}], "$[0].function.name"),
         ([{"type": "function", **TOOL}], "$[0].parameters.properties.x.type"),
         ({"tools": [{**TOOL, "parameters": {}, "inputSchema": {"type": "objct"}}]}, "$.tools[0].inputSchema.type"),
         ({"result": {"tools": [{"name": "a", "description": " "}]}}, "$.result.tools[0]"),
@@ -179,18 +180,29 @@ def test_error_of_a_catalog_file_names_the_check(cli):
     assert done.code == ExitCode.USAGE
     assert done.err.endswith("`helmdeck catalog check c.json` shows the lines\n")
     assert "catalog check" not in cli("plan", "x", "--catalog", "gone.json").err
+    assert "$: the file is empty" in cli("plan", "x", "--catalog", write("empty.json", "\n")).err
 
 
-@pytest.mark.parametrize("content", [b"PK\x03\x04\0\0", bytes(range(128, 256)) * 4])
-def test_binary_document_is_an_error(cli, content):
-    Path("doc.bin").write_bytes(content)
-    done = cli("plan", "remember this", "--document", "doc.bin")
-    assert done.code == ExitCode.USAGE
-    assert done.err.startswith("helmdeck: doc.bin: a binary file")
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"PK\x03\x04\0\0", "a binary file; convert it to text first"),
+        (
+            "Zeile\nGrüße".encode("latin-1"),
+            "the byte 0xfc in line 2 is not UTF-8; convert the text first, such as with",
+        ),
+    ],
+)
+def test_document_that_is_not_text_is_an_error(cli, content, problem):
+    Path("doc.txt").write_bytes(content)
+    for words in (("plan", "remember this"), ("ask", "--model", "local/lexical", "summarize this")):
+        done = cli(*words, "--document", "doc.txt")
+        assert (done.code, done.out) == (ExitCode.USAGE, "")
+        assert done.err.startswith(f"helmdeck: doc.txt: {problem}")
 
 
-def test_documents_in_utf16_and_with_single_bytes_of_another_encoding_are_read(cli):
+def test_documents_in_utf16_and_with_a_byte_order_mark_are_read(cli):
     Path("a.txt").write_text("remember the tides", encoding="utf-16")
-    Path("b.txt").write_bytes("Grüße an alle, die dies lesen".encode("latin-1"))
+    Path("b.txt").write_text("Grüße", encoding="utf-8-sig")
     done = cli("explain", "x", "--document", "a.txt", "--document", "b.txt", "--prompt")
-    assert "remember the tides" in done.out and "an alle" in done.out
+    assert "remember the tides\n\nGrüße" in done.out

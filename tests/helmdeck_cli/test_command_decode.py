@@ -75,12 +75,29 @@ def test_response_of_reasoning_only_is_reported_as_such(decode):
     assert "9 characters stripped: all of it" in done.err
 
 
-@pytest.mark.parametrize("raw", [b"\xff\xfe", b"\xff {", b'{"a": "\xff"', b"\x00" * 100, b"[" * 100_000])
+@pytest.mark.parametrize("raw", [b"\xff\xfe", b"\xff {", b'{"a": "\xff"', b"[" * 100_000])
 def test_arbitrary_bytes_do_not_crash_decode(decode, raw):
     done = decode(raw)
     assert 10 <= done.code < 23
     assert done.err.startswith("helmdeck: decode: ")
-    assert "\x00" not in done.err
+
+
+@pytest.mark.parametrize("raw", [b"\x00" * 100, b"PK\x03\x04\0\0{"])
+def test_binary_file_is_a_usage_error(decode, raw, tmp_path):
+    for words in ((), ("--calls",)):
+        done = decode(raw, *words)
+        assert (done.code, done.out) == (ExitCode.USAGE, "")
+        assert done.err == f"helmdeck: {tmp_path}/answer.txt: a binary file; convert it to text first\n"
+
+
+def test_value_in_another_encoding_is_reported_with_its_line(decode):
+    raw = '{\n"a": "café"}'
+    text = "the byte 0xe9 in line 2 is not UTF-8; convert the text first, such as with `iconv -f latin1 -t utf-8`"
+    assert f"encoding    {text}" in " ".join(
+        decode(raw.encode("latin-1")).err.replace("\n            ", " ").splitlines()
+    )
+    assert decode(raw.encode("latin-1"), "--json").data["problems"] == [text]
+    assert decode(raw.encode("utf-16")).data == {"a": "café"}
 
 
 def test_invalid_utf8_around_the_value_is_ignored(decode):

@@ -169,6 +169,25 @@ def test_broken_plugins_and_configuration_do_not_stop_the_other_checks(
     assert "OSError" in cli("doctor", "--traceback").err
 
 
+def test_plugin_file_that_is_missing_or_broken_is_not_to_be_reinstalled(cli, configure, tmp_path):
+    (tmp_path / "broken.py").write_text("def x(:\n")
+    configure('[plugins]\nfiles = ["gone.py", "broken.py"]\n')
+    done = cli("doctor", "--offline", "--json")
+    plugins = {each["subject"]: each for each in done.data["findings"] if each["area"] == "plugins"}
+    assert plugins["gone.py"]["text"] == f"plugin cannot be loaded from {tmp_path}/gone.py: the file does not exist"
+    assert plugins["gone.py"]["remedy"].startswith("correct plugins.files in the configuration, or")
+    assert plugins["broken.py"]["remedy"].startswith("correct the file, or")
+
+
+def test_plugin_without_hooks_is_a_warning(cli, configure, tmp_path):
+    (tmp_path / "mine.py").write_text("def helmdeck():\n    pass\n")
+    configure('[plugins]\nfiles = ["mine.py"]\n')
+    done = cli("doctor", "--offline", "--json")
+    assert found(done, "plugins", "mine.py") == [
+        ("warn", "it is loaded and implements no hook, so that it changes nothing")
+    ]
+
+
 def test_unreadable_configuration_file_is_a_finding(cli, tmp_path):
     (tmp_path / "helmdeck.toml").write_bytes(b"\xff = = [")
     done = cli("doctor", "--json")

@@ -133,6 +133,15 @@ def test_init_never_replaces_a_file_without_force(cli, server, tmp_path):
     assert written(tmp_path) == found(server) and not chats(server)
 
 
+def test_init_cannot_replace_a_folder(cli, server, tmp_path):
+    (tmp_path / "helmdeck.toml").mkdir()
+    done = cli("init", "--force", "--no-question")
+    assert (done.code, done.err) == (
+        ExitCode.USAGE,
+        "helmdeck: helmdeck.toml: the file cannot be written (Is a directory)\n",
+    )
+
+
 def test_init_with_flags_writes_a_server_of_ones_own(cli, server, tmp_path, monkeypatch):
     monkeypatch.setenv("WORK_KEY", "sk-0123456789")
     (tmp_path / "tools.json").write_text('{"tools": []}')

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from helmdeck_core.cli import ExitCode
+from helmdeck_core.cli import ExitCode, command_parser, load_commands
 from tests.cli_support import Cli, leave_the_machine
 
 
@@ -149,3 +149,14 @@ def test_provider_that_cannot_list_its_models_is_reported(cli, installed_plugin,
     installed_plugin("listless", {"listless": "listless_plugin"}, {"listless_plugin": LISTLESS})
     done = cli("models", "listless")
     assert done.code == 0 and "does not list its models" in " ".join(done.out.split())
+
+
+def test_model_option_is_the_same_in_every_command():
+    """Each command adds it with ``add_model``."""
+    found = [
+        (action.option_strings, action.metavar)
+        for each in load_commands([]).commands.values()
+        for action in command_parser(each.value)._actions
+        if "--model" in action.option_strings
+    ]
+    assert len(found) > 10 and all(each == (["-m", "--model"], "PROVIDER/MODEL") for each in found)

@@ -119,6 +119,12 @@ def test_complete_plan_is_a_success(cli):
     assert "complete" in done.out
 
 
+def test_executed_step_that_the_catalog_lacks_is_a_usage_error(cli):
+    done = cli("plan", "--model", "stub/none", "--done", "web.serch=found", "hello")
+    assert (done.code, done.out) == (ExitCode.USAGE, "")
+    assert "the catalog has no entry 'web.serch' (did you mean 'web.search'?)" in done.err
+
+
 def test_terminal_escapes_in_a_rationale_are_escaped(cli):
     done = cli("plan", "--model", "stub/colour", "hello")
     assert "\x1b" not in done.out
@@ -181,8 +187,10 @@ def test_missing_arguments_come_before_the_follow_up_command():
 def test_request_is_read_from_standard_input(cli, stdin, words):
     stdin("remember this\n")
     assert cli("plan", *words).code == 0
-    stdin(b"caf\xe9 remember this")
-    assert cli("plan", *words).code == 0
+    stdin(b"remember\nthe caf\xe9")
+    done = cli("plan", *words)
+    assert (done.code, done.out) == (ExitCode.USAGE, "")
+    assert done.err.startswith("helmdeck: standard input: the byte 0xe9 in line 2 is not UTF-8")
 
 
 def test_bytes_of_the_command_line_that_are_not_utf8_are_replaced(cli):
@@ -213,10 +221,16 @@ def test_request_is_not_read_from_a_terminal(cli, monkeypatch):
 
 def test_documents_precede_the_request(cli, tmp_path):
     (tmp_path / "a.txt").write_text("first\n")
-    (tmp_path / "b.txt").write_bytes(b"second \xff\n\n")
+    (tmp_path / "b.txt").write_text("second\n\n")
     arguments = Namespace(request=["do", "it"], document=["a.txt", "b.txt"])
-    assert request_text(arguments) == "first\n\nsecond \ufffd\n\ndo it"
+    assert request_text(arguments) == "first\n\nsecond\n\ndo it"
     assert cli("plan", "--document", "a.txt", "remember this").code == 0
+
+
+def test_empty_document_is_a_warning(cli, tmp_path):
+    (tmp_path / "a.txt").write_text(" \n")
+    done = cli("plan", "--document", "a.txt", "draft a blog post")
+    assert (done.code, done.err) == (0, "helmdeck: warning: a.txt: the document is empty\n")
 
 
 @pytest.mark.parametrize(

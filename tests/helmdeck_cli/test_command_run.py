@@ -55,6 +55,12 @@ def test_output_findings_and_files_are_shown(run, tmp_path):
     assert str(tmp_path / "data" / "artifacts") in json.loads(out)["artifacts"][0]["path"]
 
 
+def test_file_in_place_of_the_folder_is_a_usage_error(run, tmp_path):
+    (tmp_path / "notes.txt").write_text("x")
+    code, out, err = run("--out", "notes.txt")
+    assert (code, out) == (2, "") and "argument --out: 'notes.txt' is a file; name a folder" in err
+
+
 def test_inputs_are_listed_if_those_of_a_call_do_not_match(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")

@@ -234,10 +234,11 @@ def test_server_that_returns_nothing_usable_is_a_row_and_an_exit_code_and_no_row
     assert len([each for each in server.requests if "messages" in each.body]) <= 14
 
 
-def test_refused_key_ends_the_examination_after_one_request(examined):
+def test_refused_key_ends_the_examination_after_one_request(cli, examined):
     done, server = examined(Model(fails=(401, {}, {"error": {"message": "no"}})))
     assert len([each for each in server.requests if "messages" in each.body]) == 1
     assert verdicts(done)["right tools"] == "not tried"
+    assert " 1 request, 0 output tokens" in cli("doctor", "--model", "acme/m").out
 
 
 def test_server_that_does_not_answer_ends_at_the_limit_of_the_first_request(cli, tmp_path, monkeypatch):

@@ -246,6 +246,12 @@ def test_unknown_model_is_reported_with_the_nearest_listed_ones(chat_server):
     assert [request.method for request in server.requests] == ["POST", "GET"]
 
 
+def test_only_model_of_a_server_is_named(chat_server):
+    config = {"providers": {"vllm": {"base_url": chat_server(listing("qwen3-8b")).base_url}}}
+    came, _ = outcome_of(scripted_provider([]), config=config, model="vllm/gpt-4o-mni")
+    assert came.detail.endswith("the only model that it lists: qwen3-8b")
+
+
 @pytest.mark.parametrize("names", [[], ["gpt-4o-mni"]])
 def test_unhelpful_model_list_is_not_quoted(chat_server, names):
     server = chat_server(listing(*names))

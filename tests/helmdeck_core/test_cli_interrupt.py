@@ -31,6 +31,28 @@ def test_interrupt_is_reported_as_json(capsys, stub):
     assert done.data["error"] == {"kind": "KeyboardInterrupt", "message": "interrupted", "exit_code": 130}
 
 
+INTERRUPT = """
+import sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["helmdeck_core.cli.runner", "helmdeck_core.config.types", "helmdeck_planner.packs.plan"]
+)
+def test_interrupt_while_helmdeck_is_imported_ends_quietly(tmp_path, module):
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPT.format(name=module))
+    process = start("plan", "hello", folder=tmp_path, env=environment(tmp_path))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == INTERRUPTED
+
+
 @pytest.mark.parametrize(
     ("command", "sigint", "sent", "ended"),
     [

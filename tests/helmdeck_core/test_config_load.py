@@ -48,6 +48,14 @@ def test_overrides_of_a_deck_are_key_paths_or_dotted_keys():
         Helmdeck(environ={}, autoload=False, overrides={"selection.shortlst": 5})
 
 
+def test_one_catalog_source_may_stand_without_a_list(tmp_path):
+    path = tmp_path / "tools.json"
+    path.write_text('{"packs": [{"name": "a.one", "description": "Does it."}]}')
+    for sources in (str(path), path, [str(path)], [path]):
+        with Helmdeck(environ={}, autoload=False, catalog_sources=sources) as deck:
+            assert [entry.id for entry in deck.catalog.entries] == ["a.one"]
+
+
 def test_nearest_file_in_a_parent_folder_is_read(tmp_path):
     write(tmp_path, 'model = "far/m"')
     deep = tmp_path / "a" / "b"
@@ -55,6 +63,13 @@ def test_nearest_file_in_a_parent_folder_is_read(tmp_path):
     assert load_config(start=deep).config.model == "far/m"
     write(tmp_path / "a", 'model = "near/m"')
     assert load_config(start=deep).config.model == "near/m"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("gone")], ids=["folder", "link"])
+def test_configuration_that_is_no_file_is_a_mistake(tmp_path, make):
+    make(tmp_path / "helmdeck.toml")
+    (mistake,) = load_config(start=tmp_path, environ={}).mistakes
+    assert str(mistake).startswith(f"{tmp_path}/helmdeck.toml: the file cannot be read (")
 
 
 def test_pyproject_is_read_only_if_it_has_the_table(tmp_path):
@@ -128,6 +143,13 @@ def test_all_mistakes_are_reported_with_file_key_value_and_allowed_values(tmp_pa
     ):
         assert expected in text
     assert "sk-this-is-the-key-itself" not in text
+
+
+def test_misspelt_variable_is_reported_with_the_similar_one():
+    (mistake,) = load_config(environ={"HELMDECK_MODLE": "acme/large"}).mistakes
+    assert str(mistake).startswith(
+        "environment HELMDECK_MODLE: unknown key (did you mean 'HELMDECK_MODEL'?); allowed: "
+    )
 
 
 def test_mistakes_that_depend_on_plugins_are_reported_with_the_others(tmp_path):

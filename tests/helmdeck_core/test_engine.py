@@ -92,12 +92,6 @@ def test_a_request_cannot_close_its_own_delimiter(answering):
     assert user.count("</request>") == 1 and user.rstrip().endswith("</request>")
 
 
-def test_lone_surrogates_in_a_request_never_reach_the_wire(answering):
-    deck, provider = answering(GOOD)
-    deck.plan("draft \ud800 a post", model=FREE)
-    assert "".join(m.text for m in provider.requests[0].messages).encode()
-
-
 # -- what the budget decides ---------------------------------------------------------------------------------
 
 

@@ -99,6 +99,16 @@ def test_broken_file_names_itself_and_everything_else_works(cli, tmp_path, name)
     assert cli("plan", "draft a blog post", "--disable-plugin", name).err == ""
 
 
+def test_file_without_hooks_is_a_warning(cli, tmp_path):
+    (tmp_path / "mine.py").write_text("def helmdeck():\n    pass\n")
+    done = cli("plan", "draft a blog post", "--plugin", "mine.py")
+    (warning,) = done.err.splitlines()
+    assert done.code == 0
+    assert warning.startswith(
+        "helmdeck: warning: plugin 'mine.py' implements no hook and changes nothing; add a function"
+    )
+
+
 def test_missing_file_is_named(cli):
     done = cli("plan", "draft a blog post", "--plugin", "gone.py")
     assert done.code == ExitCode.USAGE and "there is no file 'gone.py'" in done.err

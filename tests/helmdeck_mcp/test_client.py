@@ -191,13 +191,20 @@ def test_a_tool_of_a_server_cannot_replace_an_entry_of_another_source(deck_of, t
 # -- starting, changing, restarting --------------------------------------------------------------------------
 
 
+def program(text):
+    return {"command": sys.executable, "args": ["-S", "-E", "-c", text]}
+
+
 def test_a_server_that_cannot_be_started_costs_its_entries_only(deck_of, monkeypatch):
     monkeypatch.delenv("NO_SUCH_TOKEN", raising=False)
     recorder = EventRecorder()
     deck = deck_of(
         recorder,
         missing={"command": "no-such-program-here"},
-        crashing={"command": sys.executable, "args": ["-S", "-E", "-c", "raise SystemExit('\x1b[31mno database')"]},
+        line={"command": "python -m server"},
+        crashing=program("raise SystemExit('\x1b[31mno database')"),
+        silent=program("raise SystemExit(3)"),
+        help=program("print('usage: server [option]')"),
         secret={"command": sys.executable, "env": {"TOKEN": "env:NO_SUCH_TOKEN"}},
         refused={"url": "http://127.0.0.1:9/mcp"},
         good=raw("tool"),
@@ -205,7 +212,13 @@ def test_a_server_that_cannot_be_started_costs_its_entries_only(deck_of, monkeyp
     assert ids(deck) == ["good__tool"]
     problems = {name: problem for name, _, problem in deck.open_sources["mcp"].status()}
     assert problems["missing"] == "the program 'no-such-program-here' or its working directory does not exist"
-    assert problems["crashing"].endswith("its last output: no database")
+    assert problems["line"] == (
+        "the program 'python -m server' or its working directory does not exist; arguments belong in args"
+    )
+    check = "before it answered; check its command, args and env"
+    assert problems["crashing"] == f"its process ended with exit code 1 {check}; its last output: no database"
+    assert problems["silent"] == f"its process ended with exit code 3 {check}"
+    assert problems["help"] == f"its process ended with exit code 0 {check}; its last output: usage: server [option]"
     assert problems["secret"] == "TOKEN: env:NO_SUCH_TOKEN: the environment variable is not set"
     assert "cannot connect to http://127.0.0.1:9/mcp" in problems["refused"]
     assert problems["good"] == ""
@@ -254,7 +267,7 @@ def test_a_server_that_crashes_is_started_again_and_keeps_its_entries(deck_of):
     deck = deck_of(recorder, s=raw("crash", "echo"), other=raw("echo"))
     lost = failure(deck, "s__crash")
     assert lost.to_dict()["cause"] == "connection_lost"
-    assert lost.retryable
+    assert lost.retryable and "its process ended with exit code" in lost.detail
     assert deck.run("other__echo", {"a": 1}) == {"text": '{"a": 1}'}
     assert ids(deck) == ["s__crash", "s__echo", "other__echo"]
     assert deck.run("s__echo", {"a": 2}) == {"text": '{"a": 2}'}, "the call waits for the new process"

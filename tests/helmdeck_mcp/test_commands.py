@@ -66,7 +66,7 @@ def test_config_check_starts_nothing(capsys, folder):
     assert (
         f"warning: catalog.mcp.gone.env.TOKEN: file:{folder}/no-such-file: the file cannot be read or is empty" in err
     )
-    assert "2 MCP servers are configured and were not started" in err
+    assert "not started: 2 configured MCP servers; `helmdeck doctor` starts them" in err
 
 
 def test_config_check_reports_mistakes_of_servers(capsys, folder):

@@ -1,9 +1,11 @@
 """A server's process is ended whatever its event loop is doing when the deck is closed."""
 
+import asyncio
 import os
 import signal
 import sys
 import threading
+from asyncio.base_subprocess import BaseSubprocessTransport
 
 import pytest
 
@@ -50,3 +52,20 @@ def test_a_process_is_ended_although_its_end_is_cancelled(monkeypatch):
     thread.stop()
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
+
+
+def test_loop_that_stops_while_a_process_starts_ends(monkeypatch):
+    connect = BaseSubprocessTransport._connect_pipes
+    started = []
+
+    async def _connect_pipes(transport, waiter):
+        started.append(transport)
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        await connect(transport, waiter)
+
+    monkeypatch.setattr(BaseSubprocessTransport, "_connect_pipes", _connect_pipes)
+    thread = LoopThread("test")
+    thread.start(asyncio.create_subprocess_exec(sys.executable, "-c", STUBBORN, stdout=asyncio.subprocess.PIPE))
+    thread._thread.join(60)
+    assert not thread._thread.is_alive() and started[0].get_returncode() is not None

@@ -117,3 +117,9 @@ def test_runnable_entries_of_the_example_catalog_have_the_inputs_of_their_packs(
         for names in (required, [name for name in properties if "anyOf" not in properties[name]]):
             arguments = json.loads(json.dumps({name: example(properties, name) for name in names}))
             assert schema_problems(wanted, arguments) == (), each.id
+
+
+def test_default_that_no_entry_takes_is_explained_once(make):
+    agent, *_ = make(plan(step("a.one", text="x"), more=True), plan(step("b.two", text="y")))
+    notices = [text for label, text in run(agent, defaults={"txt": "x"}).explain() if label == "notice"]
+    assert len([text for text in notices if text.startswith("the default 'txt' has no effect")]) == 1

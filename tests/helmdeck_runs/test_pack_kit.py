@@ -194,6 +194,11 @@ def test_unusable_signature_is_an_error_at_definition(function, problem):
     assert "t.it" in str(caught.value)
 
 
+def test_decorator_without_a_name_is_an_error_at_definition():
+    with pytest.raises(TypeError, match=r'write @pack\("ticket.count"\) above the function'):
+        pack(no_docstring)
+
+
 def test_effects_are_annotations_of_the_catalog_entry():
     @pack("t.delete", destructive=True, idempotent=True, read_only=False)
     def delete(path: str):

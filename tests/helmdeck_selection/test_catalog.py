@@ -61,6 +61,10 @@ def test_the_later_catalog_replaces_an_id_where_it_stands():
         ({"pipelines": [{"id": " Unknown "}]}, "$.pipelines[0].id", "another name"),
         ([{"name": "a"}, {"name": "a"}], "$[1].name", "already used by $[0]"),
         ({"tools": [{"description": "nameless"}]}, "$.tools[0].name", "missing"),
+        ({"result": {"tools": [{"name": ""}]}}, "$.result.tools[0].name", "missing"),
+        ([{"type": "function", "function": {"name": 5}}], "$[0].function.name", "5"),
+        ([{"type": "function", "function": {}}], "$[0].function.name", "missing"),
+        ([{"function": {"name": "a"}, "description": 5}], "$[0].description", "a number"),
     ],
 )
 def test_a_wrong_shape_names_the_path_and_what_was_found(data, where, words):
@@ -110,7 +114,7 @@ def test_json_and_toml_files_are_read(tmp_path):
     [
         ("gone.json", None, "cannot be read"),
         ("bad.json", b"{", "not valid JSON"),
-        ("empty.json", b"", "not valid JSON"),
+        ("empty.json", b"", "the file is empty"),
         ("bad.toml", b"a = = 1", "not valid TOML"),
         ("binary.toml", b"\xff\xfe\x00", "not valid TOML"),
         ("deep.json", b"[" * 100_000, "not valid JSON"),

@@ -48,7 +48,7 @@ class Title(msgspec.Struct):
 
 
 def application() -> None:
-    with Helmdeck(model="local/lexical", catalog_sources=["example"]) as deck:
+    with Helmdeck(model="local/lexical", catalog_sources="example") as deck:
         assert_type(deck.plan("draft a post"), Plan)
         assert_type(deck.route("draft a post"), Route)
         assert_type(deck.select("draft a post"), Selection)

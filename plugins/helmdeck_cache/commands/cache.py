@@ -54,7 +54,7 @@ def clear(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json({"deleted": count})
     else:
-        show(f"{count:,} answers deleted")
+        show(f"{count:,} answer{'' if count == 1 else 's'} deleted")
     return ExitCode.OK
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmdeck_cli.checks.findings import Finding, fail, ok, warn
-from helmdeck_core import __version__
+from helmdeck_core import PluginLoadError, __version__
 from helmdeck_selection import CatalogWarning
 
 if TYPE_CHECKING:
     from helmdeck_cli.checks.configured_providers import ConfiguredProvider
-    from helmdeck_core import LoadedConfig, PluginInventory
+    from helmdeck_core import LoadedConfig, PluginError, PluginInfo, PluginInventory
 
 DISTRIBUTION = "helmdeck"
 EMBEDDED = "local/"
@@ -62,10 +63,27 @@ def check_plugins(inventory: PluginInventory) -> Iterator[Finding]:
     texts += [f"installed: {', '.join(installed)}"] if installed else []
     texts += [f"blocked: {', '.join(blocked)}"] if blocked else []
     yield ok("plugins", "all", "; ".join(texts))
+    for info in infos:
+        if info.is_loaded and info.source != "built-in" and not info.hooks:
+            text = "it is loaded and implements no hook, so that it changes nothing"
+            yield warn(
+                "plugins",
+                info.name,
+                text,
+                "add a function with the name of a hook, marked with @hookimpl; `helmdeck hooks` lists them",
+            )
     for error in inventory.errors:
         origin = f" of {error.distribution}" if error.distribution else ""
-        remedy = f"update or reinstall it, or continue without it: --disable-plugin {error.plugin}"
-        yield fail("plugins", error.plugin, f"plugin{origin} failed in {error.hook}: {error.detail}", remedy)
+        how = "cannot be loaded from" if isinstance(error, PluginLoadError) else "failed in"
+        remedy = f"{_repair(error, infos)}, or continue without it: --disable-plugin {error.plugin}"
+        yield fail("plugins", error.plugin, f"plugin{origin} {how} {error.hook}: {error.detail}", remedy)
+
+
+def _repair(error: PluginError, infos: Iterable[PluginInfo]) -> str:
+    if all(info.source != "file" for info in infos if info.name == error.plugin):
+        return "update or reinstall it"
+    is_missing = isinstance(error, PluginLoadError) and not Path(error.hook).exists()
+    return "correct plugins.files in the configuration" if is_missing else "correct the file"
 
 
 def check_configuration(loaded: LoadedConfig) -> Iterator[Finding]:

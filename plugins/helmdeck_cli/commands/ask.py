@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.execution import wait_for
-from helmdeck_cli.inputs import add_request, documents, read_input, read_object, request_words
+from helmdeck_cli.inputs import add_request, documents, read_object, read_text, request_words
+from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_chunk, show_json
 
@@ -28,7 +29,7 @@ _FIELD = re.compile(r"(?P<name>\w+)(?:\s+(?P<type>\w+)(?P<list>\[\])?)?(?:\s*:\s
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_request(parser)
-    parser.add_argument("-m", "--model", metavar="PROVIDER/MODEL", help="the model; default: the configured model")
+    add_model(parser, "the model")
     parser.add_argument("-s", "--system", metavar="TEXT", default="", help="instructions for the model")
     parser.add_argument(
         "-a", "--image", metavar="FILE", action="append", default=[], help="an image for the model; may be repeated"
@@ -113,7 +114,7 @@ def all_documents(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     found = documents(arguments)
     if not arguments.request or list(arguments.request) == ["-"]:
         return found
-    return [("standard input", read_input(None).decode("utf-8", "replace").strip()), *found]
+    return [("standard input", read_text(None).strip()), *found]
 
 
 def _prompt_of(schema: dict[str, Any] | None) -> str:

@@ -73,7 +73,7 @@ def check(arguments: argparse.Namespace) -> int:
     )
     _note_warnings(loaded, report)
     if servers := len(loaded.config.catalog.mcp):
-        note(f"{servers} MCP servers are configured and were not started; `helmdeck doctor` starts them")
+        note(f"not started: {counted(servers, 'configured MCP server')}; `helmdeck doctor` starts them")
     return ExitCode.OK
 
 

@@ -6,7 +6,8 @@ import argparse
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli.inputs import read_input, read_object, whole_number
+from helmdeck_cli.inputs import in_utf8, not_text, read_input, read_object, whole_number
+from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -46,9 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tool", metavar="NAME", action="append", help="with --calls: a tool of the request; may be repeated"
     )
-    parser.add_argument(
-        "-m", "--model", metavar="ID", help="with --calls: the model, for formats that only some models use"
-    )
+    add_model(parser, "with --calls: the model, for formats that only some models use", default="")
     parser.add_argument(
         "--shape", choices=("object", "list"), default="object", help="the requested JSON type; default: object"
     )
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the value, or the cause of the failure; the details go to standard error."""
     from helmdeck_core import CallFailed
 
-    raw = read_input(arguments.file)
+    raw = in_utf8(read_input(arguments.file))
     if arguments.file is None and not raw:
         raise UsageError("there is no response to decode; name a file or use standard input")
     fits, problems = _schema_check(arguments.schema)
@@ -77,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.calls:
         text = raw.decode("utf-8", "replace")
         found = deck.tool_calls(text, tools=arguments.tool, stop_reason=stop_reason, model=arguments.model)
+        if not found.calls:
+            _reject_binary(arguments.file, raw)
         return _show_calls(found, is_json=arguments.json)
     attempts: list[tuple[str, str]] = []
     stripped = deck.runtime.decoder.strip(raw.decode("utf-8", "replace"))
@@ -91,7 +92,9 @@ def run(arguments: argparse.Namespace) -> int:
             tried=lambda step, outcome: attempts.append((step, outcome)),
         )
     except CallFailed as exc:
-        return _show_failure(exc, stripped, attempts, problems, is_json=arguments.json)
+        _reject_binary(arguments.file, raw)
+        # Undecodable bytes around a value do not matter. Within one, the decoder can only report malformed JSON.
+        return _show_failure(exc, stripped, attempts, problems, not_text(raw), is_json=arguments.json)
     reasoning = decoded.reasoning
     if arguments.json:
         facts = {
@@ -107,6 +110,11 @@ def run(arguments: argparse.Namespace) -> int:
     note(labelled("repairs", ", ".join(decoded.repairs) or "none"))
     note(labelled("reasoning", _reasoning_text(reasoning, stripped)))
     return ExitCode.OK
+
+
+def _reject_binary(path: str | None, raw: bytes) -> None:
+    if b"\0" in raw:
+        raise UsageError(f"{path or 'standard input'}: {not_text(raw)}")
 
 
 def _show_calls(found: ToolCalls, *, is_json: bool) -> int:
@@ -185,17 +193,20 @@ def _reasoning_text(reasoning: str, stripped: Stripped | None = None) -> str:
 
 
 def _show_failure(
-    exc: CallFailed, stripped: Stripped, attempts: Attempts, problems: Sequence[str], *, is_json: bool
+    exc: CallFailed, stripped: Stripped, attempts: Attempts, problems: Sequence[str], encoding: str, *, is_json: bool
 ) -> int:
     code = exit_code_of(exc)
     show_traceback(exc)
     show_error(exc.headline)
     if is_json:
         data = {"reasoning": _reasoning_data(stripped.reasoning, stripped), "attempts": _attempts_data(attempts)}
-        show_json({"error": error_data(exc), **data, "problems": list(problems)})
+        problems = [*problems, *([encoding] if encoding else ())]
+        show_json({"error": error_data(exc), **data, "problems": problems})
         return code
     for line in failure_lines(exc, code):
         note(line)
+    if encoding:
+        note(labelled("encoding", encoding))
     if not exc.excerpt:
         note(labelled("response", f"{exc.raw_length:,} bytes"))
     note(labelled("reasoning", _reasoning_text(stripped.reasoning, stripped)))

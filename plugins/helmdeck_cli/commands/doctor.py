@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from helmdeck_cli.execution import wait_for
 from helmdeck_cli.inputs import whole_number
+from helmdeck_cli.printing.wording import counted
+from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -31,13 +33,10 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--offline", action="store_true", help="call no provider, and start no server of the catalog")
-    parser.add_argument(
-        "-m",
-        "--model",
-        metavar="MODEL",
-        help="send a few requests to this model, an alias or PROVIDER/MODEL, and show what it can do and the "
-        "configuration rows that follow",
+    purpose = (
+        "send a few requests to this model or alias, and show what it can do and the configuration rows that follow"
     )
+    add_model(parser, purpose, default="")
     parser.add_argument(
         "--seconds",
         metavar="N",
@@ -131,7 +130,7 @@ def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
         descriptions = checked("catalog", lambda: check_descriptions(deck)) if servers else []
         return [*servers, *descriptions, *await check_providers(deck, providers, update)]
 
-    text = f"checking {len(providers)} providers"
+    text = f"checking {counted(len(providers), 'provider')}"
     yield from checked("provider", lambda: wait_for(deck, text, check_all, notes_problems=False))
 
 

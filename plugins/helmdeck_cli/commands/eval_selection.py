@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli.inputs import add_catalog, pairs, read_input, whole_number
+from helmdeck_cli.inputs import add_catalog, pairs, read_text, whole_number
 from helmdeck_cli.printing.wording import counted
 from helmdeck_cli.progress import tracked
 from helmdeck_cli.shared_options import add_model
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     decks = {name: _deck(arguments, name) for name in dict.fromkeys(arguments.ranker or [""])}
     catalog = next(iter(decks.values())).catalog
-    text = read_input(arguments.requests).decode("utf-8-sig", "replace")
+    text = read_text(arguments.requests)
     requests = read_requests(text, [entry.id for entry in catalog.entries], arguments.requests)
     results = []
     for name, deck in decks.items():

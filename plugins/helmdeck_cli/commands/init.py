@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.execution import wait_for
+from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, exit_code_of, failure_lines, note, show, show_json
 
@@ -30,9 +31,7 @@ TRANSIENT = ("provider_unavailable", "likely_timeout", "rate_limited", "transien
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "-m", "--model", metavar="PROVIDER/MODEL", help="the model; default: one that this machine can call"
-    )
+    add_model(parser, "the model", default="one that this machine can call")
     parser.add_argument("--base-url", metavar="URL", default="", help="the URL of the model's server")
     parser.add_argument(
         "--api-key", metavar="VARIABLE", default="", help="the environment variable with the API key, or file:PATH"
@@ -133,8 +132,8 @@ def _write(deck: Helmdeck, choices: Choices, target: Path) -> Any:
     from helmdeck_cli.setup.new_config import render
     from helmdeck_core import ConfigError, load_config
 
-    before = target.read_bytes() if target.exists() else None
     try:
+        before = target.read_bytes() if target.exists() else None
         replace_text(target, render(deck, choices))
     except OSError as exc:
         raise UsageError(f"{target}: the file cannot be written ({exc.strerror or exc})") from exc

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.execution import wait_for
+from helmdeck_cli.printing.wording import counted
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -49,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     deck = make_deck(arguments)
     providers = _chosen(deck, arguments.provider) if arguments.provider else list(configured_providers(deck))
     results = wait_for(
-        deck, f"asking {len(providers)} providers for their models", lambda update: _list_all(deck, providers, update)
+        deck,
+        f"asking {counted(len(providers), 'provider')} for models",
+        lambda update: _list_all(deck, providers, update),
     )
     rows = [row for result in results for row in result]
     failures = [row["exception"] for row in rows if "exception" in row]

@@ -11,6 +11,7 @@ from typing import Any
 from helmdeck_cli.execution import wait_for
 from helmdeck_cli.inputs import add_catalog, add_inputs, add_out, input_values
 from helmdeck_cli.printing.files import note_file
+from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, clean, inline_json, labelled, make_deck, note, show_json
 
@@ -23,9 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the name of a pack, or the id of a tool of an MCP server; `helmdeck catalog show` lists what can run",
     )
     add_inputs(parser)
-    parser.add_argument(
-        "-m", "--model", metavar="PROVIDER/MODEL", help="the model that the pack calls; default: the configured model"
-    )
+    add_model(parser, "the model that the pack calls")
     add_out(parser, "the pack")
     add_catalog(parser)
 

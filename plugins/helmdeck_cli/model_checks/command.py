@@ -16,6 +16,7 @@ from helmdeck_cli.model_checks.chooser import LOGPROBS
 from helmdeck_cli.model_checks.examine import examine, rank_config, ranked_by, single_attempts
 from helmdeck_cli.model_checks.proposal import proposed
 from helmdeck_cli.model_checks.results import Examination
+from helmdeck_cli.printing.wording import counted
 from helmdeck_core import CHOSEN_BY_MODEL, BudgetConfig, Helmdeck, LoadedConfig, ModelId, ProviderPool
 from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, note, read_config, show, show_json, table
 
@@ -110,7 +111,7 @@ def _show(examination: Examination, rows: Sequence[SettingsTable]) -> None:
     cells = [(each.name, each.verdict.value, each.text) for each in examination.results]
     show(table(cells, (examination.model, "verdict", "what was seen")))
     show()
-    used = f"{examination.calls} requests, {examination.output_tokens:,} output tokens, {examination.seconds:.0f} s"
+    used = f"{counted(examination.calls, 'request')}, {examination.output_tokens:,} output tokens, {examination.seconds:.0f} s"
     show(labelled("used", used))
     show(labelled("result", summary(examination)))
     if not rows:

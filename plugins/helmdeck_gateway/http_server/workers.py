@@ -21,6 +21,7 @@ from typing import Final
 
 import attrs
 
+from helmdeck_cli import counted
 from helmdeck_core.cli import ExitCode, note
 
 FAST_S: Final = 5.0
@@ -131,7 +132,7 @@ class Supervisor:
             await self._stopping.wait()
             done, late = await asyncio.wait(keepers, timeout=self._drain_s + KILL_AFTER_S)
             if late:
-                note(f"{len(late)} workers did not stop in time and are killed")
+                note(f"killing {counted(len(late), 'worker')} that did not stop in time")
                 self._send(signal.SIGKILL)
                 await asyncio.wait(late)
             for keeper in (*done, *late):

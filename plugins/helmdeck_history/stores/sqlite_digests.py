@@ -8,6 +8,7 @@ which takes about as long as a selection from a small catalog. Digests are writt
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -15,7 +16,14 @@ from typing import Any
 
 import msgspec
 
-from helmdeck_history.store_types import MAX_SAME_PART, MAX_SIMILAR, MAX_STEPS, MIN_SIMILARITY, weight_at
+from helmdeck_history.store_types import (
+    MAX_SAME_PART,
+    MAX_SIMILAR,
+    MAX_STEPS,
+    MIN_SIMILARITY,
+    similarity,
+    weight_at,
+)
 
 _EXPIRED = "!"
 """Stands for a digest that is not used, in results of statements; neither members nor JSON objects begin with it."""
@@ -75,14 +83,15 @@ def weights(
 
     :param read: reads rows; what is committed between two reads may count in one of them only.
     """
-    ((own, members),) = read(_digests(len(sketch)), (caller, oldest, intent_sha, *sketch))
-    if own == _EXPIRED or _EXPIRED in members:
+    ((own, *parts),) = read(_digests(len(sketch)), (caller, oldest, intent_sha, *sketch))
+    if own == _EXPIRED or _EXPIRED in parts:
         return None
     found: dict[str, float] = {}
     scale = 1 / weight_at(now)
     if own is not None:
         _add(found, own, scale)
-    if similar := _similar(members.split(), intent_sha, len(sketch)):
+    members = " ".join(filter(None, parts)).split()
+    if similar := _similar(members, intent_sha, len(sketch)):
         for packed, sha in read(_weights_of(len(similar)), (caller, oldest, *similar)):
             if packed == _EXPIRED:
                 return None
@@ -98,9 +107,7 @@ def _digests(size: int) -> str:
         f"SELECT {unless_expired.format('weights')} FROM history_intent_digest WHERE caller = ?1 AND intent_sha = ?3"
     )
     part = f"SELECT {unless_expired.format('members')} FROM history_part_digest WHERE caller = ?1 AND part = ?"
-    parts = [f"ifnull(({part}{number}), '')" for number in range(4, 4 + size)]
-    members = " || ' ' || ".join(parts) or "''"
-    return f"SELECT ({weights}), {members}"
+    return ", ".join([f"SELECT ({weights})", *(f"({part}{number})" for number in range(4, 4 + size))])
 
 
 @cache
@@ -118,13 +125,26 @@ def _add(found: dict[str, float], packed: str, factor: float) -> None:
 
 
 def _similar(members: Sequence[str], intent_sha: str, size: int) -> Mapping[str, float]:
-    least = MIN_SIMILARITY * size  # with fewer matches, the union of the sketches is too large
-    found = [
-        (member.rpartition(":")[0], near)
-        for member, matches in Counter(members).items()
-        # As similarity(), without the call.
-        if matches >= least
-        and (near := matches / (size + int(member[member.rfind(":") + 1 :]) - matches)) >= MIN_SIMILARITY
-    ]
-    near_ones = sorted((each for each in found if each[0] != intent_sha), key=lambda each: (-each[1], each[0]))
-    return dict(near_ones[:MAX_SIMILAR])
+    """Return the most similar requests of the members of all hashes, each with its similarity."""
+    least, by_digit = _least_matches(size)
+    found: list[tuple[float, str]] = []
+    # Nearly all members have too few matches, most of them one.
+    for member, matches in Counter(members).items():
+        if matches >= least and matches >= by_digit[member[-1]]:
+            sha, _, other_size = member.rpartition(":")
+            near = similarity(matches, size, int(other_size))
+            if near >= MIN_SIMILARITY and sha != intent_sha:
+                found.append((-near, sha))
+    return {sha: -negated for negated, sha in sorted(found)[:MAX_SIMILAR]}
+
+
+@cache
+def _least_matches(size: int) -> tuple[float, Mapping[str, float]]:
+    """Return how many matches a similar request has at least: whatever its size, and by the last digit of its size."""
+    by_digit = {
+        str(digit): next(
+            (n for n in range(1, size + 1) if similarity(n, size, max(n, digit)) >= MIN_SIMILARITY), math.inf
+        )
+        for digit in range(10)
+    }
+    return min(by_digit.values()), by_digit

@@ -157,10 +157,10 @@ class CatalogLanguages:
         if not self._others:
             return False
         if text.isascii() or "en" not in self.languages:
-            if self._others.isdisjoint(words):
-                return False
             # Bounds of what is counted below decide nearly always, and are much faster.
             foreign = sum(map(self._others.__contains__, words))
+            if not foreign:
+                return False
             known = sum(map(self._some_own.__contains__, words))
             if known and foreign <= known + 1:
                 return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import itemgetter
 from typing import Final
 
 import attrs
@@ -20,6 +21,9 @@ _ANY: Final = "*"
 _MOST_ANY: Final = 4
 # Words that are written in two ways: "what's" and "what is".
 _SHORT: Final = {"is": "s", "am": "m", "are": "re", "will": "ll", "would": "d"}
+# Size limits of the cache of stems.
+_MOST_CACHED: Final = 20_000
+_LONGEST_CACHED: Final = 64
 # The weight of every word of a catalog behind the first one.
 _FURTHER: Final = 0.6
 
@@ -28,9 +32,11 @@ _FURTHER: Final = 0.6
 class _Phrase:
     """The parts of a phrase behind the first one, and the terms that it stands for.
 
+    :ivar number: its place among those with the same first word.
     :ivar needed: the words among the parts; hardly a request has all of them, whatever their order.
     """
 
+    number: int
     parts: tuple[str, ...]
     terms: Mapping[str, float]
     needed: AbstractSet[str]
@@ -56,7 +62,7 @@ class PhraseBook:
 
     def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
         self._rows: dict[str, list[tuple[str, str]]] = {}
-        self._known: dict[str, Sequence[_Phrase]] = {}
+        self._known: dict[str, Mapping[str, Sequence[_Phrase]]] = {}
         firsts: dict[str, str] = {}
         for means, phrases in rows:
             for phrase in phrases.split():
@@ -66,33 +72,40 @@ class PhraseBook:
                         firsts[first] = _parts((first,))[0]
                     self._rows.setdefault(firsts[first], []).append((phrase, means))
 
-    def _beginning(self, word: str) -> Sequence[_Phrase]:
-        """Return the phrases that start with a word; they are parsed at the first use, since a request has few of them."""
+    def _beginning(self, word: str) -> Mapping[str, Sequence[_Phrase]]:
+        """Return the phrases that start with a word, by one of their other words; empty for those without any.
+
+        They are parsed at the first use, since a request has few of them.
+        """
         found = self._known.get(word)
         if found is None:
-            parsed = [
-                (_parts(phrase.split("+")), _weighted(means.split())) for phrase, means in self._rows.get(word, ())
-            ]
-            found = self._known[word] = [
-                _Phrase(tuple(parts[1:]), terms, frozenset(parts[1:]) - {_ANY}) for parts, terms in parsed
-            ]
+            by_other: dict[str, list[_Phrase]] = {}
+            for number, (phrase, means) in enumerate(self._rows[word]):
+                _, *parts = _parts(phrase.split("+"))
+                needed = frozenset(parts) - {_ANY}
+                other = max(needed, key=lambda part: (len(part), part), default="")
+                by_other.setdefault(other, []).append(_Phrase(number, tuple(parts), _weighted(means.split()), needed))
+            found = self._known[word] = by_other
         return found
 
     def matches(self, found: Sequence[str]) -> list[Match]:
         """Return the phrases in folded words; one inside a longer one does not count."""
         spoken = _parts(found)
-        present = frozenset(spoken)
+        present = {*spoken, ""}
         rows = [
-            (frozenset(places), phrase.terms)
+            (at, phrase.number, frozenset(places), phrase.terms)
             for at, word in enumerate(spoken)
             if word in self._rows
-            for phrase in self._beginning(word)
+            for phrases in (self._beginning(word),)
+            for other in phrases.keys() & present
+            for phrase in phrases[other]
             if phrase.needed <= present and (places := _places(phrase.parts, spoken, at))
         ]
+        rows.sort(key=itemgetter(0, 1))
         return [
             Match(frozenset([spoken[place] for place in places]), terms)
-            for places, terms in rows
-            if not any(places < others for others, _ in rows)
+            for *_, places, terms in rows
+            if not any(places < others for *_, others, _ in rows)
         ]
 
 
@@ -106,8 +119,24 @@ def _weighted(means: Sequence[str]) -> Mapping[str, float]:
 
 def _parts(found: Sequence[str]) -> list[str]:
     """Return the stems of words, contractions as two words."""
-    parts = [part for word in found for part in (word.split("'") if "'" in word else (word,)) if part]
-    return [_SHORT.get(part) or stem(part) for part in parts]
+    if "'" in "".join(found):
+        found = [part for word in found for part in word.split("'") if part]
+    return list(map(_PARTS.__getitem__, found))
+
+
+class _Parts(dict[str, str]):
+    """The stem of each word, and the word that a short form stands for; faster than the cache of ``stem``."""
+
+    def __missing__(self, word: str) -> str:
+        part = _SHORT.get(word) or stem(word)
+        if len(word) <= _LONGEST_CACHED:
+            if len(self) >= _MOST_CACHED:
+                self.clear()
+            self[word] = part
+        return part
+
+
+_PARTS: Final = _Parts()
 
 
 def _places(parts: Sequence[str], spoken: Sequence[str], at: int) -> tuple[int, ...]:

@@ -46,7 +46,11 @@ _POINTER: Final = frozenset(_FILE.words("pointers"))
 _ADDRESSING: Final = frozenset((first, second) for first, second in map(str.split, _FILE.lines("addressing_pairs")))
 _BIT: Final = {name: 1 << place for place, name in enumerate(FEATURES)}
 _BASE: Final = _BIT["base"]
+# Words that are cues only beside certain others, or only at the start of a sentence.
 _STARTS_PAIR: Final = 1 << len(FEATURES)
+_ADDRESSES_AT_START: Final = _STARTS_PAIR << 1
+_LETTER_AT_START: Final = _STARTS_PAIR << 2
+_FEATURE_BITS: Final = _STARTS_PAIR - 1
 _FLAGGED: Final = {
     "please": PLEASE, "wish": _WISH_WORDS, "first_person": _FIRST, "we": _WE, "you": _YOU, "pointer": _POINTER,
 }  # fmt: skip
@@ -122,7 +126,8 @@ _VALUE: Final = re.compile(
 _MARK_WORDS: Final = re.compile(r"\w+")
 # Most sentences have none of these characters, and a search for a set of characters is fast.
 _VALUE_START: Final = re.compile("[0-9\"'\u201c\u300c]")
-_SYMBOL: Final = re.compile(r"[{}()<>\[\]=;_$\\/@|~^&%]")
+_SYMBOLS: Final = rb"{}()<>[]=;_$\/@|~^&%"
+_SYMBOL: Final = re.compile(f"[{re.escape(_SYMBOLS.decode())}]")
 _CELL: Final = re.compile(r"[,;\t|](?=\S)")
 _LONG: Final = 160
 # Only this many characters and words of a sentence are searched for cues.
@@ -140,32 +145,26 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
     for flag, count in filter(None, map(_CUES.get, found)):
         flags |= flag
         counts += count
-    if flags & _STARTS_PAIR:
-        flags &= ~_STARTS_PAIR
-        for pair in pairwise(found):
-            flags |= _PAIRS.get(pair, 0)
-    if not _ADDRESSING_WORDS.isdisjoint(found[:2]):
-        flags |= _BIT["asks_you"]
-    if flags & _BIT["asks_you"]:
-        flags &= ~_BIT["you"]
-    if not _LETTER.isdisjoint(found[:3]):
-        flags |= _BIT["letter"]
+    if flags > _FEATURE_BITS:
+        flags = _with_places(flags, found)
+    if flags & _ASKS_YOU:
+        flags &= ~_YOU_BIT
     start = 0
     if mark := _BULLET.match(text):
-        flags |= _BIT["bullet"]
+        flags |= BULLET
         start = mark.end()
     label = _LABEL.match(text, start) if ":" in text or "\uff1a" in text else None
     if label:
-        flags |= _BIT["label"]
+        flags |= LABEL
     if found and found[0] in _CONTINUING:
-        flags |= _BIT["continues"]
+        flags |= CONTINUES
     flags |= _command(found[len(_MARK_WORDS.findall(text, 0, start)) :] if start else found)
     if label and _command(found[len(_MARK_WORDS.findall(text, 0, label.end())) :]):
         flags |= _BIT["label_command"]
     language = ""
     if text.isascii():
         if len(found) <= 2:
-            flags |= _BIT["short"]
+            flags |= _SHORT
     else:
         flags |= _other_cues(text, flags, start, label.end() if label else 0)
         language = next((name for name, pattern in _SCRIPTS if pattern.search(text)), "")
@@ -179,17 +178,20 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
     if not ends:
         flags |= OPEN_END
     elif asks:
-        flags |= _BIT["question"]
+        flags |= _QUESTION
     if len(sentence.text) > _LONG:
-        flags |= _BIT["long"]
+        flags |= _LONG_BIT
     if text[0] in _QUOTES:
-        flags |= _BIT["quoted"]
+        flags |= _QUOTED
     if (first := _VALUE_START.search(text)) and _VALUE.search(text, first.start()):
-        flags |= _BIT["value"]
+        flags |= _VALUE_BIT
     if not flags & _ADDRESSED:
-        flags |= _BIT["statement"]
+        flags |= STATEMENT
     values: Sequence[tuple[int, float]] = ()
-    symbols = len(_SYMBOL.findall(text))
+    if text.isascii():  # deleting characters is faster than finding them
+        symbols = len(text) - len(text.encode().translate(None, _SYMBOLS))
+    else:
+        symbols = len(_SYMBOL.findall(text))
     if symbols:
         values = ((SYMBOLS, min(1.0, 10 * symbols / len(text))),)
     if symbols or text.count(",") > 1 or "\t" in text:
@@ -197,6 +199,18 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
         if cells > 1:
             values = (*values, (_PLACE["cells"], min(1.0, cells / 5)))
     return flags, values, language
+
+
+def _with_places(flags: int, found: Sequence[str]) -> int:
+    """Return the flags of words with those that depend on where the words are."""
+    if flags & _STARTS_PAIR:
+        for pair in pairwise(found):
+            flags |= _PAIRS.get(pair, 0)
+    if flags & _ADDRESSES_AT_START and not _ADDRESSING_WORDS.isdisjoint(found[:2]):
+        flags |= _ASKS_YOU
+    if flags & _LETTER_AT_START and not _LETTER.isdisjoint(found[:3]):
+        flags |= LETTER
+    return flags & _FEATURE_BITS
 
 
 def _other_cues(text: str, flags: int, start: int, labelled: int) -> int:
@@ -230,6 +244,9 @@ ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wi
         "continues", "turn", "outside_turns",
     )
 )  # fmt: skip
+_ASKS_YOU, _YOU_BIT, _SHORT, _QUESTION, _LONG_BIT, _QUOTED, _VALUE_BIT = (
+    _BIT[name] for name in ("asks_you", "you", "short", "question", "long", "quoted", "value")
+)
 SYMBOLS, REPEATED, RELEVANCE = (_PLACE[name] for name in ("symbols", "repeated", "relevance"))
 
 
@@ -284,6 +301,8 @@ def _cue_table() -> dict[str, tuple[int, int]]:
     for name, words in _FLAGGED.items():
         add(words, _BIT[name], 0)
     add({first for first, _ in _PAIRS}, _STARTS_PAIR, 0)
+    add(_ADDRESSING_WORDS, _ADDRESSES_AT_START, 0)
+    add(_LETTER, _LETTER_AT_START, 0)
     for place, text in enumerate(_LANGUAGES.values()):
         add(text.split(), 0, 1 << _COUNTER * place)
     return table

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language.text.terms import token_words, tokens, unique_terms
+from helmdeck_language.text.terms import SentenceWords, tokens, unique_terms
 
 # Requests are near the ends of long texts; the middle is not split into sentences.
 _END_CHARACTERS: Final = 8_000
@@ -108,27 +108,31 @@ def is_question(text: str) -> bool:
 def _split(text: str) -> list[Sentence]:
     found: list[Sentence] = []
     lines = 0
-    for content, breaks in _pieces(text):
+    words = SentenceWords(text)
+    for start, end, breaks in _pieces(text):
         lines += breaks
+        content = text[start:end].strip()
         if not content:
             continue
+        own = tuple(words.between(start, end))
         gap, lines = _GAPS[min(lines, 2)], 0
-        if found and gap is Gap.SAME_LINE and _LIST_MARK.fullmatch(found[-1].text):
+        # A list mark has one word at most.
+        if found and gap is Gap.SAME_LINE and len(found[-1].words) < 2 and _LIST_MARK.fullmatch(found[-1].text):
             before = found.pop()
-            content, gap = f"{before.text} {content}", before.gap
-        own = tuple(token_words(content))
+            content, gap, own = f"{before.text} {content}", before.gap, (*before.words, *own)
         found.append(Sentence(content, own, unique_terms(own), gap))
     return found
 
 
-def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the text between sentence ends, and the number of line breaks before each."""
+def _pieces(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield start and end of the text between sentence ends, and the number of line breaks before each."""
     position = 0
     for match in _END.finditer(text):
-        if text[match.start()] == "\n":
-            yield text[position : match.start()].strip(), 0
-            yield "", match.group().count("\n")
+        start, end = match.span()
+        if text[start] == "\n":
+            yield position, start, 0
+            yield end, end, text.count("\n", start, end)
         else:
-            yield text[position : match.end()].strip(), 0
-        position = match.end()
-    yield text[position:].strip(), 0
+            yield position, end, 0
+        position = end
+    yield position, len(text), 0

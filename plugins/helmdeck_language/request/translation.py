@@ -137,10 +137,13 @@ class Translator:
 
     def _with_phrases(self, reading: Reading) -> Reading:
         """Return a request with what its English phrases stand for."""
+        phrases = self._lexicon.phrases
+        matching = [phrases.matches(words(clause.text)[:_MOST_WORDS]) for clause in reading.clauses]
+        if not any(matching):
+            return reading
         weights = dict(reading.weights)
         clauses = list[Clause]()
-        for clause in reading.clauses:
-            matches = self._lexicon.phrases.matches(words(clause.text)[:_MOST_WORDS])
+        for clause, matches in zip(reading.clauses, matching, strict=True):
             clauses.append(clause)
             if not matches:
                 continue

@@ -21,7 +21,7 @@ from helmdeck_mcp.client.http_transport import TOO_LARGE_TEXTS, http_streams
 from helmdeck_mcp.client.messages import RAW_KEY, TOO_LARGE
 from helmdeck_mcp.client.options import MissingSecretError, ServerOptions, resolved, secrets_of
 from helmdeck_mcp.client.results import failure_of, output_of
-from helmdeck_mcp.client.stdio_transport import process_streams
+from helmdeck_mcp.client.stdio_transport import ProcessEnd, process_streams
 from helmdeck_mcp.client.tools_cache import KnownTools, ToolsCache
 
 CONNECT_TIMEOUT_S = 120.0
@@ -77,7 +77,7 @@ class ServerConnection:
         self._is_connected = asyncio.Event()
         self._event = asyncio.Event()
         self._is_lost = self._was_connected = False
-        self._last_words = ""
+        self._end: ProcessEnd | None = None
 
     async def keep_connected(self) -> None:
         """Connect, and connect again whenever the connection ends; until it is cancelled."""
@@ -106,7 +106,7 @@ class ServerConnection:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
-        options, self._last_words, self._is_lost = self._options, "", False
+        options, self._end, self._is_lost = self._options, None, False
         limit = options.max_result_bytes
         if options.url is not None:
             streams: Any = http_streams(options.url, resolved(options.headers), limit)
@@ -120,8 +120,8 @@ class ServerConnection:
         async with client:
             yield client
 
-    def _process_ended(self, last_words: str) -> None:
-        self._last_words = last_words
+    def _process_ended(self, end: ProcessEnd) -> None:
+        self._end = end
         self._lose()
 
     def _lose(self) -> None:
@@ -202,21 +202,27 @@ class ServerConnection:
 
     def _failed(self, exc: Exception) -> None:
         """Keep the entries of a server that worked for the first restart; without it, they are gone."""
-        problem = self._with_last_words(self.describe(exc))
+        problem = self._with_end(self.describe(exc), is_closed=_is_closed(_single(exc)))
         self._set(self.catalog if self._was_connected else Catalog(), problem)
 
-    def _with_last_words(self, problem: str) -> str:
-        last_words = self.quote(self._last_words.strip()[-MAX_SHOWN_CHARS:])
+    def _with_end(self, problem: str, *, is_closed: bool) -> str:
+        """Add how the process of the server ended, in place of the text of a closed connection."""
+        end = self._end
+        if end is None:
+            return problem
+        if is_closed:
+            advice = "" if self._was_connected else " before it answered; check its command, args and env"
+            problem = f"{end}{advice}"
+        last_words = self.quote(end.last_words.strip()[-MAX_SHOWN_CHARS:])
         return f"{problem}; its last output: {last_words}" if last_words else problem
 
     def describe(self, exc: BaseException) -> str:
         """Return a cleaned and redacted description of an exception."""
-        while isinstance(exc, BaseExceptionGroup):
-            exc = exc.exceptions[0]
-        options = self._options
+        exc, options = _single(exc), self._options
         match exc:
             case FileNotFoundError() if options.command is not None:
-                return self.quote(f"the program {options.command!r} or its working directory does not exist")
+                hint = "; arguments belong in args" if " " in options.command else ""
+                return self.quote(f"the program {options.command!r} or its working directory does not exist{hint}")
             case MissingSecretError():
                 return str(exc)
             case TimeoutError():
@@ -270,7 +276,7 @@ class ServerConnection:
             return tool_error(entry_id, "timeout", detail)
         if exc.code == types.CONNECTION_CLOSED or "Session terminated" in detail:
             self._lose()
-            return tool_error(entry_id, "connection_lost", self._with_last_words(detail))
+            return tool_error(entry_id, "connection_lost", self._with_end(detail, is_closed=True))
         if any(word in detail.casefold() for word in ("sampling not supported", "elicitation not supported")):
             return tool_error(entry_id, "needs_input", detail)
         return tool_error(entry_id, "protocol_error", f"{detail} (code {exc.code})")
@@ -281,3 +287,13 @@ class ServerConnection:
             progress(": ".join(filter(None, (share, self.quote(message or "")))))
 
         return report
+
+
+def _single(exc: BaseException) -> BaseException:
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    return exc
+
+
+def _is_closed(exc: BaseException) -> bool:
+    return isinstance(exc, ConnectionError) or (isinstance(exc, MCPError) and exc.code == types.CONNECTION_CLOSED)

@@ -36,7 +36,17 @@ class LoopThread:
         finally:
             while tasks := asyncio.all_tasks(self._loop):  # a task may start others while it ends
                 for task in tasks:
-                    task.cancel()
+                    if not _is_starting_a_process(task):
+                        task.cancel()
                 self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
+
+
+def _is_starting_a_process(task: asyncio.Task[Any]) -> bool:
+    """Whether a task is the one of asyncio that connects the pipes of a new process.
+
+    It ends by itself. If it is cancelled, ``create_subprocess_exec``, which ends the process when it is cancelled, waits
+    forever.
+    """
+    return getattr(task.get_coro(), "__qualname__", "").endswith("._connect_pipes")

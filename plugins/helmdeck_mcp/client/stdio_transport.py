@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import attrs
 from mcp import types
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
@@ -23,10 +24,30 @@ EXIT_GRACE_S = 1.0
 MAX_SKIPPED_BYTES = 10_000_000
 """Output without a message in between, such as log lines, after which a server is ended; a line counts as at least 100 bytes."""
 
-MAX_STDERR_BYTES = 2_000
-"""The last bytes of the error output, for the message when a process ends."""
+MAX_LAST_BYTES = 2_000
+"""The last bytes of the error output, for the problem when a process ends."""
+
+EXIT_WAIT_S = 0.5
+"""Seconds from the end of the output until the exit code and the rest of the error output must be there."""
 
 Streams = tuple[Any, Any]
+
+
+@attrs.frozen
+class ProcessEnd:
+    """How a server ended.
+
+    :ivar code: the exit code, negative for a signal; ``None`` if the process had not exited when its output ended.
+    :ivar last_words: the last lines of its error output; without any, of the output of a program that sent no message.
+    """
+
+    code: int | None
+    last_words: str
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "its output ended"
+        return f"its process ended with {'signal' if self.code < 0 else 'exit code'} {abs(self.code)}"
 
 
 @asynccontextmanager
@@ -36,12 +57,12 @@ async def process_streams(
     env: Mapping[str, str],
     cwd: str | None,
     limit: int,
-    at_end: Callable[[str], None],
+    at_end: Callable[[ProcessEnd], None],
 ) -> AsyncIterator[Streams]:
     """Start a server, and yield the streams of its messages; at the end the process and its children are gone.
 
     :param limit: bytes of a message; a larger one is answered with an error.
-    :param at_end: called with the last lines of its error output when it ends by itself.
+    :param at_end: called once when its output ends.
     :raises OSError: it cannot be started.
     """
     process = await asyncio.create_subprocess_exec(
@@ -57,9 +78,10 @@ async def process_streams(
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     errors = bytearray()
+    reading_errors = asyncio.create_task(_read_errors(process, errors))
     tasks = [
-        asyncio.create_task(_read_errors(process, errors)),
-        asyncio.create_task(_read(process, received, limit, errors, lambda: at_end(errors.decode("utf-8", "replace")))),
+        reading_errors,
+        asyncio.create_task(_read(process, received, limit, errors, reading_errors, at_end)),
         asyncio.create_task(_write(process, sent)),
     ]
     try:
@@ -119,19 +141,28 @@ async def _read_errors(process: asyncio.subprocess.Process, buffer: bytearray) -
     assert process.stderr is not None
     while chunk := await process.stderr.read(65_536):
         buffer += chunk
-        del buffer[:-MAX_STDERR_BYTES]
+        del buffer[:-MAX_LAST_BYTES]
 
 
 async def _read(
-    process: asyncio.subprocess.Process, received: Any, limit: int, errors: bytearray, at_end: Callable[[], None]
+    process: asyncio.subprocess.Process,
+    received: Any,
+    limit: int,
+    errors: bytearray,
+    reading_errors: asyncio.Task[None],
+    at_end: Callable[[ProcessEnd], None],
 ) -> None:
     assert process.stdout is not None
-    thinner, skipped = Thinner(), 0
+    thinner, skipped, is_server, other_output = Thinner(), 0, False, bytearray()
     try:
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for line in read_lines(process.stdout, limit):
                 message = _message(line, limit)
                 skipped = 0 if message is not None else skipped + max(len(line), 100)
+                is_server = is_server or message is not None
+                if not is_server and isinstance(line, bytes):  # a program that prints its usage, for example
+                    other_output += line[-MAX_LAST_BYTES:] + b"\n"
+                    del other_output[:-MAX_LAST_BYTES]
                 if skipped > MAX_SKIPPED_BYTES:
                     errors[:] = b"it floods its standard output with lines that are no messages"
                     return
@@ -139,8 +170,13 @@ async def _read(
                     await received.send(message)
         while await process.stdout.read(65_536):  # the rest, so that the process can end
             pass
+        with contextlib.suppress(TimeoutError):  # such as where a child of it has its error output
+            async with asyncio.timeout(EXIT_WAIT_S):
+                await asyncio.shield(reading_errors)
+                await process.wait()
     finally:
-        at_end()  # first, so that calls that fail with the stream know the last words
+        last_words = (errors.strip() or (b"" if is_server else other_output)).decode("utf-8", "replace")
+        at_end(ProcessEnd(process.returncode, last_words))  # first, so that calls that fail with the stream know it
         await received.aclose()
 
 

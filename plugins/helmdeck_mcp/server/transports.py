@@ -18,7 +18,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from helmdeck_cli import is_loopback, listen, shown_host
+from helmdeck_cli import counted, is_loopback, listen, shown_host
 from helmdeck_core import CallLimits, Helmdeck, HelmdeckError
 from helmdeck_core.cli import UsageError, note
 from helmdeck_mcp.server.guard import PATH, Guard
@@ -157,7 +157,7 @@ async def serve_http(deck: Helmdeck, endpoint: HttpEndpoint, *, is_facade: bool 
     listener = listen(endpoint.host, endpoint.port)
     host, port = listener.getsockname()[:2]
     async with _open(deck):
-        who = f"{len(endpoint.tokens)} callers with tokens" if len(endpoint.tokens) else "every local user"
+        who = f"{counted(len(endpoint.tokens), 'caller')} with tokens" if endpoint.tokens else "every local user"
         announcement = f"serving MCP for {who} on http://{shown_host(host)}:{port}{PATH}; Ctrl-C stops it"
         server = http_server(http_app(deck, endpoint, is_facade=is_facade), endpoint.limits, announcement)
         # The server passes a signal on when it has stopped; the default would end the process before the deck is closed.

@@ -14,7 +14,15 @@ from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
 from helmdeck_planner.embedded.choice.choose import Scored, choose
-from helmdeck_planner.embedded.choice.confidence import ADVISED, CLEAR, UNSURE, is_guess, lacks_evidence, probability, score
+from helmdeck_planner.embedded.choice.confidence import (
+    ADVISED,
+    CLEAR,
+    UNSURE,
+    is_guess,
+    lacks_evidence,
+    probability,
+    score,
+)
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.meanings import meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline

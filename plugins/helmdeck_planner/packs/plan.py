@@ -34,6 +34,7 @@ from helmdeck_planner.choosers.words import NAME as WORDS
 from helmdeck_planner.packs.arguments import check_nesting
 from helmdeck_planner.packs.constraints import plan_forms
 from helmdeck_planner.packs.embedded_fallback import EMBEDDED, PlanningOptions, embedded_answer, in_place_of, is_sure
+from helmdeck_planner.packs.input_names import unused_defaults
 from helmdeck_planner.packs.made_choices import MadeChoices
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import Checked, StepChecker
@@ -139,6 +140,7 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
             plan = without_written_arguments(exc, *kept, StepChecker(context.catalog))
         else:
             raise
+    plan = attrs.evolve(plan, notices=(*plan.notices, *unused_defaults(request.defaults, context.catalog)))
     inquiry.remember(
         [_inputs(step) for step in plan.steps],
         model=plan.model,

@@ -179,6 +179,8 @@ def check_request(request: PlanRequest, caller: str) -> None:
     for name in ("intent", "context"):
         if not isinstance(getattr(request, name), str):
             raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a string")
+        if problem := _undecodable(getattr(request, name)):
+            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name}: {problem}")
     if not request.intent.strip():
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is empty; describe what to do")
     if not all(isinstance(step, CompletedStep) for step in request.done):
@@ -187,7 +189,26 @@ def check_request(request: PlanRequest, caller: str) -> None:
         )
     if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output, step.failure)):
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool, output and failure of a step are strings")
+    if not all(isinstance(name, str) for name in request.defaults):
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, "defaults: the names of inputs are strings")
     try:
         json.dumps(dict(request.defaults), allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
         raise PackError(caller, PackErrorCode.INVALID_INPUT, f"defaults cannot be written as JSON: {exc}") from exc
+
+
+def _undecodable(text: str) -> str:
+    """The problem of a text with surrogates, which neither a provider nor JSON can represent; empty without one.
+
+    Python makes them of bytes that are not text (``surrogateescape``), and of halves of characters in JSON.
+    """
+    if text.isascii():
+        return ""
+    try:
+        text.encode()
+    except UnicodeEncodeError as exc:
+        return (
+            f"character {exc.start + 1} is the surrogate {text[exc.start]!r}, which is undecodable input and no text; "
+            "replace it, or decode the input with errors='replace'"
+        )
+    return ""

@@ -23,6 +23,7 @@ from helmdeck_core import (
 )
 from helmdeck_planner.packs.arguments import as_declared, check_nesting, parse_arguments
 from helmdeck_planner.packs.constraints import route_forms
+from helmdeck_planner.packs.input_names import unused_defaults
 from helmdeck_planner.packs.questions import Inquiry, planning_pack
 from helmdeck_planner.packs.validation import EntryResolver, resolver_of
 
@@ -101,12 +102,14 @@ async def route(context: PackContext, request: PlanRequest) -> Route:
         steps=(RecordedStep(1, chosen.id, args_sha(chosen.suggested_inputs)),) if is_found else (),
     )
     others = _alternatives(names, value.alternatives or (), chosen)
+    facts = dict(answer.facts)
+    facts["notices"] = (*facts["notices"], *unused_defaults(request.defaults, context.catalog))
     return Route(
         recommendation=chosen,
         alternatives=others,
         gap_warning=_gap_warning(names, value, chosen),
         reasoning=value.reasoning or "",
-        **answer.facts,
+        **facts,
     )
 
 

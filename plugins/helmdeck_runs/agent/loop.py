@@ -97,9 +97,8 @@ class AgentLoop:
         self.spent += spent
         outcome = PlanOutcome(plan["outcome"])
         facts = {"model": plan.get("model", ""), "variant": plan.get("prompt_variant_used", "")}
-        self.plans.append(
-            {**facts, "outcome": outcome.value, "tokens": spent.tokens, "call_id": plan.get("call_id", "")}
-        )
+        row = {**facts, "outcome": outcome.value, "tokens": spent.tokens, "call_id": plan.get("call_id", "")}
+        self.plans.append({**row, "notices": list(plan["notices"])} if plan.get("notices") else row)
         self._returned |= {step.number for step in self.steps if step.failure is not None}
         self._needs_plan = bool(plan.get("more_steps_likely"))
         self._is_new_plan = True

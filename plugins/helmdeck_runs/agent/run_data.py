@@ -120,7 +120,7 @@ class AgentRun:
 
     :ivar id: the name of the run.
     :ivar reason: the outcome in words, with what to do next.
-    :ivar plans: facts of every planning call: model, variant, outcome, tokens, id of the call.
+    :ivar plans: facts of every planning call: model, variant, outcome, tokens, id of the call, notices.
     :ivar text: the last text of the model; only native tool turns have one.
     """
 
@@ -176,6 +176,8 @@ class AgentRun:
             call = f", call {plan['call_id']}" if plan.get("call_id") else ""
             tokens = f", {plan['tokens']:,} tokens" if plan.get("tokens") else ""
             yield "plan", f"{plan.get('model', '')} ({plan.get('variant', '')}): {plan['outcome']}{tokens}{call}"
+        for notice in dict.fromkeys(notice for plan in self.plans for notice in plan.get("notices", ())):
+            yield "notice", notice
         for step in self.steps:
             why = "; ".join(filter(None, [step.rationale, step.decision, step.warning]))
             yield f"step {step.number}", f"{step.entry_id}: {why}"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import add_catalog, add_request, pairs, request_text, text_argument, wait_for, whole_number
+from helmdeck_cli import add_catalog, add_model, add_request, pairs, request_text, text_argument, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, clean, hanging, inline_json, make_deck, note, show, show_json
 from helmdeck_runs.commands.run_records import configure_runs, found_record, show_runs
@@ -25,9 +25,7 @@ MAX_SHOWN_CHARS = 2_000
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_request(parser)
-    parser.add_argument(
-        "-m", "--model", metavar="PROVIDER/MODEL", help="the model for plans and packs; default: the configured model"
-    )
+    add_model(parser, "the model for plans and packs")
     parser.add_argument(
         "--context", metavar="TEXT", type=text_argument, default="", help="additional context for the model"
     )

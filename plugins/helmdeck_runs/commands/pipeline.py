@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_cli import (
     add_catalog,
     add_inputs,
+    add_model,
     add_out,
     counted,
     input_values,
@@ -197,9 +198,7 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("pipeline", metavar="ID", help="the id of the pipeline")
     add_inputs(parser)
-    parser.add_argument(
-        "-m", "--model", metavar="PROVIDER/MODEL", help="the model that the steps call; default: the configured model"
-    )
+    add_model(parser, "the model that the steps call")
     add_out(parser, "the pipeline")
     parser.add_argument("--detach", action="store_true", help="queue the run for a worker, and print its id")
     add_catalog(parser)

@@ -55,8 +55,10 @@ def pack(
     :param description: left out: the first paragraph of the docstring; ``:param NAME:`` describes inputs.
     :param options: an attrs class with defaults; ``context.options`` has this type.
     :param options_table: the name of the table in ``[packs.options]``; left out: the name of the pack up to the dot.
-    :raises TypeError: a parameter has no annotation, or a type has no JSON Schema; there is no description.
+    :raises TypeError: a parameter has no annotation, or a type has no JSON Schema; there is no name or description.
     """
+    if not isinstance(name, str):
+        raise TypeError('a pack needs a name: write @pack("ticket.count") above the function')
 
     def make(function: Callable[..., Any]) -> Pack:
         text = inspect.getdoc(function) or ""

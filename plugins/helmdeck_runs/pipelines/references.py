@@ -9,6 +9,8 @@ from typing import Any
 import attrs
 import msgspec
 
+from helmdeck_cli import counted
+
 _MARK = re.compile(r"\{\{(\s*'[^']*'\s*|.*?)\}\}", re.DOTALL)
 _PATH = re.compile(r"\s*(inputs|steps)((?:\.[\w-]+|\[\d+\])+)\s*")
 _PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
@@ -163,7 +165,7 @@ def _value(reference: Reference, values: Mapping[str, Mapping[str, Any]]) -> Any
             if not isinstance(value, (list, tuple)):
                 raise MissingValueError(reference, f"{where} is {_kind(value)}, not a list")
             if part >= len(value):
-                raise MissingValueError(reference, f"{where} has {len(value)} items")
+                raise MissingValueError(reference, f"{where} has {counted(len(value), 'item')}")
             value, where = value[part], f"{where}[{part}]"
         else:
             if not isinstance(value, Mapping):

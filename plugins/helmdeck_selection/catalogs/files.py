@@ -39,8 +39,10 @@ def load_catalog_file(path: Path) -> Catalog:
     except OSError as exc:
         problem = f"the file cannot be read ({exc.strerror or exc})"
         raise CatalogError(str(path), (Mistake(str(path.absolute()), problem, "", "a JSON or TOML file"),)) from exc
+    raw = without_byte_order_mark(raw)
+    if not raw.strip():
+        raise CatalogError(str(path), (Mistake("$", "the file is empty"),))
     try:
-        raw = without_byte_order_mark(raw)
         data = tomllib.loads(raw.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(raw)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"

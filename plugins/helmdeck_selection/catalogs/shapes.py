@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from helmdeck_core import Catalog, CatalogError, Mistake
+
+_ENTRY_PATH: Final = re.compile(r"\$\.packs\[(\d+)\]\.(\w+)")
 
 
 def read_catalog(data: object, source: str) -> Catalog:
@@ -17,12 +20,13 @@ def read_catalog(data: object, source: str) -> Catalog:
 
     :raises CatalogError: with every mistake and its path.
     """
+    path = "$"
     if isinstance(data, Mapping) and isinstance(data.get("result"), Mapping) and "tools" in data["result"]:
-        data = data["result"]
+        data, path = data["result"], "$.result"
     if isinstance(data, list):
-        return _from_tools(data, source, "$")
+        return _from_tools(data, source, path)
     if isinstance(data, Mapping) and not {"packs", "pipelines"} & data.keys() and isinstance(data.get("tools"), list):
-        return _from_tools(data["tools"], source, "$.tools")
+        return _from_tools(data["tools"], source, f"{path}.tools")
     return Catalog.from_data(data, source)
 
 
@@ -32,10 +36,21 @@ def _from_tools(tools: list[Any], source: str, path: str) -> Catalog:
         return Catalog.from_data({"packs": packs}, source)
     except CatalogError as exc:
         mistakes = (
-            Mistake(m.where.replace("$.packs", path), m.problem.replace("$.packs", path), m.found, m.allowed)
+            Mistake(_place(m.where, tools, path), m.problem.replace("$.packs", path), m.found, m.allowed)
             for m in exc.mistakes
         )
         raise CatalogError(source, tuple(mistakes)) from None
+
+
+def _place(where: str, tools: list[Any], path: str) -> str:
+    """Return the path of a mistake in the tool definitions for its path in the entries that were made of them."""
+    match = _ENTRY_PATH.match(where)
+    if match is None:
+        return where.replace("$.packs", path)
+    number, key, rest = int(match[1]), match[2], where[match.end() :]
+    function = tools[number].get("function") if isinstance(tools[number], Mapping) else None
+    is_inside = isinstance(function, Mapping) and (key in function or key not in tools[number])
+    return f"{path}[{number}]{'.function' if is_inside else ''}.{key}{rest}"
 
 
 def _tool_entry(tool: Any) -> Any:

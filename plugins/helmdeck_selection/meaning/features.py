@@ -70,10 +70,7 @@ def entry_features(entry: Entry) -> tuple[list[str], list[str], list[str]]:
     name = [stem(word) for word in name_words(entry) if not word.isdigit()]
     description = [stem(fold(word)) for word in _WORD.findall(entry.description)[:_MAX_DESCRIPTION]]
     inputs = [
-        stem(word)
-        for each in input_properties(entry)
-        for word in words(split_identifier(each))
-        if not word.isdigit()
+        stem(word) for each in input_properties(entry) for word in words(split_identifier(each)) if not word.isdigit()
     ]
     return name, description, inputs[:_MAX_INPUTS]
 

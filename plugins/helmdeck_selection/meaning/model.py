@@ -76,7 +76,6 @@ class MeaningModel:
         rows = [[scales[place] * value for value in vectors[place * size : (place + 1) * size]] for place in places]
         return list(map(sum, zip(*rows, strict=True)))
 
-
     def shares(self, similarities: Sequence[float]) -> list[float]:
         """Return the probability of each entry by its similarity to a request; what is left to 1 is that of no entry."""
         highest = max([self.none, *(self.scale * value for value in similarities)])
@@ -87,7 +86,8 @@ class MeaningModel:
 
 def similarity(first: Vector, second: Vector) -> float:
     """Return the cosine of two vectors of length 1, -1 to 1."""
-    return sum(map(mul, first, second))
+    found: float = sum(map(mul, first, second))
+    return found
 
 
 def _unit(vector: list[float]) -> list[float]:

@@ -191,7 +191,14 @@ class _Seen:
 
 
 def _rough(found: Mapping[str, float]) -> float:
-    return found["score"] + found["verb_name"] + found["name_covered"] + found["best_name"] + found["inputs"] + 4 * found["meaning_share"]
+    return (
+        found["score"]
+        + found["verb_name"]
+        + found["name_covered"]
+        + found["best_name"]
+        + found["inputs"]
+        + 4 * found["meaning_share"]
+    )
 
 
 def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) -> bool:

@@ -89,10 +89,6 @@ class Postings:
     relatives: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, float]
 
-    def peak(self, term: str) -> float:
-        """Return the largest score contribution of a term."""
-        return max(self.impacts[term].values())
-
     def labels_of(self, index: int) -> dict[str, tuple[str, float]]:
         """Return the label ``field:word`` of each term in its field of highest weight, and that weight."""
         labels: dict[str, tuple[str, float]] = {}
@@ -182,7 +178,8 @@ def _impacts(
     lengths = [sum(frequency.values()) for frequency in frequencies]
     average = sum(lengths) / len(lengths) if any(lengths) else 1.0
     impacts: defaultdict[str, dict[int, float]] = defaultdict(dict)
-    for index, frequency in enumerate(frequencies):
+    # One object for each entry, made in advance so that they are together in memory: reading a posting touches one.
+    for index, frequency in zip(list(range(len(frequencies))), frequencies, strict=True):
         norm = _SATURATION * (1 - _LENGTH_PENALTY + _LENGTH_PENALTY * lengths[index] / average)
         for term, weight in frequency.items():
             if weight:  # not of a field that counts nothing

@@ -108,14 +108,15 @@ def _read(path: Path, catalog: Catalog, weights: Mapping[str, float]) -> Posting
         if hashlib.sha256(payload).digest() != digest:
             raise ValueError("wrong checksum")
         return _unpack(msgspec.msgpack.decode(payload, type=_Stored), catalog, weights)
-    except (msgspec.MsgspecError, ValueError, TypeError) as exc:
+    except (msgspec.MsgspecError, ValueError, TypeError, IndexError) as exc:
         logger().bind(error=f"{type(exc).__name__}: {exc}").warning("the lexical index on disk is ignored")
         return None
 
 
 def _unpack(data: _Stored, catalog: Catalog, weights: Mapping[str, float]) -> Postings:
+    place = list(range(len(catalog.entries))).__getitem__  # one object for each entry, as when an index is built
     impacts = {
-        term: dict(zip(array("I", entries), array("d", scores), strict=True))
+        term: dict(zip(map(place, array("I", entries)), array("d", scores), strict=True))
         for term, entries, scores in zip(data.terms, data.entries, data.scores, strict=True)
     }
     return Postings(

@@ -31,8 +31,8 @@ def score_survivors(scores: dict[int, float], rows: Sequence[Row], leaders: int,
                 floor = lowest_score(scores, leaders, floor)
             least = floor - gain
             scores = {index: score for index, score in scores.items() if score >= least}
-        for bound, *_ in block:
-            gain -= EXPECTED_GAIN * bound
+        for row in block:
+            gain -= EXPECTED_GAIN * row[0]
         score_known(scores, block)
     return scores
 

@@ -28,6 +28,7 @@ _WRITTEN: Final = re.compile(
     rf"|\b(?:to|into|as|called|named)\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[\"'`]?[\w./-]{{0,80}}{_FILE_NAME}",
     re.IGNORECASE,
 )
+_FILE_NAMED: Final = re.compile(rf"\.(?<=[\w-]\.)(?:{_EXTENSIONS})\b", re.IGNORECASE)
 _DIRECTORY: Final = re.compile(r"(?:^|\s)(?:~|\.{1,2})?/\w[\w.-]*(?:/|\s|$)")
 _PAGE: Final = re.compile(rf"https?://|(?<![@\w.])(?:[\w-]+\.)+(?:{_DOMAINS})(?![\w@])", re.IGNORECASE)
 _CHANNEL: Final = re.compile(r"(?<![\w&/])#[a-z][\w-]+")
@@ -48,8 +49,12 @@ _MARKS: Final = (
     ("/", re.compile("/")),
     ("#", re.compile("#")),
     (".", re.compile(r"\.\w")),
+)
+_DIGIT: Final = re.compile(r"\d")
+# Marks of which every match contains a digit.
+_DIGIT_MARKS: Final = (
     ("0", re.compile(r"\d(?:[a-f:]|\s*[aApPmt+*×÷]|(?<=[a-f]\d))")),
-    ("$", re.compile(r"[£€$¥₹]\s?\d|\d\s?[A-Z]{3}\b")),
+    ("$", re.compile(r"[£€$¥₹\d](?:(?<=\d)\s?[A-Z]{3}\b|(?<!\d)\s?\d)")),  # a set at the start is searched for fast
     ("°", re.compile(r"(?i)\d\s?(?:°|degrees)")),
     (",", re.compile(r"\.\d\d+\s*,")),
 )
@@ -80,7 +85,10 @@ WEIGHT: Final = 0.8
 def value_terms(text: str) -> dict[str, float]:
     """Return the terms that the values of a request stand for, with their weight."""
     marks = [mark for mark, pattern in _MARKS if pattern.search(text)]
-    words = ["write", "file"] if ("." in marks or "file" in text) and _WRITTEN.search(text) else []
+    if _DIGIT.search(text):
+        marks += [mark for mark, pattern in _DIGIT_MARKS if pattern.search(text)]
+    may_be_file = "file" in text or ("." in marks and (_FILE_NAMED.search(text) or "file" in text.lower()))
+    words = ["write", "file"] if may_be_file and _WRITTEN.search(text) else []
     if not marks and not words:
         return {}
     if "/" in text:

@@ -6,7 +6,7 @@ A request reads only the postings of its own terms.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from typing import Final
@@ -81,14 +81,15 @@ _TOUCHED_BY_SENTENCE: Final = 100
 _MAX_CACHED_TERMS: Final = 20_000
 
 
-class _Peaks(dict[str, float]):
-    """The largest score contribution of each term, computed on first use."""
+class _Peaks(dict[str, tuple[float, Mapping[int, float]]]):
+    """The largest score contribution of each term, computed on first use, and the contributions to all entries."""
 
-    def __init__(self, peak: Callable[[str], float]) -> None:
-        self._peak = peak
+    def __init__(self, impacts: Mapping[str, Mapping[int, float]]) -> None:
+        self._impacts = impacts
 
-    def __missing__(self, term: str) -> float:
-        self[term] = found = self._peak(term)
+    def __missing__(self, term: str) -> tuple[float, Mapping[int, float]]:
+        having = self._impacts[term]
+        self[term] = found = (max(having.values()), having)
         return found
 
 
@@ -117,7 +118,7 @@ class LexicalIndex:
         self._ids = EntryIds(entry.id for entry in self.entries)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
-        self._peaks = _Peaks(self._postings.peak)
+        self._peaks = _Peaks(self._postings.impacts)
         self.verbs: frozenset[str] = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ class LexicalIndex:
             if touched > _TOUCHED_BY_SENTENCE:
                 break
             kept += 1
-        best = peaks[rows[0][1]]
+        best = peaks[rows[0][1]][0]
         if kept > 1:
             scores = dict(impacts[rows[0][1]])
             get = scores.get
@@ -222,7 +223,7 @@ class LexicalIndex:
                     scores[index] = get(index, 0.0) + impact
             last = impacts[rows[kept - 1][1]]
             shared = [scores[index] + last[index] for index in scores.keys() & last.keys()]
-            best = max(max(scores.values()), peaks[rows[kept - 1][1]], *shared)
+            best = max(max(scores.values()), peaks[rows[kept - 1][1]][0], *shared)
         return best / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
@@ -300,7 +301,6 @@ class LexicalIndex:
         """
         rows, verb_rows = self._rows(query, verbs)
         scores: dict[int, float] = {}
-        get = scores.get
         touched = 0
         floor = rows[0][0] * _FIRST_FLOOR if rows else 0.0
         needed = terms_needed(rows, verb_rows, close) if close and rows else len(rows)
@@ -314,10 +314,16 @@ class LexicalIndex:
                 most = touched + touched // 4
             if weight != 1.0:
                 for index, impact in found.items():
-                    scores[index] = get(index, 0.0) + weight * impact
+                    if index in scores:
+                        scores[index] += weight * impact
+                    else:
+                        scores[index] = weight * impact
             elif len(found) < _MANY:
                 for index, impact in found.items():
-                    scores[index] = get(index, 0.0) + impact
+                    if index in scores:
+                        scores[index] += impact
+                    else:
+                        scores[index] = impact
             else:
                 # Copying many and correcting those of entries in both is faster than adding each.
                 both = [(index, scores[index]) for index in found.keys() & scores.keys()]
@@ -335,12 +341,15 @@ class LexicalIndex:
 
         Common terms are left out if there are others.
         """
-        impacts, peaks, common = self._postings.impacts, self._peaks, self._postings.common
+        known, common = self._peaks, self._postings.common
         rows = [
-            (peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items() if term not in common
+            (peak * weight, term, weight, having)
+            for term, weight in query.items()
+            if term not in common
+            for peak, having in (known[term],)
         ]
         if not rows:
-            rows = [(peaks[term] * weight, term, weight, impacts[term]) for term, weight in query.items()]
+            rows = [(known[term][0] * weight, term, weight, known[term][1]) for term, weight in query.items()]
         rows.sort(reverse=True)
         if len(rows) > _FEW_TERMS:
             least = _NEGLIGIBLE * rows[0][0]

@@ -1,0 +1,27 @@
+"""Starts the command line; nothing else is imported before an interrupt is handled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+INTERRUPTED = 130
+"""``ExitCode.INTERRUPTED``, whose module takes most of the start."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code. It raises nothing.
+
+    :param argv: the words behind ``helmdeck``; those of the process by default.
+
+    >>> from helmdeck_core.cli import main
+    >>> main(["decode", "no-such-file"])
+    2
+    """
+    try:
+        from helmdeck_core.cli import runner
+
+        return runner.main(argv)
+    except KeyboardInterrupt:  # while modules are imported, or before or after the handlers of the runner
+        sys.stderr.write("helmdeck: interrupted\n")
+        return INTERRUPTED
