@@ -233,6 +233,11 @@ def _is_about(part: Part, wording: Wording) -> bool:
     return refers and not has_value and bool(part.verb) and not part.is_question and not part.is_excluded
 
 
+def refers(part: Part, wording: Wording) -> bool:
+    """Whether a part refers to what was stated before: "terminate it"."""
+    return any(token.word in wording.language.references for token in part.tokens)
+
+
 # -- segments ----------------------------------------------------------------------------------------------
 
 
