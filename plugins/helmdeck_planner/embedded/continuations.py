@@ -103,6 +103,11 @@ def _together(before: Part, after: Part, request: str) -> Part:
     if len(tokens) > 2 and tokens[1].word in _OBJECTS and first.word in _NAMING | _SAYING:
         word = "named" if first.word in _NAMING else "saying"
         tokens = (Token(Kind.WORD, first.start, tokens[1].end, word, word), *tokens[2:])
+    elif len(tokens) > 3 and tokens[1].value == ":" and all(token.kind is not Kind.QUOTE for token in tokens):
+        # All behind "Body:" is its text.
+        start, end = tokens[2].start, tokens[-1].end
+        end += request[end : end + 1] in ("?", "!")
+        tokens = (first, Token(Kind.QUOTE, start, end, request[start:end], ""))
     comma = Token(Kind.MARK, last.end, max(first.start, last.end), ",", ",")
     text = request[before.tokens[0].start : max(tokens[-1].end, last.end)]
     return attrs.evolve(before, text=text, tokens=(*before.tokens, comma, *tokens))

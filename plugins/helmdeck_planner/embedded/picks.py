@@ -28,6 +28,7 @@ from helmdeck_planner.embedded.choice.meanings import meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
+from helmdeck_planner.embedded.background import is_statement, tells_fact, without_background
 from helmdeck_planner.embedded.continuations import continued, joined_act
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
@@ -83,7 +84,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     for part in parts:
         reader.add(part)
     reader.join()
-    picks = _without_background(tuple(reader.picks), lexical.lexicon.statements)
+    picks = without_background(tuple(reader.picks), wording)
     is_foreign = _is_foreign(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
@@ -125,6 +126,10 @@ class _Reader:
         """Choose the entry of a part, or of several if it states several objects or values."""
         if part.is_excluded or part in self.sources.settings:
             self._append(part, None, ())
+            return
+        if tells_fact(part, self.sources.wording):
+            # What is told is no step as long as another part has one.
+            self._append(part, None, self._chosen(part, self.sources))
             return
         for own in self._objects(part):
             self._add_single(own)
@@ -301,7 +306,7 @@ class _Reader:
 
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:
     """Whether what is read as the verb of a part without an entry may be a noun."""
-    if part.is_question or part.is_wish or _is_statement(part, wording.lexicon.statements):
+    if part.is_question or part.is_wish or is_statement(part, wording):
         return False
     return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
 
@@ -374,17 +379,6 @@ def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
     weighted = weigh(part, wording)
     stems = [*weighted.objects, *weighted.tail]
     return refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
-
-
-def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:
-    """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
-    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part, statements))
-    return asking or picks
-
-
-def _is_statement(part: Part, statements: frozenset[str]) -> bool:
-    words = [token.word for token in part.tokens if token.is_word]
-    return not words or not statements.isdisjoint(words) or len(part.tokens) == 1
 
 
 def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:

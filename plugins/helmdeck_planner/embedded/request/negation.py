@@ -34,7 +34,7 @@ def phrase_length(tokens: Sequence[Token], place: int, phrases: Phrases) -> int:
 def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether an excluded command starts at a place."""
     language = wording.language
-    if phrase_length(tokens, place, language.positive) or _states_fact(tokens, place, wording):
+    if phrase_length(tokens, place, language.positive) or states_fact(tokens, place, wording):
         return False
     if phrase_length(tokens, place, language.negators):
         return True
@@ -65,7 +65,7 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
     return len(tokens)
 
 
-def _states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+def states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether a negation says what somebody cannot do, or needs no longer: "I can't find it", "we don't need it any more"."""
     speaker, negator, verb = (*tokens[place : place + 3], None, None, None)[:3]
     if wording.language is not ENGLISH or speaker is None or negator is None or speaker.word not in _SPEAKERS:
