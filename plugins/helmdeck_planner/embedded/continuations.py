@@ -13,7 +13,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import CLEAR
-from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.word_lists import word_list
@@ -23,6 +23,7 @@ Chosen = Callable[[Part, Sources], Sequence[Scored]]
 
 _NAMING: Final = word_list("naming_verbs")
 _SAYING: Final = word_list("saying_verbs")
+_PARTICLES: Final = word_list("particles") | word_list("sides")
 _OBJECTS: Final = word_list("named_objects")
 
 
@@ -59,7 +60,8 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     :param sources: with the parts before both as the earlier ones.
     """
     wording = sources.wording
-    labelled = before.profile is not None and _starts_with_label(after.part, before.profile, wording)
+    properties = before.profile.properties if before.profile is not None else ()
+    labelled = _starts_with_label(after.part, properties, wording)
     if after.part.is_question or not (labelled or _is_further(before, after)):
         return None
     joined = _together(before.part, after.part, sources.request)
@@ -84,23 +86,34 @@ def _is_further(before: Pick, after: Pick) -> bool:
     return after.profile is None or after.profile is before.profile or not after.found[0].is_complete
 
 
-def _starts_with_label(part: Part, profile: Profile, wording: Wording) -> bool:
+def _starts_with_label(part: Part, properties: Sequence[Property], wording: Wording) -> bool:
     """Whether a part starts with the label of an input and its value: "subject: Wreaths", "name it Kitchen Refit"."""
     if len(part.tokens) < 2:
         return False
     first, second = part.tokens[:2]
-    if first.word in _NAMING | _SAYING and (second.word in _OBJECTS or second.kind is Kind.QUOTE):
+    if first.word in _NAMING | _SAYING and second.kind is Kind.QUOTE:
+        return True
+    if _is_naming(part.tokens):
         return True
     own = frozenset(stem(word) for word in (first.word, *wording.nouns(first.word))) if first.is_word else frozenset()
     is_stated = second.value in (":", "=") or second.is_value or second.value[:1].isupper()
-    return is_stated and any(own & each.labels for each in profile.properties)
+    if not properties:  # of the step that both parts have together
+        return first.is_word and (second.kind is Kind.QUOTE or second.value == ":")
+    return is_stated and any(own & each.labels for each in properties)
+
+
+def _is_naming(tokens: Sequence[Token]) -> bool:
+    """Whether a name or a text follows: "name it Kitchen Refit", but not "call it off"."""
+    if len(tokens) < 3 or tokens[0].word not in _NAMING | _SAYING:
+        return False
+    return tokens[1].word in _OBJECTS and tokens[2].word not in _PARTICLES
 
 
 def _together(before: Part, after: Part, request: str) -> Part:
     """Return both parts as one, with a comma between them, and "named X" for "name it X"."""
     tokens = after.tokens
     last, first = before.tokens[-1], tokens[0]
-    if len(tokens) > 2 and tokens[1].word in _OBJECTS and first.word in _NAMING | _SAYING:
+    if _is_naming(tokens):
         word = "named" if first.word in _NAMING else "saying"
         tokens = (Token(Kind.WORD, first.start, tokens[1].end, word, word), *tokens[2:])
     elif len(tokens) > 3 and tokens[1].value == ":" and all(token.kind is not Kind.QUOTE for token in tokens):
