@@ -17,6 +17,8 @@ _SIDES: Final = word_list("sides")
 _STATING: Final = word_list("stating")
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.HASH)
 _NEVER_VERBS: Final = word_list("never_verbs")
+_LEAVING: Final = word_list("leaving")
+_MODALS: Final = word_list("modals")
 _TELLERS: Final = word_list("tellers")
 _FINITE: Final = word_list("finite")
 _QUOTING: Final = word_list("quoting")
@@ -58,7 +60,15 @@ def starts_state(tokens: Sequence[Token], place: int, current: Sequence[Token], 
 
 def state_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
     """Return the verb of "lock.front_door locked" and its place; empty and -1 without one."""
-    if wording.language is ENGLISH and len(tokens) > 1 and is_thing(tokens[0]) and tokens[1].is_word:
+    if wording.language is not ENGLISH or len(tokens) < 2:
+        return "", -1
+    last = len(tokens) - 1
+    things = [place for place in range(min(2, last)) if is_thing(tokens[place])]
+    if things and tokens[last].word in _LEAVING and all(token.word in _MODALS for token in tokens[things[0] + 1 : last]):
+        return "remove", last  # "BK-77120 has to go"
+    if things == [1] and [token.word for token in tokens[2:4]] == ["is", "off"]:
+        return "cancel", 3  # "booking HB-5520 is off"
+    if is_thing(tokens[0]) and tokens[1].is_word:
         verb = base_form(tokens[1].word, wording)
         if verb and tokens[1].word.endswith("ed"):
             return verb, 1
