@@ -7,6 +7,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, Kind
+from helmdeck_planner.embedded.choice.confidence import UNSURE, score
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.negation import states_fact
 from helmdeck_planner.embedded.request.parts import Part, refers
@@ -43,12 +44,15 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
     told = [pick for pick in picks if pick.profile is None and tells_fact(pick.part, wording)]
     if told and all(pick.profile is None for pick in picks):
         picks = tuple(_with_step(pick) if any(pick is each for each in told) else pick for pick in picks)
-    asking = tuple(pick for pick in _with_facts(picks, wording) if pick.profile or _asks(pick.part, wording))
+    asking = tuple(pick for pick in _with_facts(picks, wording) if _asks(pick, wording))
     return asking or picks
 
 
-def _asks(part: Part, wording: Wording) -> bool:
-    return not tells_fact(part, wording) and (bool(part.verb) or not is_statement(part, wording))
+def _asks(pick: Pick, wording: Wording) -> bool:
+    """Whether a part requests something; a sentence about somebody needs a step that is likely."""
+    if pick.part.verb or not is_statement(pick.part, wording):
+        return pick.profile is not None or not tells_fact(pick.part, wording)
+    return pick.profile is not None and pick.found[0].is_complete and score(pick.found) >= UNSURE
 
 
 def _with_step(pick: Pick) -> Pick:
@@ -56,7 +60,7 @@ def _with_step(pick: Pick) -> Pick:
     if not found or is_gap(found) or is_risky(found) or not found[0].is_complete:
         return pick
     return attrs.evolve(pick, profile=found[0].profile)
-    
+
 
 def _with_facts(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick, ...]:
     """Quote a fact with the part without an entry that refers to it: "I forgot my password, reset it"."""

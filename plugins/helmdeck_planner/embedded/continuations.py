@@ -12,7 +12,6 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.confidence import CLEAR
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
@@ -21,6 +20,8 @@ from helmdeck_planner.embedded.request.wording import Wording
 
 Chosen = Callable[[Part, Sources], Sequence[Scored]]
 
+# Words of a part without an act that may state inputs of the step before: "5 is plenty".
+_MOST_FURTHER: Final = 6
 _NAMING: Final = word_list("naming_verbs")
 _SAYING: Final = word_list("saying_verbs")
 _PARTICLES: Final = word_list("particles") | word_list("sides")
@@ -41,7 +42,7 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
         own = [command, *(part for part in run if part is not command)]
         joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
         found = chosen(joined, sources)
-        if not found or is_gap(found) or is_risky(found) or not (found[0].is_complete or _is_clear(found[0])):
+        if not found or is_gap(found) or not found[0].is_complete or is_risky(found):
             continue
         used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
         ends = list(itertools.accumulate(len(part.tokens) for part in own))
@@ -50,17 +51,13 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
     return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
 
 
-def _is_clear(best: Scored) -> bool:
-    return best.evidence is not None and best.evidence >= CLEAR
-
-
 def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
     """Return the step of a part and of the one after it, if that only states further inputs: "draft a mail. Subject: Wreaths".
 
     :param sources: with the parts before both as the earlier ones.
     """
     wording = sources.wording
-    properties = before.profile.properties if before.profile is not None else ()
+    properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
     labelled = _starts_with_label(after.part, properties, wording)
     if after.part.is_question or not (labelled or _is_further(before, after)):
         return None
@@ -81,7 +78,7 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
 
 def _is_further(before: Pick, after: Pick) -> bool:
     """Whether a part names no act, and has no step that it states completely."""
-    if after.part.verb and after.part.verb_place == 0:
+    if (after.part.verb and after.part.verb_place == 0) or len(after.part.tokens) > _MOST_FURTHER:
         return False
     return after.profile is None or after.profile is before.profile or not after.found[0].is_complete
 

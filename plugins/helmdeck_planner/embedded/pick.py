@@ -51,6 +51,7 @@ class Pick:
 
 
 def is_gap(found: Sequence[Scored]) -> bool:
+    """Whether no candidate is likely enough to be a step."""
     return not found or is_guess(found) or lacks_evidence(found[0])
 
 

@@ -8,19 +8,17 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Entry, EntryKind
+from helmdeck_core import Entry, EntryKind
 from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
+from helmdeck_planner.embedded.arguments.fill import Sources, fill
+from helmdeck_planner.embedded.background import is_statement, tells_fact, without_background
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import (
-    ADVISED,
     CLEAR,
     UNSURE,
     is_guess,
-    lacks_evidence,
-    probability,
     score,
 )
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
@@ -28,10 +26,9 @@ from helmdeck_planner.embedded.choice.meanings import meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
-from helmdeck_planner.embedded.background import is_statement, tells_fact, without_background
 from helmdeck_planner.embedded.continuations import continued, joined_act
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
-from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
+from helmdeck_planner.embedded.pick import Pick, is_gap
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.wording import Wording

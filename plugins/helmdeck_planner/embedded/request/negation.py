@@ -72,7 +72,11 @@ def states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
         return False
     if negator.word.replace("\u2019", "'") in _UNABLE:
         return True
-    is_dropped = negator.word.replace("\u2019", "'") in _NOT_NEEDING and verb is not None and verb.word in ("need", "want", "use")
+    is_dropped = (
+        negator.word.replace("\u2019", "'") in _NOT_NEEDING
+        and verb is not None
+        and verb.word in ("need", "want", "use")
+    )
     return is_dropped and any(token.word in _NO_MORE for token in tokens[place + 3 :])
 
 

@@ -99,7 +99,11 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
     for part in parts:
         before = found[-1] if found else None
         is_stated = before is not None and _states_condition(before)
-        if before is not None and is_stated and (_asks_about(part, before, wording) or _is_about(part, before, wording)):
+        if (
+            before is not None
+            and is_stated
+            and (_asks_about(part, before, wording) or _is_about(part, before, wording))
+        ):
             start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
             found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
         else:

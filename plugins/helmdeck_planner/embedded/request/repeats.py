@@ -62,7 +62,13 @@ def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording)
 def repeats_object(tokens: Sequence[Token], place: int, current: Sequence[Token], wording: Wording) -> bool:
     """Whether a second object follows with a value of its own: "track 1 to Snare" after "rename track 0 to Kick"."""
     label, value, preposition = (*tokens[place : place + 3], None, None, None)[:3]
-    if wording.language is not ENGLISH or label is None or value is None or preposition is None or len(tokens) < place + 4:
+    if (
+        wording.language is not ENGLISH
+        or label is None
+        or value is None
+        or preposition is None
+        or len(tokens) < place + 4
+    ):
         return False
     if not (label.is_word and value.is_value and wording.preposition(preposition)):
         return False

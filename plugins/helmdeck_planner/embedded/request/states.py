@@ -64,7 +64,11 @@ def state_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return "", -1
     last = len(tokens) - 1
     things = [place for place in range(min(2, last)) if is_thing(tokens[place])]
-    if things and tokens[last].word in _LEAVING and all(token.word in _MODALS for token in tokens[things[0] + 1 : last]):
+    if (
+        things
+        and tokens[last].word in _LEAVING
+        and all(token.word in _MODALS for token in tokens[things[0] + 1 : last])
+    ):
         return "remove", last  # "BK-77120 has to go"
     if things == [1] and [token.word for token in tokens[2:4]] == ["is", "off"]:
         return "cancel", 3  # "booking HB-5520 is off"
@@ -92,7 +96,9 @@ def starts_fact(tokens: Sequence[Token], place: int, current: Sequence[Token], w
         return False
     if any(token.value == ":" or token.word in _QUOTING for token in current):
         return False  # a text that a command stores or sends
-    clause = list(itertools.takewhile(lambda token: not (token.kind is Kind.BREAK or token.value in ",.;!?"), tokens[place:]))
+    clause = list(
+        itertools.takewhile(lambda token: not (token.kind is Kind.BREAK or token.value in ",.;!?"), tokens[place:])
+    )
     if len(clause) < _MIN_CLAUSE or any(token.is_value or token.word in _REQUESTING for token in clause):
         return False
     if clause[0].word in _TELLERS:
