@@ -77,10 +77,14 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
 
 
 def _is_further(before: Pick, after: Pick) -> bool:
-    """Whether a part names no act, and has no step that it states completely."""
-    if (after.part.verb and after.part.verb_place == 0) or len(after.part.tokens) > _MOST_FURTHER:
+    """Whether a part names no act, and may state what the part before it lacks for a step; of a step, a label must name it."""
+    if (
+        before.profile is not None
+        or (after.part.verb and after.part.verb_place == 0)
+        or len(after.part.tokens) > _MOST_FURTHER
+    ):
         return False
-    return after.profile is None or after.profile is before.profile or not after.found[0].is_complete
+    return after.profile is None or not after.found[0].is_complete
 
 
 def _starts_with_label(part: Part, properties: Sequence[Property], wording: Wording) -> bool:
@@ -109,7 +113,7 @@ def _is_naming(tokens: Sequence[Token]) -> bool:
 def _together(before: Part, after: Part, request: str) -> Part:
     """Return both parts as one, with a comma between them, and "named X" for "name it X"."""
     tokens = after.tokens
-    last, first = before.tokens[-1], tokens[0]
+    last, first = list(before.tokens)[-1], tokens[0]
     if _is_naming(tokens):
         word = "named" if first.word in _NAMING else "saying"
         tokens = (Token(Kind.WORD, first.start, tokens[1].end, word, word), *tokens[2:])
@@ -119,7 +123,7 @@ def _together(before: Part, after: Part, request: str) -> Part:
         end += request[end : end + 1] in ("?", "!")
         tokens = (first, Token(Kind.QUOTE, start, end, request[start:end], ""))
     comma = Token(Kind.MARK, last.end, max(first.start, last.end), ",", ",")
-    text = request[before.tokens[0].start : max(tokens[-1].end, last.end)]
+    text = request[before.tokens[0].start : max(list(tokens)[-1].end, last.end)]
     return attrs.evolve(before, text=text, tokens=(*before.tokens, comma, *tokens))
 
 

@@ -13,7 +13,7 @@ from helmdeck_planner.embedded.request.clauses import base_form, embedded_questi
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.repeats import repeated, repeats_object, rephrased, starts_repeat
-from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_fact, starts_state, state_verb
+from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state, state_verb
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -270,10 +270,7 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
             is_command = (
-                is_command
-                or starts_state(tokens, end, current, wording)
-                or starts_fact(tokens, end, current, wording)
-                or starts_repeat(tokens, end, wording)
+                is_command or starts_state(tokens, end, current, wording) or starts_repeat(tokens, end, wording)
             )
             if _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare

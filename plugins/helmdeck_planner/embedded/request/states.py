@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import ENGLISH, Kind, Token
-from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.clauses import base_form
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
@@ -19,12 +17,6 @@ _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.HASH)
 _NEVER_VERBS: Final = word_list("never_verbs")
 _LEAVING: Final = word_list("leaving")
 _MODALS: Final = word_list("modals")
-_TELLERS: Final = word_list("tellers")
-_FINITE: Final = word_list("finite")
-_QUOTING: Final = word_list("quoting")
-_REQUESTING: Final = word_list("requesting")
-# A shorter clause may be a value: "tag it red, he said".
-_MIN_CLAUSE: Final = 3
 _ADVERB_VERBS: Final = word_list("adverb_like_verbs")
 
 
@@ -85,28 +77,3 @@ def _is_state(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     if token.word in _SIDES - {"in"} or (token.word.endswith("ed") and base_form(token.word, wording)):
         return True
     return token.word == "to" and place + 1 < len(tokens) and tokens[place + 1].kind is Kind.NUMBER
-
-
-def starts_fact(tokens: Sequence[Token], place: int, current: Sequence[Token], wording: Wording) -> bool:
-    """Whether what follows a command behind a comma only tells something: "ack Q1KX7T2, I'm looking at it"."""
-    if wording.language is not ENGLISH or place >= len(tokens) or tokens[place - 1].value != ",":
-        return False
-    first = current[0] if current else tokens[place]
-    if not first.is_word or not (wording.verb(first.word) or is_act(first.word)):
-        return False
-    if any(token.value == ":" or token.word in _QUOTING for token in current):
-        return False  # a text that a command stores or sends
-    clause = list(
-        itertools.takewhile(lambda token: not (token.kind is Kind.BREAK or token.value in ",.;!?"), tokens[place:])
-    )
-    if len(clause) < _MIN_CLAUSE or any(token.is_value or token.word in _REQUESTING for token in clause):
-        return False
-    if clause[0].word in _TELLERS:
-        return True
-    finite = [token.word in _FINITE for token in clause[1:4]]
-    return any(finite) and all(token.is_word for token in clause)
-
-
-def is_idle(tokens: Sequence[Token], wording: Wording) -> bool:
-    """Whether a part starts with what somebody does: "someone's at the door"."""
-    return wording.language is ENGLISH and bool(tokens) and tokens[0].word in _TELLERS
