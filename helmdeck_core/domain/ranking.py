@@ -121,12 +121,29 @@ class LazyScores(Sequence[Score]):
         """Return ``Score.matched`` of an entry."""
         return self._explain(index) if self._explain and index in self.matches else ()
 
-    def raised(self, gains: Mapping[int, float], label: str) -> LazyScores:
-        """Return scores that are raised by ``gains``, with ``label`` added to ``matched`` of those entries."""
+    def raised(
+        self, gains: Mapping[int, float], label: str | Callable[[int, tuple[str, ...]], tuple[str, ...]]
+    ) -> LazyScores:
+        """Return scores that are raised by ``gains``.
+
+        :param gains: of entries by index, at least 0.
+        :param label: added to ``matched`` of those entries, or a function of an index and its ``matched`` that returns the new one.
+        """
         changed = {index: self.matches.get(index, 0.0) + gain for index, gain in gains.items()}
-        added = dict.fromkeys(gains, (label,))
-        raised = LazyScores(self._ids, changed, lambda index: self.matched(index) + added.get(index, ()))
+
+        def explain(index: int) -> tuple[str, ...]:
+            labels = self.matched(index)
+            if index not in changed:
+                return labels
+            return (*labels, label) if isinstance(label, str) else label(index, labels)
+
+        raised = LazyScores(self._ids, changed, explain)
         raised.matches = {**self.matches, **changed}  # of which the others are valid already
+        # An entry that is neither one of the first nor raised follows all of these.
+        if len(changed) <= len(self._first):
+            best = {index for index, _ in self._first} | changed.keys()
+            rows = sorted((-raised.matches[index], self._ids[index], index) for index in best)
+            raised._first = [(index, -negated) for negated, _, index in rows[: len(self._first)]]
         return raised
 
     @cached_property

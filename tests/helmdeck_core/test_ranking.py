@@ -97,3 +97,14 @@ def test_unreliable_ranking_is_never_sure_and_always_escalates() -> None:
 def test_lazy_scores_explain_a_match_by_its_index() -> None:
     scores = lazy({1: 2.0}, explain=lambda index: (f"name:{index}",))
     assert scores.matched(1) == ("name:1",) and scores.matched(0) == ()
+
+
+@given(
+    st.dictionaries(st.integers(0, 29), st.sampled_from([0.5, 1.0, 2.0]), min_size=1),
+    st.dictionaries(st.integers(0, 29), st.sampled_from([0.25, 1.0]), max_size=6),
+)
+def test_raised_scores_lead_in_the_same_order_whether_the_first_were_known_or_not(found, gains):
+    ids = [f"tool{index:02}" for index in range(30)]
+    known, unknown = LazyScores(ids, found), LazyScores(ids, found)
+    known.leading(8)
+    assert known.raised(gains, "x").leading(8) == unknown.raised(gains, "x").leading(8)

@@ -109,10 +109,10 @@ def test_a_language_of_a_file_is_planned(words, sources):
 
 
 def test_the_setting_of_the_ranker_reaches_its_index(words, sources):
-    config = {"selection": {"rankers": {"lexical": {"words": words}}}}
-    with make_deck(config=config, catalog_sources=sources) as deck:
+    configs = [{"selection": {"rankers": {"lexical": {"words": each, "meaning": 0.0}}}} for each in (words, "")]
+    with make_deck(config=configs[0], catalog_sources=sources) as deck:
         assert deck.explain("our debtors").ranking.scores[0].score > 0
-    with make_deck(catalog_sources=sources) as deck:
+    with make_deck(config=configs[1], catalog_sources=sources) as deck:
         assert deck.explain("our debtors").ranking.scores[0].score == 0
 
 

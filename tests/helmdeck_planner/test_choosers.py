@@ -103,6 +103,7 @@ def choosing(tmp_path):
             "catalog": {"sources": [str(catalog)]},
             "budgets": {"weak/": {"chooser": chooser, **budget}},
             "fallback": {"weak/": list(fallback)},
+            "selection": {"rankers": {"lexical": {"meaning": 0.0}}},
         }
         deck = make_deck(plugin_with(helmdeck_providers=providers), *plugins, config=config)
         decks.append(deck)

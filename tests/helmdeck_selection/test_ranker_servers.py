@@ -20,7 +20,8 @@ SURE = "download the attachment for my trip"
 
 
 def index(*tools: dict[str, str], source: str = "tools") -> RankIndex:
-    return helmdeck_rankers()[0].index(Catalog.from_data({"packs": list(tools), "pipelines": []}, source))
+    catalog = Catalog.from_data({"packs": list(tools), "pipelines": []}, source)
+    return helmdeck_rankers()[0].index(catalog, meaning=0.0)
 
 
 def lifted(ranking_index: RankIndex, request: str = REQUEST) -> set[str]:
@@ -50,7 +51,7 @@ def test_source_of_a_merged_catalog_is_a_server():
     parts = [("mail", plain), ("a", OTHERS[:3]), ("b", OTHERS[3:6]), ("c", OTHERS[6:])]
     catalogs = [Catalog.from_data({"packs": tools, "pipelines": []}, source) for source, tools in parts]
     merged = Catalog(entry for catalog in catalogs for entry in catalog.entries)
-    assert lifted(helmdeck_rankers()[0].index(merged)) == {"show_labels", "delete_label", "tool1", "tool2"}
+    assert lifted(helmdeck_rankers()[0].index(merged, meaning=0.0)) == {"show_labels", "delete_label", "tool1", "tool2"}
 
 
 def test_first_word_that_names_no_server_lifts_nothing():

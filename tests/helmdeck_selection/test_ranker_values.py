@@ -22,7 +22,7 @@ UNKNOWN = "lexical.unknown_language"
 
 def index(*tools):
     catalog = Catalog.from_data({"packs": list(tools), "pipelines": []}, "test")
-    return helmdeck_rankers()[0].index(catalog)
+    return helmdeck_rankers()[0].index(catalog, meaning=0.0)
 
 
 def tool(name, description, *required):

@@ -61,10 +61,11 @@ def deck_at(catalog_file, tmp_path):
 
     def make(url, **options):
         ranker = {"embeddings": "own/toy", "cache": str(tmp_path / "cache"), **options}
+        rankers = {"vectors": ranker, "lexical": {"meaning": 0.0}}
         return make_deck(
             config={
                 "catalog": {"sources": [str(catalog_file)]},
-                "selection": {"ranker": "vectors", "rankers": {"vectors": ranker}},
+                "selection": {"ranker": "vectors", "rankers": rankers},
                 "providers": {"own": {"kind": "openai", "base_url": url, "api_key": "env:OWN_KEY"}},
                 "budgets": {"own/": {"max_catalog_bytes": 250, "allows_llm_filter": False}},
             }
@@ -154,7 +155,9 @@ def test_weak_similarities_count_only_where_words_are_unknown(deck_at):
 
     with chat_server(embeddings) as server, deck_at(server.base_url) as deck:
         known, foreign, strong = (scores(deck, text) for text in ("rain letter", "regen brief", "rain"))
-        words = scores(make_deck(config={"catalog": {"sources": deck.runtime.config.catalog.sources}}), "rain letter")
+        config = {"catalog": {"sources": deck.runtime.config.catalog.sources}}
+        by_words = make_deck(config={**config, "selection": {"rankers": {"lexical": {"meaning": 0.0}}}})
+        words = scores(by_words, "rain letter")
     assert known == {name: score / max(words.values()) for name, score in words.items()}
     assert foreign.keys() == known.keys() == {"get_weather", "send_mail"}
     assert strong["get_weather"] > 1.0

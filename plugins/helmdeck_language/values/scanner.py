@@ -142,7 +142,7 @@ def scan(text: str) -> list[Token]:
 
 
 def _tokens(match: re.Match[str]) -> Iterator[Token]:
-    kind = Kind[next(name for name in _NAMES if match[name] is not None)]
+    kind = Kind[match.lastgroup or ""]  # the outer group, which ends last
     start, end, found = match.start(), match.end(), match.group()
     if kind in (Kind.CODE, Kind.QUOTE):
         inner = next((match[name] for name in _INNER if match[name] is not None), found)
@@ -158,6 +158,3 @@ def _tokens(match: re.Match[str]) -> Iterator[Token]:
         yield Token(kind, start, start + len(value), value, value)
     else:
         yield Token(kind, start, end, found, found)
-
-
-_NAMES: Final = tuple(name for name, _ in _PATTERNS)

@@ -13,7 +13,7 @@ from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, s
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
-from helmdeck_planner.embedded.background import is_statement, tells_fact, without_background
+from helmdeck_planner.embedded.background import is_fact, is_statement, with_fact, without_background
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import (
     CLEAR,
@@ -124,8 +124,8 @@ class _Reader:
         if part.is_excluded or part in self.sources.settings:
             self._append(part, None, ())
             return
-        if tells_fact(part, self.sources.wording):
-            # What is told is no step as long as another part has one.
+        if is_fact(part, self.sources.wording):
+            # A fact is no step as long as another part has one.
             self._append(part, None, self._chosen(part, self.sources))
             return
         for own in self._objects(part):
@@ -213,7 +213,8 @@ class _Reader:
         second = self._pick_of(self.parts[start + length]) if length else None
         if first is None or second is None:
             return 1, None
-        return length + 1, continued(first, second, self._before(start), self._chosen)
+        joined = continued(first, second, self._before(start), self._chosen)
+        return length + 1, joined or with_fact(first, second, self.sources.wording)
 
     def _replace(self, start: int, length: int, pick: Pick) -> None:
         """Replace parts by one, with its step; excluded parts among them stay."""

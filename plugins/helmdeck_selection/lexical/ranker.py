@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import attrs
 
 from helmdeck_core import Catalog, RankIndex, Ranking
-from helmdeck_language import CatalogLanguages, Translator
+from helmdeck_language import CatalogLanguages, Reading, Translation, Translator, word_terms
 from helmdeck_selection.lexical.scores.companions import Companions
+from helmdeck_selection.lexical.scores.meanings import MAX_ENTRIES, Meanings
 from helmdeck_selection.lexical.scores.opposites import Opposites
 from helmdeck_selection.lexical.scores.questions import Questions, is_asking
 from helmdeck_selection.lexical.scores.servers import Servers
 from helmdeck_selection.lexical.scores.value_hints import value_terms
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex
+from helmdeck_selection.lexical.weights import MEANING
 
 UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
 """The label of a ranking whose request is in a language that the catalog does not use."""
 TRANSLATED: Final = "lexical.translated"
 """The start of the label of a ranking whose request was translated word by word; the code of its language follows."""
+# The share of the weight of the meaning beside a ranker that adds similarities of its own.
+_BESIDE_OTHERS: Final = 0.5
+_MAX_CACHED_WORDS: Final = 10_000
 
 
 class CatalogIndex(RankIndex):
@@ -27,16 +32,23 @@ class CatalogIndex(RankIndex):
 
     :param cache: whether the word index of a large catalog is kept on disk.
     :param words: a file or folder of word lists beside those of the package.
+    :param meaning: the weight of the similarity of meaning; 0 reads no model.
     :param weights: those of ``LexicalIndex``.
     """
 
-    def __init__(self, catalog: Catalog, *, cache: bool = True, words: str = "", **weights: float) -> None:
+    def __init__(
+        self, catalog: Catalog, *, cache: bool = True, words: str = "", meaning: float = MEANING, **weights: float
+    ) -> None:
         self._index = LexicalIndex(catalog, stored=cache, words=words, **weights)
         self._entries = catalog.entries
         self._opposites = Opposites(catalog.entries)
         self._questions = Questions(catalog.entries)
         self._companions = Companions(catalog.entries, self._index.containing)
         self._servers = Servers(catalog.entries, self._index.impacts)
+        terms = self._index.impacts.keys()
+        self._lacks = lru_cache(_MAX_CACHED_WORDS)(lambda word: terms.isdisjoint(word_terms(word)))
+        has_meanings = meaning > 0 and 0 < len(catalog.entries) <= MAX_ENTRIES
+        self._meanings = Meanings(catalog.entries, meaning) if has_meanings else None
 
     @cached_property
     def _languages(self) -> CatalogLanguages:
@@ -53,14 +65,16 @@ class CatalogIndex(RankIndex):
         A ranking for a request in a language that the catalog does not use is not reliable: what matches are names, numbers
         and coincidences.
         """
-        ranking, asking = self.rank_words(request)
-        return self.with_related(ranking, asking)
+        return self.with_related(*self._rank(request, 1.0))
 
     def rank_words(self, request: str) -> tuple[Ranking, str]:
-        """Rank the catalog by the words of a request alone, for a ranker that adds scores of its own.
+        """Rank the catalog without related entries, for a ranker that adds scores of its own.
 
         :returns: the ranking, and the request without documents.
         """
+        return self._rank(request, _BESIDE_OTHERS)
+
+    def _rank(self, request: str, share: float) -> tuple[Ranking, str]:
         reading = self._index.read(request)
         if translation := self._translator.translate(reading):
             reading = translation.reading
@@ -70,7 +84,8 @@ class CatalogIndex(RankIndex):
         if terms := value_terms(asking):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
         named = translation.words if translation else reading.asking_words
-        ranking = self._opposites.add(self._index.rank_reading(reading), named)
+        ranking = self._with_meanings(self._index.rank_reading(reading), asking, reading, translation, share)
+        ranking = self._opposites.add(ranking, named)
         if is_asking(asking, reading.asking_words, translation):
             ranking = self._questions.add(ranking)
         if translation or self._languages.lack(asking):
@@ -83,6 +98,16 @@ class CatalogIndex(RankIndex):
                 is_reliable=False,
             )
         return ranking, asking
+
+    def _with_meanings(
+        self, ranking: Ranking, asking: str, reading: Reading, translation: Translation | None, share: float
+    ) -> Ranking:
+        if self._meanings is None:
+            return ranking
+        words = reading.asking_words
+        lacking = sum(map(self._lacks, words)) / len(words) if words else 1.0
+        translated = [clause.terms for clause in reading.clauses] if translation else ()
+        return self._meanings.add(ranking, asking, lacking, translated=translated, share=share)
 
     def with_related(self, ranking: Ranking, request: str) -> Ranking:
         """Return a ranking in which entries of the same server and look-ups of the best entries are lifted.

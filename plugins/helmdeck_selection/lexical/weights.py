@@ -24,5 +24,8 @@ CLAUSE_VOTE: Final = 0.3
 # Weight of a synonym.
 SYNONYM: Final = 0.4
 
+# Weight of the similarity of meaning beside words; 0.75 is as good.
+MEANING: Final = 1.0
+
 LEXICAL_WEIGHTS: Final[Mapping[str, float]] = {**FIELD_WEIGHTS, "clause_vote": CLAUSE_VOTE, "synonym": SYNONYM}
-"""All weights with their defaults."""
+"""The weights of words with their defaults."""

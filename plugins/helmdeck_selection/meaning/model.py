@@ -12,7 +12,7 @@ import math
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from operator import mul
 from pathlib import Path
 from typing import Final
@@ -20,16 +20,25 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry
-from helmdeck_language import Token, stem
-from helmdeck_selection.meaning.features import entry_features, request_features, with_pairs
+from helmdeck_language import STOP_WORDS, Token, stem
+from helmdeck_selection.meaning.features import VALUE, entry_features, request_features, with_pairs
 
 Vector = Sequence[float]
 _FIELDS: Final = ("name", "description", "inputs")
 _FOLDER: Final = Path(__file__).parent
 _FLOAT_BYTES: Final = 4
+_STOP_WORDS: Final = frozenset(map(stem, STOP_WORDS))
+# Vectors of features that are kept, of 0.6 KB each.
+_MAX_ROWS: Final = 8_000
+# A number in a sum of vectors has 64 bits; one of 0 is this, so that none is below 0.
+_FIELD_BYTES: Final = 8
+_ZERO: Final = 1 << 62
+# What 1.0 is in such a sum, and what is added to a number of a file.
+_ONE: Final = 1 << 40
+_BYTE: Final = 128
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class MeaningModel:
     """The trained vectors.
 
@@ -40,6 +49,13 @@ class MeaningModel:
     :ivar weights: of the name, the description and the inputs of an entry.
     :ivar scale: what a similarity is multiplied by to be the logarithm of odds among entries.
     :ivar none: the same logarithm for no entry at all.
+
+    >>> from helmdeck_language import scan
+    >>> model = meaning_model()
+    >>> request = model.of_request(scan("give Ada her money back"))
+    >>> refund, weather = (model.of_features([word, "payment"]) for word in ("refund", "weath"))
+    >>> similarity(request, refund) > similarity(request, weather)
+    True
     """
 
     size: int
@@ -49,32 +65,38 @@ class MeaningModel:
     weights: Mapping[str, float]
     scale: float
     none: float
+    _rows: dict[int, int] = attrs.field(factory=dict, init=False, repr=False, eq=False)
 
     def knows(self, word: str) -> bool:
         """Whether a word in lower case, or another form of it, has a vector."""
         return stem(word) in self.places
 
     def of_request(self, tokens: Iterable[Token]) -> Vector:
-        """Return the vector of a request, of length 1; of zeros if the model knows no word of it."""
-        return _unit(self._sum(with_pairs(request_features(tokens))))
+        """Return the vector of a request, of length 1; zeros if none of its words has a vector."""
+        return self.of_features(request_features(tokens))
+
+    def of_features(self, found: Sequence[str]) -> Vector:
+        """Return the vector of the features of a request; see ``of_request``."""
+        return unit(self._sum(with_pairs(found)))
+
+    def known_share(self, found: Iterable[str]) -> float:
+        """Return the share of the words among features that have a vector, 0 to 1; 0 if there are none.
+
+        Stop words count only where there are no others.
+        """
+        words = [feature for feature in found if feature[0] != VALUE]
+        words = [word for word in words if word not in _STOP_WORDS] or words
+        return sum([word in self.places for word in words]) / len(words) if words else 0.0
 
     def of_entry(self, entry: Entry) -> Vector:
-        """Return the vector of an entry, of length 1; of zeros if the model knows no word of it."""
+        """Return the vector of an entry, of length 1; zeros if none of its words has a vector."""
         name, description, inputs = entry_features(entry)
         fields = (with_pairs(name), with_pairs(description), inputs)
         rows = [
-            [self.weights[field] * value for value in _unit(self._sum(found))]
+            [self.weights[field] * value for value in unit(self._sum(found))]
             for field, found in zip(_FIELDS, fields, strict=True)
         ]
-        return _unit(list(map(sum, zip(*rows, strict=True))))
-
-    def _sum(self, features: Iterable[str]) -> list[float]:
-        places = [place for feature in features if (place := self.places.get(feature)) is not None]
-        if not places:
-            return [0.0] * self.size
-        size, scales, vectors = self.size, self.scales, self.vectors
-        rows = [[scales[place] * value for value in vectors[place * size : (place + 1) * size]] for place in places]
-        return list(map(sum, zip(*rows, strict=True)))
+        return unit(list(map(sum, zip(*rows, strict=True))))
 
     def shares(self, similarities: Sequence[float]) -> list[float]:
         """Return the probability of each entry by its similarity to a request; what is left to 1 is that of no entry."""
@@ -83,14 +105,44 @@ class MeaningModel:
         whole = sum(powers) + math.exp(self.none - highest)
         return [power / whole for power in powers]
 
+    def _sum(self, features: Iterable[str]) -> Vector:
+        known = self._rows
+        total = 0
+        for feature in features:
+            place = self.places.get(feature)
+            if place is not None:
+                total += known.get(place) or self._row(place)
+        summed = array("Q")
+        summed.frombytes((total + self._zeros).to_bytes(_FIELD_BYTES * self.size, sys.byteorder))
+        return [(value - _ZERO) / _ONE for value in summed]
+
+    def _row(self, place: int) -> int:
+        """The vector of a feature as one long integer, of 64 bits for each number, so that adding two takes one operation."""
+        scale, start = round(self.scales[place] * _ONE), place * self.size
+        fields = array("Q", [value + _BYTE for value in self.vectors[start : start + self.size]])
+        row = (int.from_bytes(fields.tobytes(), sys.byteorder) - _BYTE * self._ones) * scale
+        if len(self._rows) >= _MAX_ROWS:
+            self._rows.clear()
+        self._rows[place] = row
+        return row
+
+    @cached_property
+    def _ones(self) -> int:
+        return int.from_bytes(array("Q", [1] * self.size).tobytes(), sys.byteorder)
+
+    @cached_property
+    def _zeros(self) -> int:
+        return _ZERO * self._ones
+
 
 def similarity(first: Vector, second: Vector) -> float:
     """Return the cosine of two vectors of length 1, -1 to 1."""
-    found: float = sum(map(mul, first, second))
-    return found
+    cosine: float = sum(map(mul, first, second))
+    return cosine
 
 
-def _unit(vector: list[float]) -> list[float]:
+def unit(vector: Sequence[float]) -> Vector:
+    """Return a vector of length 1 in the same direction; zeros as they are."""
     norm = math.hypot(*vector)
     return [value / norm for value in vector] if norm else vector
 

@@ -62,7 +62,8 @@ class Scored:
     :ivar unexplained: the share of the words and values of the part that are neither taken nor words of the entry; 0 if the
         part states its whole name.
     :ivar evidence: the probability of a choice by evidence; ``None`` for one by the rules of ``choose``.
-    :ivar meant: the probability by the meaning of the wording alone; 0 if it was not asked for.
+    :ivar fits_act: what it does has to do with the verb of the part, if that has one.
+    :ivar meaning: the probability by the meaning of the wording alone; 0 where it was not computed.
     :ivar leaves_ids: the part has ids, paths or URLs, and none of its inputs takes one: "forward mail 18c2f" does not send one.
     """
 
@@ -76,7 +77,8 @@ class Scored:
     is_named: bool
     takes_any: bool
     evidence: float | None = None
-    meant: float = 0.0
+    meaning: float = 0.0
+    fits_act: bool = True
 
 
 def choose(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Scored]:

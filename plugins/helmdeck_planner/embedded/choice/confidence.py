@@ -24,9 +24,11 @@ LIKELY: Final = 0.4
 """An entry that was chosen by evidence, and below this probability, is none."""
 # The same of an entry that may change something, and for a part that names no act; and of an entry without an input schema.
 _STRICT: Final = 0.5
+# The same of an entry that has nothing to do with the verb of a part: "paint ship S-100" does not get it.
+_OTHER_ACT: Final = 0.65
 _LIKELY_BARE: Final = 0.4
 # Probability by meaning from which an entry that writes may lack inputs.
-_MEANT: Final = 0.5
+_MEANT: Final = 0.7
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
 # The same of a step that changes something and is not named by its part.
@@ -103,8 +105,10 @@ def is_guess(found: Sequence[Scored], *, names_act: bool = True) -> bool:
             return best.evidence < _LIKELY_BARE
         is_strict = best.profile.writes is not False or not names_act
         # "back up the database" states no statement to run: what writes needs all its inputs, or clear wording.
-        lacks_inputs = bool(best.profile.writes) and not best.is_complete and best.meant < _MEANT
-        return best.evidence < (_STRICT if is_strict else LIKELY) or lacks_inputs
+        is_clear = best.meaning >= _MEANT and best.takes_any and not best.profile.deletes
+        lacks_inputs = bool(best.profile.writes) and not best.is_complete and not is_clear
+        least = _STRICT if is_strict else LIKELY
+        return best.evidence < (least if best.fits_act else _OTHER_ACT) or lacks_inputs
     if best.is_complete:
         return best.unused > 0 and score(found) < UNSURE
     # What a step that reads leaves open can be asked for; one that changes something must be named, or more probable.

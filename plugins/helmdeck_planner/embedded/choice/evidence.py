@@ -19,7 +19,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import EntryKind
-from helmdeck_language import ACTIONS, DELETING_WORDS, WRITING, Action, Kind, Lexicon, Token, stem, word_terms
+from helmdeck_language import ACTIONS, DELETING_WORDS, READING, WRITING, Action, Kind, Lexicon, Token, stem, word_terms
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
@@ -41,7 +41,7 @@ from helmdeck_selection import LexicalIndex
 # A larger catalog is searched by its words only.
 _MAX_SEARCHED: Final = 60
 _CANDIDATES: Final = 24
-# So many of the closest entries may serve a part without a word that says so.
+# So many of the closest entries may serve a part that shares no word with them.
 _CLOSEST: Final = 3
 # Probability by meaning from which the same holds for an entry that changes something, and for one that deletes something.
 _WRITES: Final = 0.2
@@ -96,7 +96,7 @@ def choose_by_evidence(
 ) -> list[Scored]:
     """Return the entries that may do what a part requests with their probabilities, the best first.
 
-    :param context: what was said before without an entry of its own, if the part refers to it.
+    :param context: the part before, if this one refers to it and it has no entry of its own.
     """
     found = candidates(part, sources, lexical, profiles, context)
     rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
@@ -215,25 +215,31 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
     is_intended = bool((intended.verbs.keys() | {verb}) & own)
     if profile.deletes:
         is_named = bool((intended.verbs.keys() | {verb}) & own & _DELETING)
-        return not part.is_question and (is_named or (bool(part.verb) and _is_meant(part, profile, close, _DELETES)))
-    if profile.writes and _is_meant(part, profile, close, _WRITES):
+        return not part.is_question and (
+            is_named or (bool(part.verb) and _is_requested(part, profile, close, _DELETES))
+        )
+    if profile.writes and _is_requested(part, profile, close, _WRITES):
         return True
     if part.is_question or not (part.verb or intended.verbs):
-        return not profile.writes or (part.is_question and verb in own)
+        # "process 4 is stuck" kills none.
+        may_act = profile.writes is None and bool(profile.verb) and not part.is_question and not part.is_wish
+        return (not profile.writes and not may_act) or (part.is_question and verb in own)
     if profile.writes or is_other:
         return is_intended
     actions = requested_actions(part)
     return is_intended or not actions or not actions <= WRITING or profile.writes is None
 
 
-def _is_meant(part: Part, profile: Profile, close: Meaning, least: float) -> bool:
+def _is_requested(part: Part, profile: Profile, close: Meaning, least: float) -> bool:
     """Whether the wording of a part means an entry, and its verb nothing else: "delete the branch" creates none."""
-    if close.share < least:
+    if close.share < least or part.is_question:
         return False
     actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
-    if not part.verb or part.is_question or not own:
-        return True
-    return bool(actions & own) if actions else Action.CREATE not in own
+    if not part.verb:
+        return part.is_wish
+    if not actions:
+        return not profile.deletes and Action.CREATE not in own
+    return not actions <= READING and bool(actions & own)
 
 
 def _words(part: Part, intended: Reading, wording: Wording) -> list[_Word]:
@@ -395,7 +401,8 @@ def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], dra
             is_complete,
             is_named=features["best_name"] > 0,
             takes_any=bool(draft.used_places),
-            meant=features["meaning_share"],
+            meaning=features["meaning_share"],
+            fits_act=seen.is_reading or features["verb"] > 0,
         ),
         {
             **features,

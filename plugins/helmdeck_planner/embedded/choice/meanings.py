@@ -10,7 +10,7 @@ from helmdeck_core import EntryKind
 from helmdeck_language import Token
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.request.parts import Part
-from helmdeck_selection.meaning.model import similarity
+from helmdeck_selection import similarity
 
 
 @attrs.frozen
@@ -34,7 +34,11 @@ def meanings(
 
     :param context: what the part refers to: "the sandbox burns money" before "put it to sleep".
     """
-    own = profiles.model.of_request((*context, *part.tokens))
+    own = profiles.model.of_request(part.tokens)
+    if context:
+        # The mean of both similarities: the part before does not choose alone.
+        both = profiles.model.of_request((*context, *part.tokens))
+        own = [(first + second) / 2 for first, second in zip(own, both, strict=True)]
     found = [
         (similarity(own, profiles.vector(index)), -index)
         for index in indices

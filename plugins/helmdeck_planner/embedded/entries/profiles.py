@@ -29,8 +29,15 @@ from helmdeck_language import (
 from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
 from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.wording import Vocabulary
-from helmdeck_selection import Companions, LexicalIndex, keyword_phrases, name_words, step_packs
-from helmdeck_selection.meaning.model import MeaningModel, Vector, meaning_model
+from helmdeck_selection import (
+    Companions,
+    LexicalIndex,
+    MeaningModel,
+    keyword_phrases,
+    meaning_model,
+    name_words,
+    step_packs,
+)
 
 # A word at the start of this share of all names is a prefix, such as the name of the server.
 _PREFIX_SHARE: Final = 0.6
@@ -106,7 +113,7 @@ class Profiles:
         self.entries = entries
         self.lexicon = lexicon
         self._found: dict[int, Profile] = {}
-        self._vectors: dict[int, Vector] = {}
+        self._vectors: dict[int, Sequence[float]] = {}
         self._model = model
         self._prefixes = _prefixes(entries)
         self._producers: Companions | None = None
@@ -136,7 +143,7 @@ class Profiles:
         """What relates wording to entries."""
         return self._model or meaning_model()
 
-    def vector(self, index: int) -> Vector:
+    def vector(self, index: int) -> Sequence[float]:
         """Return the vector of an entry: what it means."""
         found = self._vectors.get(index)
         if found is None:

@@ -58,15 +58,15 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
         # "unstage all of it, nothing may be left": the words before the comma are requested.
         return commas[-1] + 1 if commas and wording.verb(tokens[0].word) else 0
     for place in range(1, len(tokens)):
-        tells = tokens[place].word == "never" and tokens[place - 1].word in _TELLING
-        is_excluding = phrase_length(tokens, place, wording.language.exclusions) and not tells
+        is_factual = tokens[place].word == "never" and tokens[place - 1].word in _TELLING
+        is_excluding = phrase_length(tokens, place, wording.language.exclusions) and not is_factual
         if is_excluding or _excludes_action(tokens, place, wording):
             return place
     return len(tokens)
 
 
 def states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    """Whether a negation says what somebody cannot do, or needs no longer: "I can't find it", "we don't need it any more"."""
+    """Whether a negation says what people cannot do, or needs no longer: "I can't find it", "we don't need it any more"."""
     speaker, negator, verb = (*tokens[place : place + 3], None, None, None)[:3]
     if wording.language is not ENGLISH or speaker is None or negator is None or speaker.word not in _SPEAKERS:
         return False

@@ -393,10 +393,9 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         return False
     if following is None:
         return False
-    if (
-        wording.language is ENGLISH
-        and (is_act(token.word) or token.word in _COMMANDING)
-        and (has_object or is_strong or _names_value(tokens, place + 1, wording))
+    if wording.language is ENGLISH and (
+        (token.word in _COMMANDING and has_object)
+        or (is_act(token.word) and (has_object or is_strong or _names_value(tokens, place + 1, wording)))
     ):
         return True
     is_unknown_verb = (following.word in _OBJECT_STARTS and not is_never_verb(token)) or (

@@ -51,7 +51,7 @@ def starts_state(tokens: Sequence[Token], place: int, current: Sequence[Token], 
 
 
 def state_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
-    """Return the verb of "lock.front_door locked" and its place; empty and -1 without one."""
+    """Return the verb of "lock.gate locked" and its place; empty and -1 without one."""
     if wording.language is not ENGLISH or len(tokens) < 2:
         return "", -1
     last = len(tokens) - 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, stem
-from helmdeck_selection.meaning.model import meaning_model
+from helmdeck_selection import meaning_model
 
 
 class Vocabulary:
@@ -46,7 +46,7 @@ class Wording:
     def corrected_verb(self, word: str) -> str:
         """Return the English verb of a word, or of the word with one typing mistake corrected."""
         found = self.verb(word)
-        if found or self.is_known(word):
+        if found or self._is_spelt_right(word):
             return found
         corrected = _verb_speller(self.language).correct(word)
         return self.language.verbs[corrected] if corrected else ""
@@ -56,7 +56,7 @@ class Wording:
         found = self.language.words.get(word)
         if found:
             return found.split()
-        if self.is_known(word):
+        if self._is_spelt_right(word):
             return (word,)
         corrected = self.vocabulary.speller.correct(word)
         return (corrected,) if corrected else (word,)
@@ -74,8 +74,11 @@ class Wording:
             or word in language.prepositions
             or word in self.lexicon.known_words
             or stem(word) in self.vocabulary.stems
-            or meaning_model().knows(word)
         )
+
+    def _is_spelt_right(self, word: str) -> bool:
+        """Whether a word is known, or one of the commonest English words: "reader" is no "render"."""
+        return self.is_known(word) or (self.language is ENGLISH and meaning_model().knows(word))
 
     def starts_name(self, word: str) -> bool:
         """Whether the name of an entry starts with a word that no word list has: "cordon" of ``cordon_node``."""
