@@ -140,6 +140,30 @@ def test_parts_without_an_entry_of_their_own_are_joined(
     assert plan(name, request_text) == expected
 
 
+@each_case(
+    ("name", "request_text", "tools"),
+    [
+        ("home", "light.kitchen off, lock.gate locked", ["turn_off", "lock_door"]),
+        ("ableton", "rename track 0 to Kick and track 1 to Snare", ["set_track_name", "set_track_name"]),
+        ("grafana", "We don't need the alert rule ar-disk-77 any more, bin it", ["delete_alert_rule"]),
+    ],
+)
+def test_states_and_shortened_parts_are_steps(name: str, request_text: str, tools: list[str]) -> None:
+    assert [step for step, _ in plan(name, request_text)] == tools
+
+
+def test_a_label_behind_a_step_states_an_input_of_it() -> None:
+    found = plan("gmail", "draft an email to a@x.example. Subject: Wreaths. Body: Could we get twelve?")
+    expected = {"to": ["a@x.example"], "subject": "Wreaths", "body": "Could we get twelve?"}
+    assert found == [("draft_email", expected)]
+
+
+def test_a_gap_quotes_the_fact_that_it_refers_to() -> None:
+    lexical, profiles = indexed("processes")
+    [step] = steps_of(understand("I forgot my password, reset it", lexical, profiles), {}, ())
+    assert step["tool"] == UNKNOWN_TOOL and "password" in step["rationale"]
+
+
 def test_what_overwrites_a_file_does_not_serve_what_adds_to_it() -> None:
     assert plan("notes", "write 'done' to a.txt") == [("write_file", {"path": "a.txt", "content": "done"})]
     assert plan("notes", "put 'done' at the end of a.txt") == [(UNKNOWN_TOOL, {})]

@@ -8,19 +8,17 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Entry, EntryKind
+from helmdeck_core import Entry, EntryKind
 from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted, fill
+from helmdeck_planner.embedded.arguments.fill import Sources, fill
+from helmdeck_planner.embedded.background import is_fact, is_statement, with_fact, without_background
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import (
-    ADVISED,
     CLEAR,
     UNSURE,
     is_guess,
-    lacks_evidence,
-    probability,
     score,
 )
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
@@ -28,8 +26,10 @@ from helmdeck_planner.embedded.choice.meanings import meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
+from helmdeck_planner.embedded.continuations import continued, joined_act
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
-from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.pick import Pick, is_gap
+from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
@@ -41,43 +41,6 @@ _MIN_WORDS: Final = 2
 _MAX_JOINED: Final = 4
 # Probability by meaning below which an entry that rules choose is weighed against others.
 _FAR: Final = 0.1
-
-
-@attrs.frozen
-class Pick:
-    """A part with its entry, if any.
-
-    :ivar found: the candidates, the best first; a gap has some where none is probable enough.
-    """
-
-    part: Part
-    profile: Profile | None
-    found: Sequence[Scored] = ()
-
-    @property
-    def probability(self) -> float | None:
-        """The probability that the best candidate is right; ``None`` without one."""
-        return probability(self.found) if self.found else None
-
-    @property
-    def score(self) -> float:
-        """How well the best candidate serves the part; 0 without one."""
-        return score(self.found) if self.found else 0.0
-
-    @property
-    def is_unsure(self) -> bool:
-        """Whether the step is one to check."""
-        if self.profile is None:
-            return bool(self.found) and score(self.found) < UNSURE
-        return probability(self.found) < ADVISED
-
-    @property
-    def tools(self) -> tuple[str, ...]:
-        """Tool names that an executed step of this pick can have."""
-        if self.profile is None:
-            return (UNKNOWN_TOOL,)
-        entry = self.profile.entry
-        return (entry.id, PIPELINE_RUN) if entry.kind is EntryKind.PIPELINE else (entry.id,)
 
 
 @attrs.frozen
@@ -118,7 +81,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     for part in parts:
         reader.add(part)
     reader.join()
-    picks = _without_background(tuple(reader.picks), lexical.lexicon.statements)
+    picks = without_background(tuple(reader.picks), wording)
     is_foreign = _is_foreign(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
@@ -161,6 +124,10 @@ class _Reader:
         if part.is_excluded or part in self.sources.settings:
             self._append(part, None, ())
             return
+        if is_fact(part, self.sources.wording):
+            # A fact is no step as long as another part has one.
+            self._append(part, None, self._chosen(part, self.sources))
+            return
         for own in self._objects(part):
             self._add_single(own)
 
@@ -175,13 +142,13 @@ class _Reader:
         elif len(single) > 1:
             # The other values are not left over: they have steps of their own.
             found = self._by_rules(single[0]) or found
-        if found and _is_gap(found):
+        if found and is_gap(found):
             profile, single = None, [own]
         if profile is None and _is_maybe_wish(own, wording):
             # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
             wish = attrs.evolve(own, verb="", verb_place=-1, is_wish=True)
             as_wish = self._chosen(wish, self.sources)
-            if as_wish and not _is_gap(as_wish) and _serves_wish(as_wish[0]):
+            if as_wish and not is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
         if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
@@ -226,47 +193,50 @@ class _Reader:
         )
 
     def join(self) -> None:
-        """Join consecutive parts without an entry of their own that one entry serves: "pid 482 is stuck, terminate it"."""
+        """Join consecutive parts that one entry serves: "pid 482 is stuck, terminate it", "draft a mail. Subject: Wreaths"."""
         start = 0
         while start < len(self.parts):
-            run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
-            joined = (self._joined(start, run[:length]) for length in range(len(run), 1, -1))
-            length, pick = next(
-                ((len(run) - less, pick) for less, pick in enumerate(joined) if pick is not None), (1, None)
-            )
-            if pick is not None and pick.profile is not None:
-                place = next(place for place, each in enumerate(self.picks) if each.part is run[0])
-                before, after = self.sources.earlier[:start], self.sources.earlier[start + length :]
-                args = fill(pick.part, pick.profile, self._before(start))
-                self.picks[place : place + length] = [pick]
-                self.parts[start : start + length] = [pick.part]
-                earlier = (*before, Earlier(pick.part, args, pick.profile), *after)
-                self.sources = attrs.evolve(self.sources, earlier=earlier)
-            start += 1
+            length, pick = self._joined_from(start)
+            if pick is None:
+                start += 1
+                continue
+            self._replace(start, length, pick)
+
+    def _joined_from(self, start: int) -> tuple[int, Pick | None]:
+        """Return how many parts from a place are one, and their step."""
+        run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
+        for length in range(len(run), 1, -1):
+            if pick := joined_act(run[:length], self._before(start), self._chosen):
+                return length, pick
+        first = self._pick_of(self.parts[start])
+        length = next((n for n, part in enumerate(self.parts[start + 1 :], 1) if not part.is_excluded), 0)
+        second = self._pick_of(self.parts[start + length]) if length else None
+        if first is None or second is None:
+            return 1, None
+        joined = continued(first, second, self._before(start), self._chosen)
+        return length + 1, joined or with_fact(first, second, self.sources.wording)
+
+    def _replace(self, start: int, length: int, pick: Pick) -> None:
+        """Replace parts by one, with its step; excluded parts among them stay."""
+        old = self.parts[start : start + length]
+        kept = [part for part in old if part.is_excluded]
+        places = [place for place, each in enumerate(self.picks) if any(each.part is part for part in old)]
+        self.picks[places[0] : places[-1] + 1] = [pick]
+        self.parts[start : start + length] = [pick.part, *kept]
+        args = fill(pick.part, pick.profile, self._before(start)) if pick.profile is not None else {}
+        before, after = self.sources.earlier[:start], self.sources.earlier[start + length :]
+        excluded = (Earlier(part, {}) for part in kept)
+        self.sources = attrs.evolve(
+            self.sources, earlier=(*before, Earlier(pick.part, args, pick.profile), *excluded, *after)
+        )
+
+    def _pick_of(self, part: Part) -> Pick | None:
+        return next((pick for pick in self.picks if pick.part is part), None)
 
     def _is_open(self, part: Part) -> bool:
         """Whether a part is requested, and has no entry."""
-        return any(pick.part is part and pick.profile is None for pick in self.picks)
-
-    def _joined(self, start: int, run: Sequence[Part]) -> Pick | None:
-        """Return the step of several parts together, if it takes something of each."""
-        sources = self._before(start)
-        text = self.sources.request[run[0].tokens[0].start : run[-1].tokens[-1].end]
-        picks = []
-        for command in run:
-            # "give it to Ada" is an act of its own.
-            if any(part.verb and _refers(part, self.sources.wording) for part in run if part is not command):
-                continue
-            own = [command, *(part for part in run if part is not command)]
-            joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
-            found = self._chosen(joined, sources)
-            if not found or _is_gap(found) or not found[0].is_complete or _is_risky(found):
-                continue
-            used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
-            ends = list(itertools.accumulate(len(part.tokens) for part in own))
-            if all(any(first <= place < end for place in used) for first, end in zip((0, *ends), ends, strict=False)):
-                picks.append(Pick(joined, found[0].profile, found))
-        return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+        pick = self._pick_of(part)
+        return pick is not None and pick.profile is None
 
     def _before(self, place: int) -> Sources:
         return attrs.evolve(self.sources, earlier=self.sources.earlier[:place])
@@ -289,7 +259,7 @@ class _Reader:
         if len(planned) < len(sources.earlier):
             sources = attrs.evolve(sources, earlier=planned)
         last = self.sources.earlier[-1] if self.sources.earlier else None
-        is_about_last = last is not None and last.profile is None and _refers(part, self.sources.wording)
+        is_about_last = last is not None and last.profile is None and refers(part, self.sources.wording)
         context = last.part.tokens if last is not None and is_about_last else ()
         other = choose_by_evidence(part, sources, self.lexical, self.profiles, context)
         if not other or is_guess(other):
@@ -297,7 +267,7 @@ class _Reader:
         if is_settled:
             return other if (other[0].evidence or 0.0) >= CLEAR else found
         is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
-        return other if _is_gap(found) or is_better else found
+        return other if is_gap(found) or is_better else found
 
     def _is_far(self, part: Part, best: Scored) -> bool:
         """Whether the wording of a part hardly means the entry that rules choose."""
@@ -332,20 +302,11 @@ class _Reader:
         return [first, second] if is_apart and not is_mixed else [part]
 
 
-def _is_gap(found: Sequence[Scored]) -> bool:
-    return not found or is_guess(found) or lacks_evidence(found[0])
-
-
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:
     """Whether what is read as the verb of a part without an entry may be a noun."""
-    if part.is_question or part.is_wish or _is_statement(part, wording.lexicon.statements):
+    if part.is_question or part.is_wish or is_statement(part, wording):
         return False
     return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
-
-
-def _is_risky(found: Sequence[Scored]) -> bool:
-    """Whether an entry may change something that a part does not clearly request."""
-    return found[0].profile.writes is not False and score(found) < UNSURE
 
 
 def _serves_wish(best: Scored) -> bool:
@@ -355,7 +316,7 @@ def _serves_wish(best: Scored) -> bool:
 
 def _is_settled(found: Sequence[Scored]) -> bool:
     """Whether a part has an entry whose required inputs it states."""
-    return not _is_gap(found) and found[0].is_complete
+    return not is_gap(found) and found[0].is_complete
 
 
 def _is_meant_otherwise(part: Part, profile: Profile, wording: Wording) -> bool:
@@ -390,7 +351,7 @@ def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
         profile is None
         or profile.writes
         or not is_reading
-        or not _refers(part, wording)
+        or not refers(part, wording)
         or profile.entry.kind is EntryKind.PIPELINE
     ):
         return False
@@ -400,10 +361,6 @@ def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
         for token in part.content
     )
     return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
-
-
-def _refers(part: Part, wording: Wording) -> bool:
-    return any(token.word in wording.language.references for token in part.tokens)
 
 
 def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
@@ -419,18 +376,7 @@ def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
     """Whether a question about "it" has only words that describe what an entry returns."""
     weighted = weigh(part, wording)
     stems = [*weighted.objects, *weighted.tail]
-    return _refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
-
-
-def _without_background(picks: tuple[Pick, ...], statements: frozenset[str]) -> tuple[Pick, ...]:
-    """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
-    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part, statements))
-    return asking or picks
-
-
-def _is_statement(part: Part, statements: frozenset[str]) -> bool:
-    words = [token.word for token in part.tokens if token.is_word]
-    return not words or not statements.isdisjoint(words) or len(part.tokens) == 1
+    return refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
 
 
 def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:

@@ -14,7 +14,8 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.look_ups import look_up
-from helmdeck_planner.embedded.picks import Pick, Understood
+from helmdeck_planner.embedded.pick import Pick
+from helmdeck_planner.embedded.picks import Understood
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 

@@ -215,7 +215,9 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
     is_intended = bool((intended.verbs.keys() | {verb}) & own)
     if profile.deletes:
         is_named = bool((intended.verbs.keys() | {verb}) & own & _DELETING)
-        return not part.is_question and (is_named or (bool(part.verb) and _is_requested(part, profile, close, _DELETES)))
+        return not part.is_question and (
+            is_named or (bool(part.verb) and _is_requested(part, profile, close, _DELETES))
+        )
     if profile.writes and _is_requested(part, profile, close, _WRITES):
         return True
     if part.is_question or not (part.verb or intended.verbs):

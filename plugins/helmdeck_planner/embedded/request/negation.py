@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from helmdeck_language import Phrases, Token
+from helmdeck_language import ENGLISH, Phrases, Token
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
+
+# "we can't make it to the hotel", "she doesn't need it any more": who cannot or does not do something excludes no command.
+_UNABLE: Final = word_list("unable")
+_NOT_NEEDING: Final = word_list("not_needing")
+_SPEAKERS: Final = word_list("speakers")
+_NO_MORE: Final = word_list("no_more")
+# "it was never meant to stay"
+_TELLING: Final = word_list("telling")
 
 
 def phrase_length(tokens: Sequence[Token], place: int, phrases: Phrases) -> int:
@@ -24,7 +34,7 @@ def phrase_length(tokens: Sequence[Token], place: int, phrases: Phrases) -> int:
 def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether an excluded command starts at a place."""
     language = wording.language
-    if phrase_length(tokens, place, language.positive):
+    if phrase_length(tokens, place, language.positive) or states_fact(tokens, place, wording):
         return False
     if phrase_length(tokens, place, language.negators):
         return True
@@ -48,9 +58,26 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
         # "unstage all of it, nothing may be left": the words before the comma are requested.
         return commas[-1] + 1 if commas and wording.verb(tokens[0].word) else 0
     for place in range(1, len(tokens)):
-        if phrase_length(tokens, place, wording.language.exclusions) or _excludes_action(tokens, place, wording):
+        is_factual = tokens[place].word == "never" and tokens[place - 1].word in _TELLING
+        is_excluding = phrase_length(tokens, place, wording.language.exclusions) and not is_factual
+        if is_excluding or _excludes_action(tokens, place, wording):
             return place
     return len(tokens)
+
+
+def states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a negation says what people cannot do, or needs no longer: "I can't find it", "we don't need it any more"."""
+    speaker, negator, verb = (*tokens[place : place + 3], None, None, None)[:3]
+    if wording.language is not ENGLISH or speaker is None or negator is None or speaker.word not in _SPEAKERS:
+        return False
+    if negator.word.replace("\u2019", "'") in _UNABLE:
+        return True
+    is_dropped = (
+        negator.word.replace("\u2019", "'") in _NOT_NEEDING
+        and verb is not None
+        and verb.word in ("need", "want", "use")
+    )
+    return is_dropped and any(token.word in _NO_MORE for token in tokens[place + 3 :])
 
 
 def _free_negator(tokens: Sequence[Token], wording: Wording) -> int:
@@ -61,6 +88,7 @@ def _free_negator(tokens: Sequence[Token], wording: Wording) -> int:
             place
             for place, token in enumerate(tokens)
             if token.word in language.free_negators
+            and not (place + 1 < len(tokens) and tokens[place + 1].word in _TELLING)
             and not phrase_length(tokens, place, language.positive)
             and not (place and phrase_length(tokens, place - 1, language.positive))
         ),

@@ -12,6 +12,8 @@ from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_context, passive_verb
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, phrase_length, starts_exclusion
+from helmdeck_planner.embedded.request.repeats import repeated, repeats_object, rephrased, starts_repeat
+from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state, state_verb
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -21,10 +23,15 @@ _PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
 _OBJECT_STARTS: Final = word_list("object_starts")
 _MIN_VERB: Final = 5
+# A longer number may be an id.
+_MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 _ARTICLES: Final = word_list("possessives")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
 _QUESTIONS_AFTER_JOINT: Final = word_list("questions_after_joint")
+# "and is lock.door locked?"
+_ASKING: Final = word_list("asking_after_joint")
+_COMMANDING: Final = word_list("commanding")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
@@ -60,8 +67,9 @@ class Part:
 def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Part]:
     """Return the parts of a request in order, excluded ones included."""
     parts: list[Part] = []
-    for segment, is_bare in _segments(tokens, wording):
+    for segment, is_bare in _segments(rephrased(tokens, wording), wording):
         own = without_lead_ins(segment, wording)
+        own = list(repeated(own, parts[-1].tokens if parts else (), wording)) or own
         cut = excluded_from(own, wording)
         if cut == 0 and own:
             if resumed := after_leading_exclusion(own, wording):
@@ -91,7 +99,11 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
     for part in parts:
         before = found[-1] if found else None
         is_stated = before is not None and _states_condition(before)
-        if before is not None and is_stated and (_asks_about(part, before, wording) or _is_about(part, wording)):
+        if (
+            before is not None
+            and is_stated
+            and (_asks_about(part, before, wording) or _is_about(part, before, wording))
+        ):
             start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
             found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
         else:
@@ -143,6 +155,8 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
     # "order A-7 has to be cancelled": the noun is no verb.
     if passive and (not first or first in NOUNS_TOO):
         return passive, place
+    if (found := state_verb(tokens, wording))[0]:
+        return found
     if first:
         return first, 0
     if _starts_act(tokens, wording):
@@ -156,6 +170,7 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return verb, 0
     # "tweet 'Hello'", "undo the commit": any word before a text or an article is a verb.
     starts = len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word)
+    starts = starts and not is_never_verb(tokens[0])
     is_english = wording.language is ENGLISH
     has_object = starts and (
         tokens[1].kind is Kind.QUOTE
@@ -219,11 +234,18 @@ def _split_compound(tokens: Sequence[Token], wording: Wording) -> tuple[Token, .
     return (*(Token(Kind.WORD, start, end, text, text.lower()) for start, end, text in pieces), *tokens[1:])
 
 
-def _is_about(part: Part, wording: Wording) -> bool:
-    """Whether a command has no value and only refers to what was stated: "OPS-4 is finished, please close it"."""
+def _is_about(part: Part, before: Part, wording: Wording) -> bool:
+    """Whether a command has no value and only refers to a thing that was stated: "OPS-4 is finished, please close it"."""
+    if all(token.kind is Kind.NUMBER and len(token.value) < _MIN_ID for token in before.tokens if token.is_value):
+        return False  # "20 minutes for the bread, count them down"
     refers = any(token.word in wording.language.references for token in part.tokens[1:])
     has_value = any(token.is_value for token in part.tokens)
     return refers and not has_value and bool(part.verb) and not part.is_question and not part.is_excluded
+
+
+def refers(part: Part, wording: Wording) -> bool:
+    """Whether a part refers to what was stated before: "terminate it"."""
+    return any(token.word in wording.language.references for token in part.tokens)
 
 
 # -- segments ----------------------------------------------------------------------------------------------
@@ -247,6 +269,14 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
+            is_command = (
+                is_command or starts_state(tokens, end, current, wording) or starts_repeat(tokens, end, wording)
+            )
+            if _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
+                yield current, is_bare
+                current, is_bare = [without_lead_ins(current, wording)[0]], False
+                place = end
+                continue
             if is_command and not _counts_results(tokens, end):
                 yield current, is_bare
                 current, is_bare = list(tokens[place:end]), is_bare_joint
@@ -336,12 +366,18 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         return False
     if embedded_question(tokens[place:], wording):
         return True
+    if token.word == "let" and any(other.word == "know" for other in tokens[place + 2 : place + 6]):
+        return True  # "let the kitchen channel know"
     has_object = following is not None and (
         following.is_value
         or following.word in _OBJECT_STARTS
         or following.word in _PARTICLES
+        or following.word in _DEMONSTRATIVES
+        or following.word == "again"
         or following.word in wording.language.determiners
     )
+    if token.word in _ASKING and wording.language is ENGLISH:
+        return _asks_state(tokens, place)
     if token.word in wording.language.questions:
         is_asking = wording.language is not ENGLISH or token.word in _QUESTIONS_AFTER_JOINT
         return is_asking and place + 2 < len(tokens) and bool(following and following.is_word)
@@ -357,16 +393,23 @@ def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is
         return False
     if following is None:
         return False
-    if (
-        wording.language is ENGLISH
-        and is_act(token.word)
-        and (has_object or is_strong or _names_value(tokens, place + 1, wording))
+    if wording.language is ENGLISH and (
+        (token.word in _COMMANDING and has_object)
+        or (is_act(token.word) and (has_object or is_strong or _names_value(tokens, place + 1, wording)))
     ):
         return True
-    is_unknown_verb = following.word in _OBJECT_STARTS or (
+    is_unknown_verb = (following.word in _OBJECT_STARTS and not is_never_verb(token)) or (
         wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
     )
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
+
+
+def _asks_state(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a question of one thing starts at a place, and ends with a question mark: "and is sensor.porch alright?"."""
+    before, following = tokens[place - 1], (*tokens[place + 1 : place + 2], None)[0]
+    end = next((token.value for token in tokens[place:] if token.value in _END_MARKS and token.kind is Kind.MARK), "")
+    is_thing_next = following is not None and (is_thing(following) or following.word in _ARTICLES)
+    return before.is_word and end == "?" and is_thing_next
 
 
 def _names_value(tokens: Sequence[Token], place: int, wording: Wording) -> bool:

@@ -1,0 +1,70 @@
+"""Separates the facts of a request from what it requests: "my disk is full", "I'm looking at it", "black friday is coming"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from helmdeck_language import ENGLISH, Kind
+from helmdeck_planner.embedded.choice.confidence import UNSURE, score
+from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
+from helmdeck_planner.embedded.request.negation import states_fact
+from helmdeck_planner.embedded.request.parts import Part, refers
+from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.wording import Wording
+
+_STATED: Final = (Kind.SQL, Kind.CODE)
+# "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
+_REQUESTING: Final = word_list("requesting")
+
+
+def is_statement(part: Part, wording: Wording) -> bool:
+    """Whether a part may request nothing: a greeting, or a sentence about a person."""
+    words = [token.word for token in part.tokens if token.is_word]
+    return not words or not wording.lexicon.statements.isdisjoint(words) or len(part.tokens) == 1
+
+
+def is_fact(part: Part, wording: Wording) -> bool:
+    """Whether a part states a fact, and names neither an act nor a need: "we counted again", "we can't come"."""
+    if wording.language is not ENGLISH or part.is_question or part.is_wish or len(part.tokens) < 2:
+        return False
+    if any(token.kind in _STATED or token.word in _REQUESTING for token in part.tokens):
+        return False
+    if part.verb:
+        return part.verb_place > 0 and states_fact(part.tokens, 0, wording)
+    return is_statement(part, wording)
+
+
+def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick, ...]:
+    """Remove what requests nothing, beside parts that do, as in "My disk is full. List the files", and greetings.
+
+    A fact has a step only if nothing else has one.
+    """
+    told = [pick for pick in picks if pick.profile is None and is_fact(pick.part, wording)]
+    if told and all(pick.profile is None for pick in picks):
+        picks = tuple(_with_step(pick) if any(pick is each for each in told) else pick for pick in picks)
+    asking = tuple(pick for pick in picks if _requests(pick, wording))
+    return asking or picks
+
+
+def _requests(pick: Pick, wording: Wording) -> bool:
+    """Whether a part requests something; a sentence about a person needs a step that is likely."""
+    if pick.part.verb or not is_statement(pick.part, wording):
+        return pick.profile is not None or not is_fact(pick.part, wording)
+    return pick.profile is not None and pick.found[0].is_complete and score(pick.found) >= UNSURE
+
+
+def _with_step(pick: Pick) -> Pick:
+    found = pick.found
+    if not found or is_gap(found) or is_risky(found) or not found[0].is_complete:
+        return pick
+    return attrs.evolve(pick, profile=found[0].profile)
+
+
+def with_fact(before: Pick, pick: Pick, wording: Wording) -> Pick | None:
+    """Return a part without an entry together with the fact that it refers to: "I forgot my password, reset it"."""
+    is_open = before.profile is None and pick.profile is None
+    if not (is_open and is_fact(before.part, wording) and refers(pick.part, wording)):
+        return None
+    return attrs.evolve(pick, part=attrs.evolve(pick.part, text=f"{before.part.text}, {pick.part.text}"))

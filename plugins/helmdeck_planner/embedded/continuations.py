@@ -1,0 +1,153 @@
+"""Joins consecutive parts of a request that one step serves: facts and the act on them, a step and further inputs of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_language import Kind, Token, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
+from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
+from helmdeck_planner.embedded.request.parts import Part, refers
+from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.wording import Wording
+
+Chosen = Callable[[Part, Sources], Sequence[Scored]]
+
+# Words of a part without an act that may state inputs of the step before: "5 is plenty".
+_MOST_FURTHER: Final = 6
+_NAMING: Final = word_list("naming_verbs")
+_SAYING: Final = word_list("saying_verbs")
+_PARTICLES: Final = word_list("particles") | word_list("sides")
+_OBJECTS: Final = word_list("named_objects")
+
+
+def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | None:
+    """Return the step of several parts together, if it takes something of each: "pid 482 is stuck, terminate it".
+
+    :param sources: with the parts before them as the earlier ones.
+    """
+    text = sources.request[run[0].tokens[0].start : run[-1].tokens[-1].end]
+    picks = []
+    for command in run:
+        # "give it to Ada" is an act of its own.
+        if any(part.verb and refers(part, sources.wording) for part in run if part is not command):
+            continue
+        own = [command, *(part for part in run if part is not command)]
+        joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
+        found = chosen(joined, sources)
+        if not found or is_gap(found) or not found[0].is_complete or is_risky(found):
+            continue
+        used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
+        ends = list(itertools.accumulate(len(part.tokens) for part in own))
+        if all(any(first <= place < end for place in used) for first, end in zip((0, *ends), ends, strict=False)):
+            picks.append(Pick(joined, found[0].profile, found))
+    return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+
+
+def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
+    """Return the step of a part and of the one after it, if that only states further inputs: "draft a mail. Subject: Wreaths".
+
+    :param sources: with the parts before both as the earlier ones.
+    """
+    wording = sources.wording
+    properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
+    labelled = _starts_with_label(after.part, properties, wording)
+    if after.part.is_question or not (labelled or _is_further(before, after)):
+        return None
+    joined = _together(before.part, after.part, sources.request)
+    if before.profile is not None:
+        found = before.found
+        return Pick(joined, before.profile, found) if _takes_more(before, joined, sources) else None
+    candidates = [list(chosen(joined, sources))]
+    if after.profile is not None:
+        candidates.append(list(after.found))
+    for found in candidates:
+        if found and not is_gap(found) and not is_risky(found):
+            draft = drafted(joined, found[0].profile, sources)
+            if _is_complete(draft) and _takes_of_both(draft, before.part):
+                return Pick(joined, found[0].profile, found)
+    return None
+
+
+def _is_further(before: Pick, after: Pick) -> bool:
+    """Whether a part names no act, and may state what the part before it lacks for a step; of a step, a label must name it."""
+    if (
+        before.profile is not None
+        or (after.part.verb and after.part.verb_place == 0)
+        or len(after.part.tokens) > _MOST_FURTHER
+    ):
+        return False
+    return after.profile is None or not after.found[0].is_complete
+
+
+def _starts_with_label(part: Part, properties: Sequence[Property], wording: Wording) -> bool:
+    """Whether a part starts with the label of an input and its value: "subject: Wreaths", "name it Kitchen Refit"."""
+    if len(part.tokens) < 2:
+        return False
+    first, second = part.tokens[:2]
+    if first.word in _NAMING | _SAYING and second.kind is Kind.QUOTE:
+        return True
+    if _is_naming(part.tokens):
+        return True
+    own = frozenset(stem(word) for word in (first.word, *wording.nouns(first.word))) if first.is_word else frozenset()
+    is_stated = second.value in (":", "=") or second.is_value or second.value[:1].isupper()
+    if not properties:  # of the step that both parts have together
+        return first.is_word and (second.kind is Kind.QUOTE or second.value == ":")
+    return is_stated and any(own & each.labels for each in properties)
+
+
+def _is_naming(tokens: Sequence[Token]) -> bool:
+    """Whether a name or a text follows: "name it Kitchen Refit", but not "call it off"."""
+    if len(tokens) < 3 or tokens[0].word not in _NAMING | _SAYING:
+        return False
+    return tokens[1].word in _OBJECTS and tokens[2].word not in _PARTICLES
+
+
+def _together(before: Part, after: Part, request: str) -> Part:
+    """Return both parts as one, with a comma between them, and "named X" for "name it X"."""
+    tokens = after.tokens
+    last, first = list(before.tokens)[-1], tokens[0]
+    if _is_naming(tokens):
+        word = "named" if first.word in _NAMING else "saying"
+        tokens = (Token(Kind.WORD, first.start, tokens[1].end, word, word), *tokens[2:])
+    elif len(tokens) > 3 and tokens[1].value == ":" and all(token.kind is not Kind.QUOTE for token in tokens):
+        # All behind "Body:" is its text.
+        start, end = tokens[2].start, tokens[-1].end
+        end += request[end : end + 1] in ("?", "!")
+        tokens = (first, Token(Kind.QUOTE, start, end, request[start:end], ""))
+    comma = Token(Kind.MARK, last.end, max(first.start, last.end), ",", ",")
+    text = request[before.tokens[0].start : max(list(tokens)[-1].end, last.end)]
+    return attrs.evolve(before, text=text, tokens=(*before.tokens, comma, *tokens))
+
+
+def _takes_more(before: Pick, joined: Part, sources: Sources) -> bool:
+    """Whether the step keeps its arguments, and takes all values of the part behind it and something more than before."""
+    assert before.profile is not None
+    own: dict[str, Any] = arguments_of(drafted(before.part, before.profile, sources))
+    draft = drafted(joined, before.profile, sources)
+    args = arguments_of(draft)
+    if len(args) <= len(own) or any(args.get(name) != value for name, value in own.items()):
+        return False
+    return all(
+        place in draft.used_places or not joined.tokens[place].is_value
+        for place in range(len(before.part.tokens), len(joined.tokens))
+    )
+
+
+def _is_complete(draft: Draft) -> bool:
+    return all(each.name in draft.args for each in draft.profile.required)
+
+
+def _takes_of_both(draft: Draft, before: Part) -> bool:
+    """Whether a step takes something of the first part, unless that has no value, and of the second one."""
+    size = len(before.tokens)
+    has_value = any(token.is_value for token in before.tokens)
+    takes_first = any(place < size for place in draft.used_places)
+    return (takes_first or not has_value) and any(place > size for place in draft.used_places)
