@@ -22,8 +22,9 @@ ADVISED: Final = 0.6
 """A step below this probability is one to check, or to plan with a language model."""
 LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
-# The same of an entry that has nothing to do with the verb of a part: "paint ship S-100" does not get it.
-_OTHER_ACT: Final = 0.65
+# The same of an entry that may change something, and of one that has nothing to do with the verb of a part: "paint ship S-100" does
+# not get it.
+_STRICT: Final = 0.6
 # The same of an entry without an input schema.
 _LIKELY_BARE: Final = 0.4
 # Probability by meaning from which an entry that writes may lack inputs.
@@ -71,7 +72,7 @@ class Shifts:
     evidence: float
 
 
-SHIFTS: Final = Shifts(rules=-0.73, evidence=-0.15)
+SHIFTS: Final = Shifts(rules=-0.46, evidence=-0.12)
 
 
 def _features(found: Sequence[Scored]) -> tuple[float, ...]:
@@ -102,7 +103,8 @@ def is_guess(found: Sequence[Scored]) -> bool:
         # "back up the database" states no statement to run: what writes needs all its inputs, or clear wording.
         is_clear = best.meaning >= _MEANT and best.takes_any and not best.profile.deletes
         lacks_inputs = bool(best.profile.writes) and not best.is_complete and not is_clear
-        return best.evidence < (LIKELY if best.fits_act else _OTHER_ACT) or lacks_inputs
+        is_strict = best.profile.writes is not False or not best.fits_act
+        return best.evidence < (_STRICT if is_strict else LIKELY) or lacks_inputs
     if best.is_complete:
         return best.unused > 0 and score(found) < UNSURE
     # What a step that reads leaves open can be asked for; one that changes something must be named, or more probable.
