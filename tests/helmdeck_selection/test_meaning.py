@@ -13,7 +13,11 @@ from helmdeck_selection.meaning.features import entry_features, request_features
 from helmdeck_selection.meaning.model import meaning_model, similarity
 
 TOOLS = [
-    {"name": "browser_emulate_media", "description": "Set the colour scheme of the page.", "inputSchema": {"properties": {"colorScheme": {}}}},
+    {
+        "name": "browser_emulate_media",
+        "description": "Set the colour scheme of the page.",
+        "inputSchema": {"properties": {"colorScheme": {}}},
+    },
     {"name": "browser_click", "description": "Click an element.", "inputSchema": {"properties": {"ref": {}}}},
     {"name": "browser_close", "description": "Close the page.", "inputSchema": {"properties": {}}},
 ]
@@ -28,7 +32,11 @@ def test_a_request_is_read_as_stems_and_kinds_of_values() -> None:
 
 def test_an_entry_is_read_as_its_name_its_description_and_its_inputs() -> None:
     entry = read_catalog(TOOLS, "browser").entries[0]
-    assert entry_features(entry) == (["brows", "emul", "media"], ["set", "the", "colour", "schem", "of", "the", "pag"], ["color", "schem"])
+    assert entry_features(entry) == (
+        ["brows", "emul", "media"],
+        ["set", "the", "colour", "schem", "of", "the", "pag"],
+        ["color", "schem"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,3 +77,8 @@ def test_threads_get_the_same_vectors() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda text: model.of_request(scan(text)), texts))
     assert found == [model.of_request(scan(text)) for text in texts]
+
+
+def test_a_long_request_has_a_vector() -> None:
+    model = meaning_model()
+    assert math.hypot(*model.of_request(scan("list the files " * 20_000))) == pytest.approx(1.0)

@@ -28,6 +28,8 @@ _FIELDS: Final = ("name", "description", "inputs")
 _FOLDER: Final = Path(__file__).parent
 _FLOAT_BYTES: Final = 4
 _STOP_WORDS: Final = frozenset(map(stem, STOP_WORDS))
+# Features of a request that are read: what it asks for is among the first ones, and a sum has room for a million.
+_MAX_FEATURES: Final = 2_000
 # Vectors of features that are kept, of 0.6 KB each.
 _MAX_ROWS: Final = 8_000
 # A number in a sum of vectors has 64 bits; one of 0 is this, so that none is below 0.
@@ -77,7 +79,7 @@ class MeaningModel:
 
     def of_features(self, found: Sequence[str]) -> Vector:
         """Return the vector of the features of a request; see ``of_request``."""
-        return unit(self._sum(with_pairs(found)))
+        return unit(self._sum(with_pairs(found[:_MAX_FEATURES])))
 
     def known_share(self, found: Iterable[str]) -> float:
         """Return the share of the words among features that have a vector, 0 to 1; 0 if there are none.
