@@ -19,7 +19,8 @@ import attrs
 from helmdeck_core import Catalog
 from helmdeck_planner.embedded.choice.confidence import UNSURE
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.picks import Pick, understand
+from helmdeck_planner.embedded.pick import Pick
+from helmdeck_planner.embedded.picks import understand
 from helmdeck_selection import LexicalIndex
 
 SURE: Final = 0.9
