@@ -53,6 +53,7 @@ class MeaningModel:
     :ivar none: the same logarithm for no entry at all.
 
     >>> from helmdeck_language import scan
+    >>> from helmdeck_selection import meaning_model, similarity
     >>> model = meaning_model()
     >>> request = model.of_request(scan("give Ada her money back"))
     >>> refund, weather = (model.of_features([word, "payment"]) for word in ("refund", "weath"))
