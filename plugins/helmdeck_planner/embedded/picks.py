@@ -22,7 +22,7 @@ from helmdeck_planner.embedded.choice.confidence import (
     score,
 )
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
-from helmdeck_planner.embedded.choice.meanings import meanings
+from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
@@ -271,6 +271,8 @@ class _Reader:
 
     def _is_far(self, part: Part, best: Scored) -> bool:
         """Whether the wording of a part hardly means the entry that rules choose."""
+        if len(self.profiles.entries) > MAX_COMPARED:
+            return False
         close = meanings(part, range(len(self.profiles.entries)), self.profiles)
         own = close.get(self.profiles.place(best.profile))
         return own is not None and own.share < _FAR and own.place > 0

@@ -26,7 +26,7 @@ from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.input_fit import input_fit
-from helmdeck_planner.embedded.choice.meanings import Meaning, meanings
+from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, Meaning, meanings
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
@@ -38,7 +38,7 @@ from helmdeck_planner.embedded.request.readings import Reading, reading
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
 
-# A larger catalog is searched by its words only.
+# Of a larger catalog, only the best entries by words and the closest ones by meaning are weighed.
 _MAX_SEARCHED: Final = 60
 _CANDIDATES: Final = 24
 # So many of the closest entries may serve a part that shares no word with them.
@@ -150,13 +150,14 @@ def candidates(
         query.setdefault(term, _READ_WEIGHT * share)
     scores = lexical.weighted_scores(query)
     best = max(scores.values(), default=1.0)
-    indices = (
-        range(len(profiles.entries))
-        if len(profiles.entries) <= _MAX_SEARCHED
-        else heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
-    )
+    count = len(profiles.entries)
+    indices: Sequence[int] = range(count)
+    if count > _MAX_SEARCHED:
+        indices = heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
+    close = meanings(part, range(count) if count <= MAX_COMPARED else indices, profiles, context)
+    if count > _MAX_SEARCHED:
+        indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
     seen = _Seen(part, weighted, intended, _words(part, intended, wording), wording)
-    close = meanings(part, indices, profiles, context)
     rough = []
     for index in indices:
         profile = profiles[index]

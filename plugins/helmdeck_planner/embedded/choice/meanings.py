@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import attrs
 
@@ -11,6 +12,9 @@ from helmdeck_language import Token
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_selection import similarity
+
+MAX_COMPARED: Final = 300
+"""A larger catalog is searched by its words only: the vectors of its entries would take more time than the plan."""
 
 
 @attrs.frozen
