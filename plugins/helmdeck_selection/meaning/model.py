@@ -12,7 +12,7 @@ import math
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from operator import mul
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,8 @@ _FLOAT_BYTES: Final = 4
 _STOP_WORDS: Final = frozenset(map(stem, STOP_WORDS))
 # Features of a request that are read: what it asks for is among the first ones, and a sum has room for a million.
 _MAX_FEATURES: Final = 2_000
+# Vectors of entries that are kept, of 3 KB each.
+_MAX_ENTRIES: Final = 1_000
 # Vectors of features that are kept, of 0.6 KB each.
 _MAX_ROWS: Final = 8_000
 # A number in a sum of vectors has 64 bits; one of 0 is this, so that none is below 0.
@@ -40,7 +42,7 @@ _ONE: Final = 1 << 40
 _BYTE: Final = 128
 
 
-@attrs.frozen(slots=False)
+@attrs.frozen(slots=False, eq=False)
 class MeaningModel:
     """The trained vectors.
 
@@ -80,7 +82,7 @@ class MeaningModel:
 
     def of_features(self, found: Sequence[str]) -> Vector:
         """Return the vector of the features of a request; see ``of_request``."""
-        return unit(self._sum(with_pairs(found[:_MAX_FEATURES])))
+        return unit(self.sum_of(with_pairs(found[:_MAX_FEATURES])))
 
     def known_share(self, found: Iterable[str]) -> float:
         """Return the share of the words among features that have a vector, 0 to 1; 0 if there are none.
@@ -93,13 +95,7 @@ class MeaningModel:
 
     def of_entry(self, entry: Entry) -> Vector:
         """Return the vector of an entry, of length 1; zeros if none of its words has a vector."""
-        name, description, inputs = entry_features(entry)
-        fields = (with_pairs(name), with_pairs(description), inputs)
-        rows = [
-            [self.weights[field] * value for value in unit(self._sum(found))]
-            for field, found in zip(_FIELDS, fields, strict=True)
-        ]
-        return unit(list(map(sum, zip(*rows, strict=True))))
+        return _of_fields(self, *map(tuple, entry_features(entry)))
 
     def shares(self, similarities: Sequence[float]) -> list[float]:
         """Return the probability of each entry by its similarity to a request; what is left to 1 is that of no entry."""
@@ -108,7 +104,8 @@ class MeaningModel:
         whole = sum(powers) + math.exp(self.none - highest)
         return [power / whole for power in powers]
 
-    def _sum(self, features: Iterable[str]) -> Vector:
+    def sum_of(self, features: Iterable[str]) -> Vector:
+        """Return the sum of the vectors of features; those without one count nothing."""
         known = self._rows
         total = 0
         for feature in features:
@@ -136,6 +133,18 @@ class MeaningModel:
     @cached_property
     def _zeros(self) -> int:
         return _ZERO * self._ones
+
+
+@lru_cache(maxsize=_MAX_ENTRIES)  # the decks of a process mostly have the same catalog
+def _of_fields(
+    model: MeaningModel, name: tuple[str, ...], description: tuple[str, ...], inputs: tuple[str, ...]
+) -> Vector:
+    fields = (with_pairs(name), with_pairs(description), inputs)
+    rows = [
+        [model.weights[field] * value for value in unit(model.sum_of(found))]
+        for field, found in zip(_FIELDS, fields, strict=True)
+    ]
+    return unit(list(map(sum, zip(*rows, strict=True))))
 
 
 def similarity(first: Vector, second: Vector) -> float:
