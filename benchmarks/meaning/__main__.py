@@ -31,7 +31,7 @@ from torch import nn
 from torch.nn import functional
 
 import helmdeck_selection
-from benchmarks.meaning.data import FOLDS, Product, products
+from benchmarks.meaning.data import Product, products
 from helmdeck_language import scan, stem
 from helmdeck_selection import read_catalog
 from helmdeck_selection.meaning.features import entry_features, request_features, with_pairs
@@ -278,9 +278,6 @@ def main() -> None:
     """Measure, or train and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
-    parser.add_argument(
-        "--folds", type=Path, help="train a model without each third of the products, and write them to this folder"
-    )
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
@@ -289,15 +286,6 @@ def main() -> None:
     print(
         f"{len(found)} products, {sum(map(len, found))} tools, {sum(len(c.requests) for f in found for c in f)} requests"
     )
-    if arguments.folds:
-        for fold in range(FOLDS):
-            folder = arguments.folds / str(fold)
-            folder.mkdir(parents=True, exist_ok=True)
-            seen = [family for place, family in enumerate(found) if place % FOLDS != fold]
-            towers = train(seen, vocabulary(seen), arguments.rounds)
-            write(towers, folder)
-            print(f"fold {fold}: {first_share(towers, found[fold::FOLDS]):.1%} first", flush=True)
-        return
     if arguments.write:
         write(train(found, vocabulary(found), arguments.rounds))
         return

@@ -20,8 +20,6 @@ import attrs
 from helmdeck_core import Catalog
 from helmdeck_selection import read_catalog
 
-FOLDS = 3
-"""Parts of the products: ``python -m benchmarks.meaning --folds`` trains a model without each of them."""
 WAYS = Path(__file__).with_name("ways")
 _INPUT = re.compile(r"\s*([\w.-]+)\s*\??\s*:?\s*(.*)")
 _TYPES = {

@@ -11,7 +11,7 @@ from helmdeck_core import EntryKind
 from helmdeck_language import Token
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.request.parts import Part
-from helmdeck_selection import similarity
+from helmdeck_selection import meaning_model, similarity
 
 MAX_COMPARED: Final = 300
 """A larger catalog is searched by its words only: the vectors of its entries would take more time than the plan."""
@@ -38,10 +38,11 @@ def meanings(
 
     :param context: what the part refers to: "the sandbox burns money" before "put it to sleep".
     """
-    own = profiles.model.of_request(part.tokens)
+    model = meaning_model()
+    own = model.of_request(part.tokens)
     if context:
         # The mean of both similarities: the part before does not choose alone.
-        both = profiles.model.of_request((*context, *part.tokens))
+        both = model.of_request((*context, *part.tokens))
         own = [(first + second) / 2 for first, second in zip(own, both, strict=True)]
     found = [
         (similarity(own, profiles.vector(index)), -index)
@@ -49,7 +50,7 @@ def meanings(
         if profiles.entries[index].kind is not EntryKind.PIPELINE
     ]
     found.sort(reverse=True)
-    shares = profiles.model.shares([value for value, _ in found])
+    shares = model.shares([value for value, _ in found])
     return {
         -minus: Meaning(value, share, place)
         for place, ((value, minus), share) in enumerate(zip(found, shares, strict=True))

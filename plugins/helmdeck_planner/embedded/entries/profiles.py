@@ -32,7 +32,6 @@ from helmdeck_planner.embedded.request.wording import Vocabulary
 from helmdeck_selection import (
     Companions,
     LexicalIndex,
-    MeaningModel,
     keyword_phrases,
     meaning_model,
     name_words,
@@ -104,17 +103,13 @@ class Profile:
 
 
 class Profiles:
-    """The profiles of a catalog, made on demand, and its vocabulary.
+    """The profiles of a catalog, made on demand, and its vocabulary."""
 
-    :param model: relates what people say to entries; that of the selection if it is not given.
-    """
-
-    def __init__(self, entries: Sequence[Entry], lexicon: Lexicon, model: MeaningModel | None = None) -> None:
+    def __init__(self, entries: Sequence[Entry], lexicon: Lexicon) -> None:
         self.entries = entries
         self.lexicon = lexicon
         self._found: dict[int, Profile] = {}
         self._vectors: dict[int, Sequence[float]] = {}
-        self._model = model
         self._prefixes = _prefixes(entries)
         self._producers: Companions | None = None
         self._index_of = {entry.id: index for index, entry in enumerate(entries)}
@@ -138,16 +133,11 @@ class Profiles:
             found = self._found[index] = self._make(self.entries[index])
         return found
 
-    @property
-    def model(self) -> MeaningModel:
-        """What relates wording to entries."""
-        return self._model or meaning_model()
-
     def vector(self, index: int) -> Sequence[float]:
         """Return the vector of an entry: what it means."""
         found = self._vectors.get(index)
         if found is None:
-            found = self._vectors[index] = self.model.of_entry(self.entries[index])
+            found = self._vectors[index] = meaning_model().of_entry(self.entries[index])
         return found
 
     def place(self, profile: Profile) -> int:
