@@ -13,6 +13,7 @@
     python -m benchmarks.first_use --fifth             # a fifth set, by two further authors
     python -m benchmarks.first_use --sixth             # a sixth set, by three further authors
     python -m benchmarks.first_use --seventh           # a seventh set, by three further authors
+    python -m benchmarks.first_use --eighth            # an eighth set, by three further authors; its dev half is fitted, not read
     python -m benchmarks.first_use --chains            # ids that two look-ups find, and those that none does
 """
 
@@ -105,6 +106,7 @@ SETS: Mapping[str, str] = {
     "fifth": "the fifth set, by two authors who had not seen the rules,",
     "sixth": "the sixth set, by three further authors, a third of it over servers that were new,",
     "seventh": "the seventh set, by three further authors, two fifths of it over servers that were new,",
+    "eighth": "the eighth set, by three further authors, two fifths of it over servers that were new,",
     "chains": "the requests that name what two look-ups find,",
 }
 """Folders of further requests, with what they hold."""
