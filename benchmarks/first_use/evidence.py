@@ -43,6 +43,7 @@ SETS = {
     "fifth": 2.0,
     "sixth": 3.0,
     "seventh": 3.0,
+    "eighth": 3.0,
 }
 SERVER_SETS = {"first": 1.0, "third": 1.0}
 # How much a request without its tools counts, relative to the others.

@@ -21,6 +21,7 @@ from helmdeck_core import Catalog
 from helmdeck_selection import read_catalog
 
 WAYS = Path(__file__).with_name("ways")
+STATEMENTS = Path(__file__).with_name("statements")
 _INPUT = re.compile(r"\s*([\w.-]+)\s*\??\s*:?\s*(.*)")
 _TYPES = {
     "string": "string",
@@ -79,6 +80,19 @@ def products(paths: Iterable[Path] | None = None) -> list[Product]:
                 found[-1].tools[-1].vendors.append(_tool(line[5:].split(" | ")))
             elif line.startswith("- "):
                 found[-1].tools[-1].requests.append(line[2:])
+    return found
+
+
+def statements(paths: Iterable[Path] | None = None) -> dict[str, list[str]]:
+    """Return the sentences that ask for nothing, by what they are about."""
+    found: dict[str, list[str]] = {}
+    own: list[str] = []
+    for path in sorted(STATEMENTS.glob("*.txt")) if paths is None else paths:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("== "):
+                own = found.setdefault(line.removeprefix("== family: "), [])
+            elif line.startswith("- "):
+                own.append(line[2:])
     return found
 
 

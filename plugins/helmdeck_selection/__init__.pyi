@@ -10,6 +10,9 @@ from helmdeck_selection.lexical.index.fields import required_inputs as required_
 from helmdeck_selection.lexical.index.fields import step_packs as step_packs
 from helmdeck_selection.lexical.scores.companions import Companions as Companions
 from helmdeck_selection.lexical.scores.word_scores import LexicalIndex as LexicalIndex
+from helmdeck_selection.meaning.acts import ActModel as ActModel
+from helmdeck_selection.meaning.acts import DialogueAct as DialogueAct
+from helmdeck_selection.meaning.acts import act_model as act_model
 from helmdeck_selection.meaning.model import MeaningModel as MeaningModel
 from helmdeck_selection.meaning.model import meaning_model as meaning_model
 from helmdeck_selection.meaning.model import similarity as similarity

@@ -27,6 +27,7 @@ from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import continued, joined_act
+from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.pick import Pick, is_gap
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
@@ -134,6 +135,10 @@ class _Reader:
     def _add_single(self, own: Part) -> None:
         wording = self.sources.wording
         found = self._chosen(own, self.sources)
+        if sides := divided(own, found, self.sources, self._chosen):
+            for side in sides:
+                self._add_single(side)
+            return
         profile = found[0].profile if found else None
         single = [own] if profile is None else one_value_each(own, profile, self.sources.request, wording)
         if len(single) > 1 and (all_at_once := _taking_all(found)):

@@ -43,9 +43,11 @@ _MAX_SEARCHED: Final = 60
 _CANDIDATES: Final = 24
 # So many of the closest entries may serve a part that shares no word with them.
 _CLOSEST: Final = 3
-# Probability by meaning from which the same holds for an entry that changes something, and for one that deletes something.
-_WRITES: Final = 0.2
+# Probability by meaning from which the same holds for an entry that deletes something.
 _DELETES: Final = 0.4
+# Probability from which a part asks for a change, and for nothing.
+_ASKED: Final = 0.35
+_TOLD: Final = 0.5
 _LEAST: Final = -6.0
 # Probability by meaning from which an entry may leave out an id: "the page should be in dark mode, WEB-588".
 _CLEAR: Final = 0.5
@@ -58,6 +60,7 @@ _MIN_COMPOUND: Final = 5
 _MAX_COUNT: Final = 3
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
 _DELETING: Final = frozenset(stem(word) for word in DELETING_WORDS) | {stem("archive")}
+_REMOVING: Final = frozenset({Action.DELETE})
 _PEOPLE: Final = frozenset({"who", "whose", "whom"})
 
 
@@ -167,7 +170,7 @@ def candidates(
             # A verb that an entry has nothing to do with requests something else.
             if seen.is_reading or found["verb"] > 0 or close[index].place < _CLOSEST:
                 found["score"] = scores.get(index, 0.0) / best
-                found |= _meaning_features(seen, close[index])
+                found |= _meaning_features(seen, profile, close[index])
                 rough.append((_rough(found), -index, profile, found))
     tried = [
         (profile, found, drafted(part, profile, sources)) for _, _, profile, found in heapq.nlargest(_TRIED, rough)
@@ -184,6 +187,11 @@ class _Seen:
     intended: Reading
     words: Sequence[_Word]
     wording: Wording
+
+    @property
+    def actions(self) -> frozenset[Action]:
+        """The classes of its verb; none without one."""
+        return requested_actions(self.part) if self.part.verb and not self.part.is_question else frozenset()
 
     @property
     def is_reading(self) -> bool:
@@ -216,14 +224,13 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
     is_intended = bool((intended.verbs.keys() | {verb}) & own)
     if profile.deletes:
         is_named = bool((intended.verbs.keys() | {verb}) & own & _DELETING)
-        return not part.is_question and (
-            is_named or (bool(part.verb) and _is_requested(part, profile, close, _DELETES))
-        )
-    if profile.writes and _is_requested(part, profile, close, _WRITES):
+        return not part.is_question and (is_named or (close.share >= _DELETES and _is_meant(part, profile, close)))
+    if profile.writes and _is_meant(part, profile, close):
         return True
     if part.is_question or not (part.verb or intended.verbs):
         # "process 4 is stuck" kills none.
         may_act = profile.writes is None and bool(profile.verb) and not part.is_question and not part.is_wish
+        may_act = may_act and part.act.nothing >= _TOLD
         return (not profile.writes and not may_act) or (part.is_question and verb in own)
     if profile.writes or is_other:
         return is_intended
@@ -231,16 +238,17 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
     return is_intended or not actions or not actions <= WRITING or profile.writes is None
 
 
-def _is_requested(part: Part, profile: Profile, close: Meaning, least: float) -> bool:
-    """Whether the wording of a part means an entry, and its verb nothing else: "delete the branch" creates none."""
-    if close.share < least or part.is_question:
+def _is_meant(part: Part, profile: Profile, close: Meaning) -> bool:
+    """Whether a part asks for a change, its wording may mean an entry, and its verb nothing else: "delete the branch" creates none."""
+    asks = part.is_wish or part.act.change >= _ASKED
+    if part.is_question or not asks or close.place >= _CLOSEST:
         return False
     actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
-    if not part.verb:
-        return part.is_wish
-    if not actions:
-        return not profile.deletes and Action.CREATE not in own
-    return not actions <= READING and bool(actions & own)
+    if not part.verb or not actions or not own:
+        return True
+    if actions <= READING or actions <= _REMOVING or own <= _REMOVING:
+        return bool(actions & own)
+    return True
 
 
 def _words(part: Part, intended: Reading, wording: Wording) -> list[_Word]:
@@ -317,7 +325,11 @@ def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
         and first.place == 0
         and not _strength(first.stems, profile.text, lexicon)
     )
+    act = part.act
+    agreed = {True: act.change, False: act.look_up, None: max(act.change, act.look_up)}[profile.writes]
     return {
+        "act_agreed": agreed,
+        "act_nothing": act.nothing,
         "literal": literal,
         "act_in_text": 0.0 if literal or by_act else by_text,
         "class": 0.0 if literal else by_class,
@@ -340,7 +352,8 @@ def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
     }
 
 
-def _meaning_features(seen: _Seen, close: Meaning) -> dict[str, float]:
+def _meaning_features(seen: _Seen, profile: Profile, close: Meaning) -> dict[str, float]:
+    own = ACTIONS.get(profile.verb, frozenset())
     names_act = bool(seen.part.verb or seen.part.is_question)
     names_known_act = bool(seen.intended.verbs) or seen.part.is_question
     return {
@@ -348,6 +361,7 @@ def _meaning_features(seen: _Seen, close: Meaning) -> dict[str, float]:
         "meaning_share": close.share,
         "meaning_log": max(_LEAST, math.log(close.share)),
         "meaning_without_act": 0.0 if names_act else close.similarity,
+        "other_act": float(bool(seen.actions) and bool(own) and not seen.actions & own),
         "meaning_of_other_act": close.similarity if names_act and not names_known_act else 0.0,
         "closest": float(close.place == 0),
     }

@@ -16,6 +16,7 @@ from helmdeck_planner.embedded.request.repeats import repeated, repeats_object, 
 from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state, state_verb
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_selection import DialogueAct, act_model
 
 _END_MARKS: Final = frozenset(".!?;\u2026\u3002\uff01\uff1f")
 _BULLETS: Final = frozenset("-*\u2022\u2023\u25e6+>#")
@@ -35,6 +36,8 @@ _COMMANDING: Final = word_list("commanding")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
+# What a part asks for whose language the model does not know.
+_ANY_ACT: Final = DialogueAct(nothing=0.0, look_up=0.5, change=0.5)
 
 
 @attrs.frozen
@@ -48,6 +51,7 @@ class Part:
     :ivar is_question: it starts with a question word.
     :ivar is_excluded: it must not be planned.
     :ivar is_wish: it names no act, but a thing that is needed.
+    :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
     """
 
     text: str
@@ -57,6 +61,7 @@ class Part:
     is_question: bool
     is_excluded: bool
     is_wish: bool = False
+    act: DialogueAct = _ANY_ACT
 
     @property
     def content(self) -> tuple[Token, ...]:
@@ -80,6 +85,8 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.append(_part(text, own, wording, is_excluded=True))
             continue
         made = _part(text, without_trailing(own[:cut], wording), wording, is_excluded=False)
+        if wording.language is ENGLISH:
+            made = attrs.evolve(made, act=act_model().of_request(segment[: len(segment) - len(own) + cut]))
         lead = segment[: len(segment) - len(own)]
         if not (made.verb or made.is_question) and any(token.word in wording.language.wishes for token in lead):
             made = attrs.evolve(made, is_wish=True)

@@ -1,0 +1,87 @@
+"""Divides a part whose joint no rule takes for one, where both sides clearly request something of their own.
+
+"kick record 99b0 out of zone c01d and wipe what's cached there" has no second verb that a word list knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_language import ENGLISH, Kind, Token
+from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
+from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.choice.confidence import score
+from helmdeck_planner.embedded.pick import is_gap
+from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.request.wording import Wording
+
+Chosen = Callable[[Part, Sources], Sequence[Scored]]
+
+# What the entries of both sides need, and by how much more than that of the whole.
+_LIKELY: Final = 0.6
+_MORE: Final = 0.1
+# A part whose entry is this likely, and takes all its values, stays whole.
+_CLEAR: Final = 0.8
+# Joints that are tried, and words and values on each side.
+_MOST_JOINTS: Final = 4
+_LEAST_TOKENS: Final = 2
+_MARKS: Final = frozenset(",:;\u2014\u2013")
+
+
+def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chosen) -> tuple[Part, Part] | None:
+    """Return both sides of the best joint of a part, if each has an entry that is more likely than that of the whole.
+
+    :param found: the candidates of the whole, the best first.
+    """
+    wording = sources.wording
+    whole = 0.0 if is_gap(found) else score(found)
+    if wording.language is not ENGLISH or part.is_excluded or (whole >= _CLEAR and not found[0].unused):
+        return None
+    best, sides = max(_LIKELY, whole + _MORE), None
+    for first, second in _sides(part, sources.request, wording):
+        left = chosen(first, sources)
+        if is_gap(left) or score(left) < best:
+            continue
+        right = chosen(second, sources)
+        if is_gap(right) or not _is_apart(first, left[0], second, right[0], sources):
+            continue
+        if (likely := min(score(left), score(right))) >= best:
+            best, sides = likely, (first, second)
+    return sides
+
+
+def _sides(part: Part, request: str, wording: Wording) -> Iterator[tuple[Part, Part]]:
+    """Yield what is before and behind each joint, where each is one part."""
+    joints = [
+        place
+        for place, token in enumerate(part.tokens)
+        if (token.value in _MARKS if token.kind is Kind.MARK else token.is_word and token.word in _words(wording))
+    ]
+    for place in joints[:_MOST_JOINTS]:
+        before, behind = part.tokens[:place], part.tokens[place + 1 :]
+        if min(_count(before), _count(behind)) < _LEAST_TOKENS:
+            continue
+        first, second = split_parts(request, before, wording), split_parts(request, behind, wording)
+        if len(first) == len(second) == 1 and not (first[0].is_excluded or second[0].is_excluded):
+            # What only the whole text shows stays: a wish, a question.
+            own = attrs.evolve(first[0], is_wish=part.is_wish or first[0].is_wish)
+            yield own, second[0]
+
+
+def _words(wording: Wording) -> frozenset[str]:
+    return wording.language.joints | wording.language.strong_joints
+
+
+def _count(tokens: Sequence[Token]) -> int:
+    return sum(token.is_word or token.is_value for token in tokens)
+
+
+def _is_apart(first: Part, left: Scored, second: Part, right: Scored, sources: Sources) -> bool:
+    """Whether two parts have two steps: of different entries, or of one with other arguments."""
+    if left.profile is not right.profile:
+        return True
+    own, other = (arguments_of(drafted(part, left.profile, sources)) for part in (first, second))
+    return left.is_complete and right.is_complete and own != other
