@@ -32,6 +32,7 @@ from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.pick import Pick, is_gap
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
 
@@ -40,6 +41,9 @@ _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
 # Parts that one entry may serve together.
 _MAX_JOINED: Final = 4
+# Among so many words, "is" makes a sentence of "process 4 is stuck".
+_EARLY: Final = 4
+_STATING: Final = word_list("stating")
 # Probability by meaning below which an entry that rules choose is weighed against others.
 _FAR: Final = 0.1
 
@@ -134,6 +138,11 @@ class _Reader:
 
     def _add_single(self, own: Part) -> None:
         wording = self.sources.wording
+        if self.picks and _is_about(own, self.picks[-1], wording):
+            # "pid 482 is stuck, give it to Ada": the first part is no request of its own.
+            self.picks[-1] = attrs.evolve(self.picks[-1], profile=None)
+            earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
+            self.sources = attrs.evolve(self.sources, earlier=earlier)
         found = self._chosen(own, self.sources)
         if sides := divided(own, found, self.sources, self._chosen):
             for side in sides:
@@ -307,6 +316,15 @@ class _Reader:
         is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
         is_mixed = its_words & set(other.name) or other_words & set(one.name)
         return [first, second] if is_apart and not is_mixed else [part]
+
+
+def _is_about(part: Part, before: Pick, wording: Wording) -> bool:
+    """Whether an act is about what the part before only hinted at: a change, without a verb."""
+    hint, profile = before.part, before.profile
+    is_hint = profile is not None and profile.writes is not False and not hint.is_wish
+    is_hint = is_hint and (not hint.verb or any(token.word in _STATING for token in hint.tokens[1:_EARLY]))
+    is_act = bool(part.verb) and not part.is_question and not part.is_excluded
+    return is_hint and is_act and (refers(part, wording) or len(part.tokens) == 1)
 
 
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:

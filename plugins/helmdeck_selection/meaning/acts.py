@@ -67,9 +67,7 @@ class ActModel:
     def of_request(self, tokens: Iterable[Token]) -> DialogueAct:
         """Return what a sentence asks for."""
         places = [
-            _CLASSES * self.places[each]
-            for each in set(act_features(request_features(tokens)))
-            if each in self.places
+            _CLASSES * self.places[each] for each in set(act_features(request_features(tokens))) if each in self.places
         ]
         # A sum of more features is not surer in the same measure.
         scale = self.scale / math.sqrt(max(1, len(places)))

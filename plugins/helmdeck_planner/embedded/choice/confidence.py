@@ -29,6 +29,8 @@ _STRICT: Final = 0.55
 _LIKELY_BARE: Final = 0.4
 # Probability by meaning from which an entry that writes may lack inputs.
 _MEANT: Final = 0.7
+# The same for one whose verb is another than that of the part.
+_MEANT_ACT: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
 # The same of a step that changes something and is not named by its part.
@@ -103,6 +105,9 @@ def is_guess(found: Sequence[Scored]) -> bool:
         # "back up the database" states no statement to run: what writes needs all its inputs, or clear wording.
         is_clear = best.meaning >= _MEANT and best.takes_any and not best.profile.deletes
         lacks_inputs = bool(best.profile.writes) and not best.is_complete and not is_clear
+        # "rename workflow wf-1" activates none.
+        if best.is_other_act and best.profile.writes and best.meaning < _MEANT_ACT:
+            return True
         is_strict = best.profile.writes is not False or not best.fits_act
         return best.evidence < (_STRICT if is_strict else LIKELY) or lacks_inputs
     if best.is_complete:

@@ -217,6 +217,10 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
     sides = requested_sides(part)
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False
+    # "open the lock" may mean to unlock it, and never to lock it.
+    meant = {word for word in OPPOSITES if stem(word) in intended.verbs}
+    if any(OPPOSITES[word] in profile.sides for word in meant) and not meant & profile.sides:
+        return False
     own = profile.verbs | profile.choice_verbs
     # "get rid of a.txt" gets nothing.
     is_other = intended.is_phrase and stem(part.verb) not in intended.verbs
@@ -326,10 +330,12 @@ def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
         and not _strength(first.stems, profile.text, lexicon)
     )
     act = part.act
+    is_unnamed = bool(verb) and not (literal or by_act)
     agreed = {True: act.change, False: act.look_up, None: max(act.change, act.look_up)}[profile.writes]
     return {
         "act_agreed": agreed,
         "act_nothing": act.nothing,
+        "unnamed_act": float(is_unnamed),
         "literal": literal,
         "act_in_text": 0.0 if literal or by_act else by_text,
         "class": 0.0 if literal else by_class,
@@ -418,6 +424,7 @@ def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], dra
             takes_any=bool(draft.used_places),
             meaning=features["meaning_share"],
             fits_act=seen.is_reading or features["verb"] > 0,
+            is_other_act=bool(features["unnamed_act"]),
         ),
         {
             **features,
