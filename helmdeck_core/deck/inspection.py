@@ -12,8 +12,8 @@ from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.question_operation import question_facts
+from helmdeck_core.context.completed_steps import check_completed
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.deck.completed_steps import check_completed
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
 from helmdeck_core.deck.questions import AskOptions, cached_decodable, make_request
