@@ -236,7 +236,10 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for text in texts:
-        key, sign, value = text_argument(text).partition("=")
+        try:
+            key, sign, value = text_argument(text).partition("=")
+        except argparse.ArgumentTypeError as exc:
+            raise UsageError(f"{option}: {exc}") from exc
         if not sign or not key.strip():
             raise UsageError(f"{option} takes KEY=VALUE, found {text!r}")
         values[key.strip()] = _value(value)
@@ -275,13 +278,17 @@ def _finite(text: str) -> float:
 
 
 def text_argument(text: str) -> str:
-    """Replace bytes that are not UTF-8, as in files; for ``type=`` of an argument whose text becomes a part of a request.
+    """Reject bytes that are not UTF-8, as in files; for ``type=`` of an argument whose text becomes a part of a request.
+
+    :raises argparse.ArgumentTypeError: with the first of these bytes.
 
     >>> from helmdeck_cli import text_argument
     >>> text_argument("café")
     'café'
     """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if problem := not_text(text.encode("utf-8", "surrogateescape")):
+        raise argparse.ArgumentTypeError(problem)
+    return text
 
 
 def port_number(text: str) -> int:

@@ -193,9 +193,18 @@ def test_request_is_read_from_standard_input(cli, stdin, words):
     assert done.err.startswith("helmdeck: standard input: the byte 0xe9 in line 2 is not UTF-8")
 
 
-def test_bytes_of_the_command_line_that_are_not_utf8_are_replaced(cli):
-    done = cli("plan", "draft a caf\udce9 post", "--default", "title=caf\udce9", "--context", "\udcff")
-    assert done.code == 0 and "caf\ufffd post" in done.out
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["draft a caf\udce9 post"], "argument REQUEST"),
+        (["draft a post", "--context", "caf\udce9"], "argument --context"),
+        (["draft a post", "--default", "title=caf\udce9"], "--default"),
+    ],
+)
+def test_text_of_the_command_line_that_is_not_utf8_is_a_usage_error_like_that_of_files(cli, words, place):
+    done = cli("plan", *words)
+    assert (done.code, done.out) == (ExitCode.USAGE, "")
+    assert done.err.startswith(f"helmdeck: {place}: the byte 0xe9 in line 1 is not UTF-8")
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t"])

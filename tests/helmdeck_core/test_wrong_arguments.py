@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from helmdeck_core import CompletedStep, Helmdeck, PackError
+from helmdeck_core import ChatRequest, CompletedStep, Helmdeck, Message, PackError, Role, TextPart
+from helmdeck_testing import make_deck, scripted_provider
 from tests.case_support import each_case
 
 OPTION = "there is no option 'modle' (did you mean 'model'?)"
@@ -65,3 +66,30 @@ def test_input_of_the_wrong_type_is_invalid_input(deck, call, text):
 
 def test_answer_may_be_a_bytearray(deck):
     assert deck.decode(bytearray(json.dumps({"a": 1}).encode()), dict).value == {"a": 1}
+
+
+TEXT = "caf\udce9 or tea?"
+PARTS = [
+    {"role": "user", "content": "hello"},
+    {"role": "assistant", "content": TEXT},
+    {"role": "user", "content": "why"},
+]
+
+
+@each_case("method", ["ask", "complete", "stream"])
+@each_case(
+    ("request_", "place"),
+    [(TEXT, "the request"), (PARTS, "messages[1]"), (Message(Role.USER, (TextPart(TEXT),)), "messages[0]")],
+)
+def test_undecodable_text_is_an_error_that_names_its_place_and_is_never_sent(method, request_, place):
+    provider = scripted_provider(["hello"])
+    if isinstance(request_, Message):
+        request_ = [request_] if method == "ask" else ChatRequest(model="scripted/any", messages=(request_,))
+    with make_deck(provider, model="scripted/any") as deck, pytest.raises(ValueError, match="surrogate") as caught:
+        tuple(getattr(deck, method)(request_))
+    assert str(caught.value).startswith(f"{place}: character 4 is the surrogate '\\udce9'") and not provider.requests
+
+
+def test_undecodable_instructions_are_an_error(deck):
+    with pytest.raises(ValueError, match="^system: character 1 is the surrogate"):
+        deck.ask("hello", system="\udce9")
