@@ -26,7 +26,7 @@ from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallFinished
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.questions import Answer, Question
-from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits, check_limits
 from helmdeck_core.errors import CallFailed, InvalidRequest, PackError, PackErrorCode, total_cost
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -230,6 +230,7 @@ class Engine:
         """The tightest of some limits; the configuration's defaults where all leave one open."""
         tightest = NO_LIMITS
         for each in limits:
+            check_limits(each)
             tightest = each if tightest is NO_LIMITS else tightest if each is NO_LIMITS else tightest.and_also(each)
         return self._default_limits if tightest is NO_LIMITS else tightest.within(self._default_limits)
 

@@ -1,10 +1,11 @@
 """Arguments of the wrong type or name are errors that name them, never a silent default or a failure of a plugin."""
 
 import json
+import re
 
 import pytest
 
-from helmdeck_core import ChatRequest, CompletedStep, Helmdeck, Message, PackError, Role, TextPart
+from helmdeck_core import CallLimits, ChatRequest, CompletedStep, Helmdeck, Message, PackError, Role, TextPart
 from helmdeck_testing import make_deck, scripted_provider
 from tests.case_support import each_case
 
@@ -32,6 +33,13 @@ def deck():
         (lambda deck: deck.rank(None), "the request must be of the type str, found NoneType"),
         (lambda deck: deck.select(b"hello"), "the request must be of the type str, found bytes"),
         (lambda deck: deck.explain(5), "the request must be of the type str, found int"),
+        (lambda deck: deck.decode("{}", dict, 5), "stop_reason must be of the type str, found int"),
+        (lambda deck: deck.tool_calls("{}", stop_reason=["x"]), "stop_reason must be of the type str, found list"),
+        (lambda deck: deck.tool_calls(5), "the answer must be of the type str, found int"),
+        (
+            lambda deck: deck.tool_calls("{}", tools="web.search"),
+            "tools must be a list of names or definitions, found the string 'web.search'",
+        ),
         (lambda _: Helmdeck(plugins=[object()]), "plugins is a list; pass plugins by name, such as {"),
     ],
 )
@@ -39,6 +47,28 @@ def test_argument_of_the_wrong_type_or_name_is_a_type_error(deck, call, text):
     with pytest.raises(TypeError) as caught:
         call(deck)
     assert text in str(caught.value)
+
+
+@each_case(
+    "call",
+    [
+        lambda deck, limits: deck.plan("draft a post", limits=limits),
+        lambda deck, limits: deck.run("helmdeck.route", {"intent": "draft a post"}, limits=limits),
+        lambda deck, limits: deck.ask("hello", limits=limits),
+        lambda deck, limits: deck.complete("hello", limits=limits),
+        lambda deck, limits: list(deck.stream("hello", limits=limits)),
+    ],
+)
+def test_limits_of_another_type_are_a_type_error(deck, call):
+    expected = "limits must be a CallLimits, such as CallLimits(max_attempts=3), found {'max_attempts': 3}"
+    with pytest.raises(TypeError, match=re.escape(expected)):
+        call(deck, {"max_attempts": 3})
+
+
+@pytest.mark.parametrize("models", ["local/lexical", 5, ["local/lexical", 5]])
+def test_fallbacks_that_are_not_a_list_of_models_are_an_error(models):
+    with pytest.raises(ValueError, match="CallLimits.fallbacks: not a tuple of model ids, found "):
+        CallLimits(fallbacks=models)
 
 
 @each_case(
