@@ -301,6 +301,7 @@ from helmdeck_core.hooks.manager import load_plugins as load_plugins
 from helmdeck_core.hookspecs import hookimpl as hookimpl
 from helmdeck_core.json_schema import SchemaProblem as SchemaProblem
 from helmdeck_core.json_schema import UntrustedSchema as UntrustedSchema
+from helmdeck_core.json_schema import describe_unknown_type as describe_unknown_type
 from helmdeck_core.json_schema import find_problems as find_problems
 from helmdeck_core.json_schema import schema_mistake as schema_mistake
 from helmdeck_core.json_schema import schema_problems as schema_problems

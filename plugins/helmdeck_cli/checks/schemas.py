@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from helmdeck_cli.checks.line_numbers import Path
+from helmdeck_core import describe_unknown_type
 
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
@@ -78,9 +79,7 @@ def _invalid(schema: Mapping[str, Any], at: Path) -> Iterator[tuple[str, Path, s
         for error in itertools.islice(cls(cls.META_SCHEMA).iter_errors(schema), _MAX_ERRORS):
             path = (*at, *error.absolute_path)
             if path and path[-1] == "type" and isinstance(error.instance, str):
-                problem = (
-                    f"{error.instance!r} is not a type{misspelt(error.instance, TYPES)}; types: {', '.join(TYPES)}"
-                )
+                problem = describe_unknown_type(error.instance)
             else:
                 problem = f"not valid in a JSON Schema: {str(error.message)[:_MAX_CHARS]}"
             if (path, problem) not in seen:
