@@ -39,3 +39,17 @@ def surrogate_problem(text: str) -> str:
             "replace it, or decode the input with errors='replace'"
         )
     return ""
+
+
+def undecodable_byte(error: UnicodeDecodeError) -> str:
+    r"""Return which byte of a file is not UTF-8, for a message.
+
+    >>> from helmdeck_core import undecodable_byte
+    >>> try:
+    ...     b"tides\nof the caf\xe9".decode()
+    ... except UnicodeDecodeError as exc:
+    ...     undecodable_byte(exc)
+    'the byte 0xe9 in line 2 is not UTF-8'
+    """
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"the byte 0x{error.object[error.start]:02x} in line {line} is not UTF-8"
