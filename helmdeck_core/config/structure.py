@@ -317,7 +317,7 @@ def _expected_table(path: KeyPath, cls: Any, above: KeyPath) -> str:
 
 def _has_tables_by_name(path: KeyPath, cls: Any) -> bool:
     kind = without_none(field_type(path, cls))
-    values = (typing.get_args(kind) or (None,))[-1]
+    values: Any = (typing.get_args(kind) or (None,))[-1]
     return typing.get_origin(kind) is Mapping and (attrs.has(values) or typing.get_origin(values) is Mapping)
 
 
