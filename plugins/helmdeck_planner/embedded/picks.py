@@ -269,12 +269,12 @@ class _Reader:
         if self.sources.wording.language is not ENGLISH or (is_settled and not self._is_far(part, found[0])):
             return found
         # No rule covers the part, or another entry takes more of it.
-        planned = tuple(each for each in sources.earlier if each.profile is not None)
-        if len(planned) < len(sources.earlier):
-            sources = attrs.evolve(sources, earlier=planned)
-        last = self.sources.earlier[-1] if self.sources.earlier else None
-        is_about_last = last is not None and last.profile is None and refers(part, self.sources.wording)
+        last = sources.earlier[-1] if sources.earlier else None
+        is_about_last = last is not None and last.profile is None and refers(part, sources.wording)
         context = last.part.tokens if last is not None and is_about_last else ()
+        known = tuple(each for each in sources.earlier if each.profile is not None or (is_about_last and each is last))
+        if len(known) < len(sources.earlier):
+            sources = attrs.evolve(sources, earlier=known)
         other = choose_by_evidence(part, sources, self.lexical, self.profiles, context)
         if not other or is_guess(other):
             return found
