@@ -37,7 +37,7 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
     picks = []
     for command in run:
         # "give it to Ada" is an act of its own.
-        if any(part.verb and refers(part, sources.wording) for part in run if part is not command):
+        if any(_acts_on(part, sources.wording) for part in run if part is not command):
             continue
         own = [command, *(part for part in run if part is not command)]
         joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
@@ -46,9 +46,16 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
             continue
         used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
         ends = list(itertools.accumulate(len(part.tokens) for part in own))
-        if all(any(first <= place < end for place in used) for first, end in zip((0, *ends), ends, strict=False)):
+        if all(
+            any(first <= place < end for place in used) or not any(t.is_value for t in part.tokens)
+            for part, first, end in zip(own, (0, *ends), ends, strict=False)
+        ):
             picks.append(Pick(joined, found[0].profile, found))
     return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+
+
+def _acts_on(part: Part, wording: Wording) -> bool:
+    return bool(part.verb) and not part.is_question and refers(part, wording)
 
 
 def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:

@@ -219,6 +219,10 @@ class _Reader:
     def _joined_from(self, start: int) -> tuple[int, Pick | None]:
         """Return how many parts from a place are one, and their step."""
         run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
+        after = next(iter(self.parts[start + len(run) :]), None)
+        if after is not None and after.verb and refers(after, self.sources.wording):
+            # "pid 482 is stuck, terminate it": what a step is about is no step of its own.
+            run = run[:-1]
         for length in range(len(run), 1, -1):
             if pick := joined_act(run[:length], self._before(start), self._chosen):
                 return length, pick
