@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
+from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import score
@@ -40,15 +41,20 @@ def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chose
     whole = 0.0 if is_gap(found) else score(found)
     if wording.language is not ENGLISH or part.is_excluded or (whole >= _CLEAR and not found[0].unused):
         return None
-    best, sides = max(_LIKELY, whole + _MORE), None
+    best, sides = 0.0, None
     for first, second in _sides(part, sources.request, wording):
         left = chosen(first, sources)
-        if is_gap(left) or score(left) < best:
+        if is_gap(left) or score(left) < _LIKELY:
             continue
-        right = chosen(second, sources)
+        profile = left[0].profile
+        before = Earlier(first, arguments_of(drafted(first, profile, sources)), profile)
+        right = chosen(second, attrs.evolve(sources, earlier=(*sources.earlier, before)))
         if is_gap(right) or not _is_apart(first, left[0], second, right[0], sources):
             continue
-        if (likely := min(score(left), score(right))) >= best:
+        # The entry of one side, which takes the other for a part of it, says nothing against two entries.
+        is_side = bool(found) and profile is not right[0].profile and found[0].profile in (profile, right[0].profile)
+        likely = min(score(left), score(right))
+        if likely >= max(_LIKELY, best, 0.0 if is_side else whole + _MORE):
             best, sides = likely, (first, second)
     return sides
 
