@@ -64,6 +64,8 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     :param sources: with the parts before both as the earlier ones.
     """
     wording = sources.wording
+    if text := _with_text(before, after, sources, chosen):
+        return text
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
     labelled = _starts_with_label(after.part, properties, wording)
     if after.part.is_question or not (labelled or _is_further(before, after)):
@@ -81,6 +83,27 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
             if _is_complete(draft) and _takes_of_both(draft, before.part):
                 return Pick(joined, found[0].profile, found)
     return None
+
+
+def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
+    """Return the step of a part that takes all behind its colon as a text: "jot down: call the chimney sweep"."""
+    request, first, last = sources.request, before.part, after.part.tokens[-1].end
+    behind = first.tokens[-1].end
+    is_open = before.profile is None or not before.found[0].is_complete
+    is_named = bool(first.verb) and (before.profile is not None or after.profile is None)
+    if not (is_open and is_named and request[behind : after.part.tokens[0].start].lstrip().startswith(":")):
+        return None
+    end = last + (request[last : last + 1] in ("?", "!"))
+    start = end - len(request[request.index(":", behind) + 1 : end].lstrip())
+    colon = Token(Kind.MARK, start, start, ":", ":")
+    quote = Token(Kind.QUOTE, start, end, request[start:end], "")
+    joined = attrs.evolve(first, text=request[first.tokens[0].start : end], tokens=(*first.tokens, colon, quote))
+    found = before.found if before.profile is not None else chosen(joined, sources)
+    if not found or is_gap(found) or is_risky(found):
+        return None
+    draft = drafted(joined, found[0].profile, sources)
+    is_taken = len(joined.tokens) - 1 in draft.used_places
+    return Pick(joined, found[0].profile, found) if is_taken and _is_complete(draft) else None
 
 
 def _is_further(before: Pick, after: Pick) -> bool:

@@ -15,8 +15,9 @@ from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import score
-from helmdeck_planner.embedded.pick import is_gap
-from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.pick import is_gap, is_risky
+from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.wording import Wording
 
 Chosen = Callable[[Part, Sources], Sequence[Scored]]
@@ -42,21 +43,39 @@ def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chose
     if wording.language is not ENGLISH or part.is_excluded or (whole >= _CLEAR and not found[0].unused):
         return None
     best, sides = 0.0, None
+    alone: tuple[float, tuple[Part, Part] | None] = (0.0, None)
     for first, second in _sides(part, sources.request, wording):
         left = chosen(first, sources)
-        if is_gap(left) or score(left) < _LIKELY:
+        profile = left[0].profile if left and not is_gap(left) and score(left) >= _LIKELY else None
+        if profile is None and whole:
             continue
-        profile = left[0].profile
-        before = Earlier(first, arguments_of(drafted(first, profile, sources)), profile)
+        args = arguments_of(drafted(first, profile, sources)) if profile is not None else {}
+        before = Earlier(first, args, profile)
         right = chosen(second, attrs.evolve(sources, earlier=(*sources.earlier, before)))
-        if is_gap(right) or not _is_apart(first, left[0], second, right[0], sources):
+        if not whole:
+            for own, own_found, other in ((first, left, second), (second, right, first)):
+                if (likely := _alone(own, own_found, other, wording)) > max(alone[0], _LIKELY):
+                    alone = likely, (first, second)
+        if profile is None or is_gap(right) or not _is_apart(first, left[0], second, right[0], sources):
             continue
         # The entry of one side, which takes the other for a part of it, says nothing against two entries.
         is_side = bool(found) and profile is not right[0].profile and found[0].profile in (profile, right[0].profile)
         likely = min(score(left), score(right))
         if likely >= max(_LIKELY, best, 0.0 if is_side else whole + _MORE):
             best, sides = likely, (first, second)
-    return sides
+    return sides or alone[1]
+
+
+def _alone(part: Part, found: Sequence[Scored], other: Part, wording: Wording) -> float:
+    """Return how likely the entry of a side is beside one that has none; 0 if it is not clear without that."""
+    asks = bool(part.verb) or part.is_wish or part.is_question
+    stated = [token for token in other.tokens if token.is_value or is_thing(token)]
+    is_free = refers(part, wording) or all(token.kind is Kind.DATE for token in stated)
+    # "who is next in line" has no second clause.
+    is_clause = _count(other.tokens) > _LEAST_TOKENS
+    if not (asks and is_free and is_clause) or is_gap(found) or is_risky(found) or not found[0].is_complete or found[0].unused:
+        return 0.0
+    return score(found)
 
 
 def _sides(part: Part, request: str, wording: Wording) -> Iterator[tuple[Part, Part]]:
