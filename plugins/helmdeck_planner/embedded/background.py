@@ -18,6 +18,10 @@ _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
 
+# Probability from which a part asks for nothing; that of "what a mess", which starts as a question.
+_TOLD: Final = 0.5
+_EXCLAIMED: Final = 0.8
+
 
 def is_statement(part: Part, wording: Wording) -> bool:
     """Whether a part may request nothing: a greeting, or a sentence about a person."""
@@ -27,10 +31,14 @@ def is_statement(part: Part, wording: Wording) -> bool:
 
 def is_fact(part: Part, wording: Wording) -> bool:
     """Whether a part states a fact, and names neither an act nor a need: "we counted again", "we can't come"."""
-    if wording.language is not ENGLISH or part.is_question or part.is_wish or len(part.tokens) < 2:
+    if wording.language is not ENGLISH or part.is_wish or len(part.tokens) < 2:
         return False
+    if part.is_question:
+        return part.act.nothing >= _EXCLAIMED
     if any(token.kind in _STATED or token.word in _REQUESTING for token in part.tokens):
         return False
+    if part.verb_place != 0 and part.act.nothing >= _TOLD:
+        return True
     if part.verb:
         return part.verb_place > 0 and states_fact(part.tokens, 0, wording)
     return is_statement(part, wording)
