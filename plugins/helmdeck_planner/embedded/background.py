@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import attrs
@@ -11,6 +12,7 @@ from helmdeck_planner.embedded.choice.confidence import UNSURE, score
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.negation import states_fact
 from helmdeck_planner.embedded.request.parts import Part, refers
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -52,8 +54,22 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
     told = [pick for pick in picks if pick.profile is None and is_fact(pick.part, wording)]
     if told and all(pick.profile is None for pick in picks):
         picks = tuple(_with_step(pick) if any(pick is each for each in told) else pick for pick in picks)
-    asking = tuple(pick for pick in picks if _requests(pick, wording))
+    planned = {id(pick.profile) for pick in picks if pick.profile is not None}
+    asking = tuple(pick for pick in picks if _requests(pick, wording) and not _is_remark(pick, planned, wording))
     return asking or picks
+
+
+def _is_remark(pick: Pick, planned: Collection[int], wording: Wording) -> bool:
+    """Whether a part beside steps has no value, and neither an act nor a need, or asks again for one: "could you do that?".
+
+    :param planned: the identities of the entries of the steps.
+    """
+    part = pick.part
+    if not planned or pick.profile is not None or any(token.is_value or is_thing(token) for token in part.tokens):
+        return False
+    names_act = bool(part.verb) or part.is_question or part.is_wish
+    is_again = refers(part, wording) and bool(pick.found) and id(pick.found[0].profile) in planned
+    return not names_act or is_again
 
 
 def _requests(pick: Pick, wording: Wording) -> bool:
