@@ -15,6 +15,7 @@ from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -47,11 +48,17 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
         used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
         ends = list(itertools.accumulate(len(part.tokens) for part in own))
         if all(
-            any(first <= place < end for place in used) or not any(t.is_value for t in part.tokens)
+            any(first <= place < end for place in used) or _is_background(part)
             for part, first, end in zip(own, (0, *ends), ends, strict=False)
         ):
             picks.append(Pick(joined, found[0].profile, found))
     return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+
+
+def _is_background(part: Part) -> bool:
+    """Whether a part need not state anything for a step: it has no value and no command of its own."""
+    is_command = part.verb_place == 0 and not part.is_question
+    return not is_command and not any(token.is_value or is_thing(token) for token in part.tokens)
 
 
 def _acts_on(part: Part, wording: Wording) -> bool:
