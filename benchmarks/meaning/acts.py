@@ -119,7 +119,7 @@ def train(found: Sequence[Row], rounds: int = _ROUNDS) -> Linear:
     optimizer = torch.optim.Adam([model.weights, model.bias], lr=_RATE)
     number = Counter(row.asked for row in found)
     # Between equal weights for all classes and the shares of the data, which are not those of real texts.
-    shares = torch.tensor([number[each] ** -0.5 for each in range(len(CLASSES))])
+    shares = torch.tensor([number[each] ** -0.75 for each in range(len(CLASSES))])
     for turn in range(rounds):
         for group in optimizer.param_groups:
             group["lr"] = _RATE * (1 - turn / rounds)
