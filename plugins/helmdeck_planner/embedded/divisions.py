@@ -1,4 +1,4 @@
-"""Divides a part whose joint no rule takes for one, where both sides clearly request something of their own.
+"""Divides a part whose joint no rule takes for one, where its sides clearly request something of their own.
 
 "kick record 99b0 out of zone c01d and wipe what's cached there" has no second verb that a word list knows.
 """
@@ -18,6 +18,7 @@ from helmdeck_planner.embedded.choice.confidence import score
 from helmdeck_planner.embedded.pick import is_gap, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 Chosen = Callable[[Part, Sources], Sequence[Scored]]
@@ -30,11 +31,14 @@ _CLEAR: Final = 0.8
 # Joints that are tried, and words and values on each side.
 _MOST_JOINTS: Final = 4
 _LEAST_TOKENS: Final = 2
+_CONDITIONS: Final = word_list("conditions")
 _MARKS: Final = frozenset(",:;\u2014\u2013")
 
 
 def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chosen) -> tuple[Part, Part] | None:
     """Return both sides of the best joint of a part, if each has an entry that is more likely than that of the whole.
+
+    If the whole has none, one side is enough: the other is a fact, or a gap.
 
     :param found: the candidates of the whole, the best first.
     """
@@ -68,14 +72,13 @@ def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chose
 
 def _alone(part: Part, found: Sequence[Scored], other: Part, wording: Wording) -> float:
     """Return how likely the entry of a side is beside one that has none; 0 if it is not clear without that."""
+    is_clear = not (is_gap(found) or is_risky(found)) and found[0].is_complete and not found[0].unused
     asks = bool(part.verb) or part.is_wish or part.is_question
     stated = [token for token in other.tokens if token.is_value or is_thing(token)]
     is_free = refers(part, wording) or all(token.kind is Kind.DATE for token in stated)
-    # "who is next in line" has no second clause.
-    is_clause = _count(other.tokens) > _LEAST_TOKENS
-    if not (asks and is_free and is_clause) or is_gap(found) or is_risky(found) or not found[0].is_complete or found[0].unused:
-        return 0.0
-    return score(found)
+    # "who is next in line" has no second clause, and what depends on a condition is not requested without it.
+    is_clause = _count(other.tokens) > _LEAST_TOKENS and other.tokens[0].word not in _CONDITIONS
+    return score(found) if is_clear and asks and is_free and is_clause else 0.0
 
 
 def _sides(part: Part, request: str, wording: Wording) -> Iterator[tuple[Part, Part]]:
