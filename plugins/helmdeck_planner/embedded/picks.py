@@ -326,9 +326,16 @@ def _is_about(part: Part, before: Pick, wording: Wording) -> bool:
     """Whether an act is about what the part before only hinted at: a change, without a verb."""
     hint, profile = before.part, before.profile
     is_hint = profile is not None and profile.writes is not False and not hint.is_wish
-    is_hint = is_hint and (not hint.verb or any(token.word in _STATING for token in hint.tokens[1:_EARLY]))
+    is_stated = not hint.verb or any(token.word in _STATING for token in hint.tokens[1:_EARLY])
     is_act = bool(part.verb) and not part.is_question and not part.is_excluded
-    return is_hint and is_act and (refers(part, wording) or len(part.tokens) == 1)
+    is_about = is_stated and (refers(part, wording) or len(part.tokens) == 1)
+    return is_hint and is_act and (is_about or _is_harmful(before))
+
+
+def _is_harmful(hint: Pick) -> bool:
+    """Whether a part that names no act has an entry that deletes: "ship S-100 leaks, paint the pier"."""
+    profile, verb = hint.profile, hint.part.verb
+    return profile is not None and profile.deletes and (not verb or stem(verb) in profile.name)
 
 
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:
