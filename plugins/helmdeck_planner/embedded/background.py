@@ -23,6 +23,8 @@ _REQUESTING: Final = word_list("requesting")
 # Probability from which a part asks for nothing; that of "what a mess", which starts as a question.
 _TOLD: Final = 0.5
 _EXCLAIMED: Final = 0.8
+# The same of one that asks for a look-up.
+_ASKED: Final = 0.5
 
 
 def is_statement(part: Part, wording: Wording) -> bool:
@@ -54,22 +56,36 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
     told = [pick for pick in picks if pick.profile is None and is_fact(pick.part, wording)]
     if told and all(pick.profile is None for pick in picks):
         picks = tuple(_with_step(pick) if any(pick is each for each in told) else pick for pick in picks)
+    last = max((place for place, pick in enumerate(picks) if pick.profile is not None), default=-1)
     planned = {id(pick.profile) for pick in picks if pick.profile is not None}
-    asking = tuple(pick for pick in picks if _requests(pick, wording) and not _is_remark(pick, planned, wording))
+    asking = tuple(
+        pick
+        for place, pick in enumerate(picks)
+        if _requests(pick, wording)
+        and not (place < last and _is_hint(pick))
+        and not _is_asked_again(pick, planned, wording)
+    )
     return asking or picks
 
 
-def _is_remark(pick: Pick, planned: Collection[int], wording: Wording) -> bool:
-    """Whether a part beside steps has no value, and neither an act nor a need, or asks again for one: "could you do that?".
+def _is_hint(pick: Pick) -> bool:
+    """Whether a part before a step has no value, names neither an act nor a need, and asks for no look-up."""
+    part = pick.part
+    names_act = bool(part.verb) or part.is_question or part.is_wish
+    return pick.profile is None and not names_act and part.act.look_up < _ASKED and not _states_value(part)
+
+
+def _is_asked_again(pick: Pick, planned: Collection[int], wording: Wording) -> bool:
+    """Whether a part only refers to what a step does: "could you take care of that?".
 
     :param planned: the identities of the entries of the steps.
     """
-    part = pick.part
-    if not planned or pick.profile is not None or any(token.is_value or is_thing(token) for token in part.tokens):
-        return False
-    names_act = bool(part.verb) or part.is_question or part.is_wish
-    is_again = refers(part, wording) and bool(pick.found) and id(pick.found[0].profile) in planned
-    return not names_act or is_again
+    is_same = pick.profile is None and bool(pick.found) and id(pick.found[0].profile) in planned
+    return is_same and refers(pick.part, wording) and not _states_value(pick.part)
+
+
+def _states_value(part: Part) -> bool:
+    return any(token.is_value or is_thing(token) for token in part.tokens)
 
 
 def _requests(pick: Pick, wording: Wording) -> bool:
