@@ -35,7 +35,9 @@ def test_every_tool_has_vendors_and_requests() -> None:
 
 def test_statements_are_read_by_what_they_are_about(tmp_path: Path) -> None:
     path = tmp_path / "statements.txt"
-    path.write_text("== family: git\n- Tom merged it\n== family: shop\n- we sold out\n== family: git\n- ok, saw the diff\n")
+    path.write_text(
+        "== family: git\n- Tom merged it\n== family: shop\n- we sold out\n== family: git\n- ok, saw the diff\n"
+    )
     assert statements([path]) == {"git": ["Tom merged it", "ok, saw the diff"], "shop": ["we sold out"]}
     assert sum(map(len, statements().values())) > 5_000
 
