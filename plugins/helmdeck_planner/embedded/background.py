@@ -63,7 +63,7 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
         for place, pick in enumerate(picks)
         if _requests(pick, wording)
         and not (place < last and _is_hint(pick))
-        and not _is_asked_again(pick, planned, wording)
+        and not _repeats_step(pick, planned, wording)
     )
     return asking or picks
 
@@ -75,7 +75,7 @@ def _is_hint(pick: Pick) -> bool:
     return pick.profile is None and not names_act and part.act.look_up < _ASKED and not _states_value(part)
 
 
-def _is_asked_again(pick: Pick, planned: Collection[int], wording: Wording) -> bool:
+def _repeats_step(pick: Pick, planned: Collection[int], wording: Wording) -> bool:
     """Whether a part only refers to what a step does: "could you take care of that?".
 
     :param planned: the identities of the entries of the steps.
