@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import attrs
@@ -11,12 +12,19 @@ from helmdeck_planner.embedded.choice.confidence import UNSURE, score
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.negation import states_fact
 from helmdeck_planner.embedded.request.parts import Part, refers
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
+
+# Probability from which a part asks for nothing; that of "what a mess", which starts as a question.
+_TOLD: Final = 0.5
+_EXCLAIMED: Final = 0.8
+# The same of one that asks for a look-up.
+_ASKED: Final = 0.5
 
 
 def is_statement(part: Part, wording: Wording) -> bool:
@@ -27,10 +35,14 @@ def is_statement(part: Part, wording: Wording) -> bool:
 
 def is_fact(part: Part, wording: Wording) -> bool:
     """Whether a part states a fact, and names neither an act nor a need: "we counted again", "we can't come"."""
-    if wording.language is not ENGLISH or part.is_question or part.is_wish or len(part.tokens) < 2:
+    if wording.language is not ENGLISH or part.is_wish or len(part.tokens) < 2:
         return False
+    if part.is_question:
+        return part.act.nothing >= _EXCLAIMED
     if any(token.kind in _STATED or token.word in _REQUESTING for token in part.tokens):
         return False
+    if part.verb_place != 0 and part.act.nothing >= _TOLD:
+        return True
     if part.verb:
         return part.verb_place > 0 and states_fact(part.tokens, 0, wording)
     return is_statement(part, wording)
@@ -44,8 +56,36 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
     told = [pick for pick in picks if pick.profile is None and is_fact(pick.part, wording)]
     if told and all(pick.profile is None for pick in picks):
         picks = tuple(_with_step(pick) if any(pick is each for each in told) else pick for pick in picks)
-    asking = tuple(pick for pick in picks if _requests(pick, wording))
+    last = max((place for place, pick in enumerate(picks) if pick.profile is not None), default=-1)
+    planned = {id(pick.profile) for pick in picks if pick.profile is not None}
+    asking = tuple(
+        pick
+        for place, pick in enumerate(picks)
+        if _requests(pick, wording)
+        and not (place < last and _is_hint(pick))
+        and not _repeats_step(pick, planned, wording)
+    )
     return asking or picks
+
+
+def _is_hint(pick: Pick) -> bool:
+    """Whether a part before a step has no value, names neither an act nor a need, and asks for no look-up."""
+    part = pick.part
+    names_act = bool(part.verb) or part.is_question or part.is_wish
+    return pick.profile is None and not names_act and part.act.look_up < _ASKED and not _states_value(part)
+
+
+def _repeats_step(pick: Pick, planned: Collection[int], wording: Wording) -> bool:
+    """Whether a part only refers to what a step does: "could you take care of that?".
+
+    :param planned: the identities of the entries of the steps.
+    """
+    is_same = pick.profile is None and bool(pick.found) and id(pick.found[0].profile) in planned
+    return is_same and refers(pick.part, wording) and not _states_value(pick.part)
+
+
+def _states_value(part: Part) -> bool:
+    return any(token.is_value or is_thing(token) for token in part.tokens)
 
 
 def _requests(pick: Pick, wording: Wording) -> bool:

@@ -15,6 +15,7 @@ from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -37,7 +38,7 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
     picks = []
     for command in run:
         # "give it to Ada" is an act of its own.
-        if any(part.verb and refers(part, sources.wording) for part in run if part is not command):
+        if any(_acts_on(part, sources.wording) for part in run if part is not command):
             continue
         own = [command, *(part for part in run if part is not command)]
         joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
@@ -46,9 +47,22 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
             continue
         used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
         ends = list(itertools.accumulate(len(part.tokens) for part in own))
-        if all(any(first <= place < end for place in used) for first, end in zip((0, *ends), ends, strict=False)):
+        if all(
+            any(first <= place < end for place in used) or _is_background(part)
+            for part, first, end in zip(own, (0, *ends), ends, strict=False)
+        ):
             picks.append(Pick(joined, found[0].profile, found))
     return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+
+
+def _is_background(part: Part) -> bool:
+    """Whether a part need not state anything for a step: it has no value and no command of its own."""
+    is_command = part.verb_place == 0 and not part.is_question
+    return not is_command and not any(token.is_value or is_thing(token) for token in part.tokens)
+
+
+def _acts_on(part: Part, wording: Wording) -> bool:
+    return bool(part.verb) and not part.is_question and refers(part, wording)
 
 
 def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
@@ -57,6 +71,8 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     :param sources: with the parts before both as the earlier ones.
     """
     wording = sources.wording
+    if text := _with_text(before, after, sources, chosen):
+        return text
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
     labelled = _starts_with_label(after.part, properties, wording)
     if after.part.is_question or not (labelled or _is_further(before, after)):
@@ -74,6 +90,27 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
             if _is_complete(draft) and _takes_of_both(draft, before.part):
                 return Pick(joined, found[0].profile, found)
     return None
+
+
+def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
+    """Return the step of a part that takes all behind its colon as a text: "jot down: call the chimney sweep"."""
+    request, first, last = sources.request, before.part, after.part.tokens[-1].end
+    behind = first.tokens[-1].end
+    is_open = before.profile is None or not before.found[0].is_complete
+    is_named = bool(first.verb) and (before.profile is not None or after.profile is None)
+    if not (is_open and is_named and request[behind : after.part.tokens[0].start].lstrip().startswith(":")):
+        return None
+    end = last + (request[last : last + 1] in ("?", "!"))
+    start = end - len(request[request.index(":", behind) + 1 : end].lstrip())
+    colon = Token(Kind.MARK, start, start, ":", ":")
+    quote = Token(Kind.QUOTE, start, end, request[start:end], "")
+    joined = attrs.evolve(first, text=request[first.tokens[0].start : end], tokens=(*first.tokens, colon, quote))
+    found = before.found if before.profile is not None else chosen(joined, sources)
+    if not found or is_gap(found) or is_risky(found):
+        return None
+    draft = drafted(joined, found[0].profile, sources)
+    is_taken = len(joined.tokens) - 1 in draft.used_places
+    return Pick(joined, found[0].profile, found) if is_taken and _is_complete(draft) else None
 
 
 def _is_further(before: Pick, after: Pick) -> bool:

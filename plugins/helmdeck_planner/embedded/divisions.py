@@ -1,4 +1,4 @@
-"""Divides a part whose joint no rule takes for one, where both sides clearly request something of their own.
+"""Divides a part whose joint no rule takes for one, where its sides clearly request something of their own.
 
 "kick record 99b0 out of zone c01d and wipe what's cached there" has no second verb that a word list knows.
 """
@@ -11,11 +11,14 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
+from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import score
-from helmdeck_planner.embedded.pick import is_gap
-from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.pick import is_gap, is_risky
+from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
+from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 Chosen = Callable[[Part, Sources], Sequence[Scored]]
@@ -28,11 +31,14 @@ _CLEAR: Final = 0.8
 # Joints that are tried, and words and values on each side.
 _MOST_JOINTS: Final = 4
 _LEAST_TOKENS: Final = 2
+_CONDITIONS: Final = word_list("conditions")
 _MARKS: Final = frozenset(",:;\u2014\u2013")
 
 
 def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chosen) -> tuple[Part, Part] | None:
     """Return both sides of the best joint of a part, if each has an entry that is more likely than that of the whole.
+
+    If the whole has none, one side is enough: the other is a fact, or a gap.
 
     :param found: the candidates of the whole, the best first.
     """
@@ -40,17 +46,39 @@ def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chose
     whole = 0.0 if is_gap(found) else score(found)
     if wording.language is not ENGLISH or part.is_excluded or (whole >= _CLEAR and not found[0].unused):
         return None
-    best, sides = max(_LIKELY, whole + _MORE), None
+    best, sides = 0.0, None
+    alone: tuple[float, tuple[Part, Part] | None] = (0.0, None)
     for first, second in _sides(part, sources.request, wording):
         left = chosen(first, sources)
-        if is_gap(left) or score(left) < best:
+        profile = left[0].profile if left and not is_gap(left) and score(left) >= _LIKELY else None
+        if profile is None and whole:
             continue
-        right = chosen(second, sources)
-        if is_gap(right) or not _is_apart(first, left[0], second, right[0], sources):
+        args = arguments_of(drafted(first, profile, sources)) if profile is not None else {}
+        before = Earlier(first, args, profile)
+        right = chosen(second, attrs.evolve(sources, earlier=(*sources.earlier, before)))
+        if not whole:
+            for own, own_found, other in ((first, left, second), (second, right, first)):
+                if (likely := _alone(own, own_found, other, wording)) > max(alone[0], _LIKELY):
+                    alone = likely, (first, second)
+        if profile is None or is_gap(right) or not _is_apart(first, left[0], second, right[0], sources):
             continue
-        if (likely := min(score(left), score(right))) >= best:
+        # The entry of one side, which takes the other for a part of it, says nothing against two entries.
+        is_side = bool(found) and profile is not right[0].profile and found[0].profile in (profile, right[0].profile)
+        likely = min(score(left), score(right))
+        if likely >= max(_LIKELY, best, 0.0 if is_side else whole + _MORE):
             best, sides = likely, (first, second)
-    return sides
+    return sides or alone[1]
+
+
+def _alone(part: Part, found: Sequence[Scored], other: Part, wording: Wording) -> float:
+    """Return how likely the entry of a side is beside one that has none; 0 if it is not clear without that."""
+    is_clear = not (is_gap(found) or is_risky(found)) and found[0].is_complete and not found[0].unused
+    asks = bool(part.verb) or part.is_wish or part.is_question
+    stated = [token for token in other.tokens if token.is_value or is_thing(token)]
+    is_free = refers(part, wording) or all(token.kind is Kind.DATE for token in stated)
+    # "who is next in line" has no second clause, and what depends on a condition is not requested without it.
+    is_clause = _count(other.tokens) > _LEAST_TOKENS and other.tokens[0].word not in _CONDITIONS
+    return score(found) if is_clear and asks and is_free and is_clause else 0.0
 
 
 def _sides(part: Part, request: str, wording: Wording) -> Iterator[tuple[Part, Part]]:

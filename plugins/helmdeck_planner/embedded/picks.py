@@ -219,6 +219,10 @@ class _Reader:
     def _joined_from(self, start: int) -> tuple[int, Pick | None]:
         """Return how many parts from a place are one, and their step."""
         run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
+        after = next(iter(self.parts[start + len(run) :]), None)
+        if after is not None and after.verb and refers(after, self.sources.wording):
+            # "pid 482 is stuck, terminate it": what a step is about is no step of its own.
+            run = run[:-1]
         for length in range(len(run), 1, -1):
             if pick := joined_act(run[:length], self._before(start), self._chosen):
                 return length, pick
@@ -269,12 +273,12 @@ class _Reader:
         if self.sources.wording.language is not ENGLISH or (is_settled and not self._is_far(part, found[0])):
             return found
         # No rule covers the part, or another entry takes more of it.
-        planned = tuple(each for each in sources.earlier if each.profile is not None)
-        if len(planned) < len(sources.earlier):
-            sources = attrs.evolve(sources, earlier=planned)
-        last = self.sources.earlier[-1] if self.sources.earlier else None
-        is_about_last = last is not None and last.profile is None and refers(part, self.sources.wording)
+        last = sources.earlier[-1] if sources.earlier else None
+        is_about_last = last is not None and last.profile is None and refers(part, sources.wording)
         context = last.part.tokens if last is not None and is_about_last else ()
+        known = tuple(each for each in sources.earlier if each.profile is not None or (is_about_last and each is last))
+        if len(known) < len(sources.earlier):
+            sources = attrs.evolve(sources, earlier=known)
         other = choose_by_evidence(part, sources, self.lexical, self.profiles, context)
         if not other or is_guess(other):
             return found
@@ -322,9 +326,16 @@ def _is_about(part: Part, before: Pick, wording: Wording) -> bool:
     """Whether an act is about what the part before only hinted at: a change, without a verb."""
     hint, profile = before.part, before.profile
     is_hint = profile is not None and profile.writes is not False and not hint.is_wish
-    is_hint = is_hint and (not hint.verb or any(token.word in _STATING for token in hint.tokens[1:_EARLY]))
+    is_stated = not hint.verb or any(token.word in _STATING for token in hint.tokens[1:_EARLY])
     is_act = bool(part.verb) and not part.is_question and not part.is_excluded
-    return is_hint and is_act and (refers(part, wording) or len(part.tokens) == 1)
+    is_about = is_stated and (refers(part, wording) or len(part.tokens) == 1)
+    return is_hint and is_act and (is_about or _is_harmful(before))
+
+
+def _is_harmful(hint: Pick) -> bool:
+    """Whether a part that names no act has an entry that deletes: "ship S-100 leaks, paint the pier"."""
+    profile, verb = hint.profile, hint.part.verb
+    return profile is not None and profile.deletes and (not verb or stem(verb) in profile.name)
 
 
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:

@@ -33,6 +33,7 @@ _QUESTIONS_AFTER_JOINT: Final = word_list("questions_after_joint")
 # "and is lock.door locked?"
 _ASKING: Final = word_list("asking_after_joint")
 _COMMANDING: Final = word_list("commanding")
+_TITLES: Final = word_list("titles")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
@@ -314,6 +315,8 @@ def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bo
         return not _is_list_number(current)
     if token.value == "." and (_is_list_number(current) or following.start == token.end):
         return False
+    if token.value == "." and current and current[-1].word in _TITLES and current[-1].end == token.start:
+        return False  # "Dr. Okafor"
     # "e.g. this" continues; "Read it. then stop" does not.
     is_abbreviated = bool(current) and "." in current[-1].value and current[-1].is_word
     return token.value != "." or not (is_abbreviated and following.value[:1].islower())

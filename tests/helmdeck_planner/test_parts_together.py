@@ -1,0 +1,49 @@
+"""Parts of a request that belong together: facts beside acts, texts behind a colon, remarks, two acts at one joint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helmdeck_core import UNKNOWN_TOOL
+from tests.case_support import each_case
+from tests.helmdeck_planner.test_lexical_plans import plan, read
+
+
+def test_all_behind_the_colon_of_an_act_that_lacks_a_text_is_its_text() -> None:
+    sent = {"crew": "Gull", "text": "delete ship S-100"}
+    assert plan("send a message to crew Gull: delete ship S-100") == [("send_message", sent)]
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    ["scrap ship S-100. What a mess", "We ate well. Scrap ship S-100", "scrap ship S-100, Dr. Ruiz called"],
+)
+def test_a_remark_beside_a_step_is_no_gap(request_text: str) -> None:
+    assert plan(request_text) == [("delete_ship", {"ship_id": "S-100"})]
+
+
+@each_case(
+    ("request_text", "expected"),
+    [
+        ("ship S-100 leaks, paint the pier", [(UNKNOWN_TOOL, {})]),
+        ("S-100 is stuck. Give it to Ada", [(UNKNOWN_TOOL, {})]),
+        ("S-100 leaks badly, ask Ada about it", [(UNKNOWN_TOOL, {})]),
+    ],
+)
+def test_a_hint_beside_another_act_deletes_nothing(
+    request_text: str, expected: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert [step for step in plan(request_text) if step not in expected] == []
+
+
+def test_an_act_without_a_value_beside_a_step_is_reported() -> None:
+    assert plan("S-100 is sold, delete it, and send flowers to the captain") == [
+        ("delete_ship", {"ship_id": "S-100"}),
+        (UNKNOWN_TOOL, {}),
+    ]
+
+
+def test_a_title_and_the_name_behind_it_are_one_part() -> None:
+    assert [part.text for part in read("ask Dr. Ruiz about ship S-100").parts] == ["ask Dr. Ruiz about ship S-100"]
