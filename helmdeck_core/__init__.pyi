@@ -260,6 +260,8 @@ from helmdeck_core.domain.web import ScreenPage as ScreenPage
 from helmdeck_core.domain.web import ScreenTable as ScreenTable
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
+from helmdeck_core.encoding import surrogate_problem as surrogate_problem
+from helmdeck_core.encoding import undecodable_byte as undecodable_byte
 from helmdeck_core.encoding import without_byte_order_mark as without_byte_order_mark
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED
@@ -300,6 +302,7 @@ from helmdeck_core.hooks.manager import load_plugins as load_plugins
 from helmdeck_core.hookspecs import hookimpl as hookimpl
 from helmdeck_core.json_schema import SchemaProblem as SchemaProblem
 from helmdeck_core.json_schema import UntrustedSchema as UntrustedSchema
+from helmdeck_core.json_schema import describe_unknown_type as describe_unknown_type
 from helmdeck_core.json_schema import find_problems as find_problems
 from helmdeck_core.json_schema import schema_mistake as schema_mistake
 from helmdeck_core.json_schema import schema_problems as schema_problems

@@ -13,6 +13,8 @@ from typing import Any, Final, cast
 import attrs
 import msgspec
 
+from helmdeck_core.suggestions import did_you_mean
+
 MAX_PROBLEMS = 20
 MAX_MESSAGE_CHARS = 200
 MAX_CACHED_VALIDATORS = 512
@@ -64,33 +66,36 @@ class UntrustedSchema(dict[str, Any]):
     """
 
 
-def schema_mistake(schema: Mapping[str, Any]) -> str:
-    """Return why a schema from outside of the program cannot be used; empty if it can. A large one takes seconds.
+def schema_mistake(schema: Mapping[str, Any], *, is_trusted: bool = False) -> str:
+    """Return why a schema cannot be used; empty if it can. A large one takes seconds.
+
+    :param is_trusted: the schema is part of the program, and may have any size.
 
     >>> from helmdeck_core import schema_mistake
-    >>> schema_mistake({"type": "strnig"})
-    "is malformed at $.type: 'strnig' is not valid under any of the given schemas"
+    >>> schema_mistake({"type": "strnig"}).partition(";")[0]
+    "is malformed at $.type: 'strnig' is not a type (did you mean 'string'?)"
     >>> schema_mistake({"type": "string"})
     ''
     """
     try:
         encoded = msgspec.json.encode(schema)
-        checker = _checker(encoded, False, MAX_REQUEST_SCHEMA_WORK)
+        checker = _checker(encoded, is_trusted, MAX_REQUEST_SCHEMA_WORK)
         if checker is _TooMuchWorkError:
             return f"is too large to be checked: {len(encoded):,} bytes"
-        return "" if checker is not None else _first_mistake(encoded)
+        return "" if checker is not None else _first_mistake(encoded, is_trusted)
     except RecursionError:
         return "is nested too deeply"
 
 
-def _first_mistake(encoded: bytes) -> str:
+def _first_mistake(encoded: bytes, is_trusted: bool) -> str:
     from jsonschema import validators
 
     schema = msgspec.json.decode(encoded)
     base: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
-    _work.left = MAX_REQUEST_SCHEMA_WORK
-    for problem in _problems(_meta_validator(base, is_trusted=False).iter_errors(schema)):
-        return f"is malformed at {problem.path}: {problem.message}"
+    _work.left = sys.maxsize if is_trusted else MAX_REQUEST_SCHEMA_WORK
+    for problem in _problems(_meta_validator(base, is_trusted=is_trusted).iter_errors(schema)):
+        wrong = unknown_type(schema) if problem.path.endswith(".type") else ""
+        return f"is malformed at {problem.path}: {describe_unknown_type(wrong) if wrong else problem.message}"
     return "is malformed"
 
 
@@ -390,7 +395,22 @@ def unknown_type(schema: object) -> str:
         return next(filter(None, map(unknown_type, schema)), "")
     if not isinstance(schema, Mapping):
         return ""
-    if isinstance(kind := schema.get("type"), str) and kind not in TYPES:
-        return kind
+    kinds = schema.get("type")
+    for kind in kinds if isinstance(kinds, list) else (kinds,):
+        if isinstance(kind, str) and kind not in TYPES:
+            return kind
     inner = (value for key, value in schema.items() if key not in ("default", "const", "enum", "examples"))
     return next(filter(None, map(unknown_type, inner)), "")
+
+
+def describe_unknown_type(name: str) -> str:
+    """Return the problem of a ``type`` that JSON Schema does not have, with the nearest one.
+
+    >>> from helmdeck_core import describe_unknown_type
+    >>> describe_unknown_type("int").partition(";")[0]
+    "'int' is not a type (did you mean 'integer'?)"
+    """
+    # The names of Python are not always the nearest in spelling.
+    same = next((each for each, kinds in TYPES.items() if kinds[-1].__name__ == name.lower()), None)
+    meant = did_you_mean(name, TYPES) if same is None else f" (did you mean {same!r}?)"
+    return f"{name!r} is not a type{meant}; types: {', '.join(sorted(TYPES))}"

@@ -51,7 +51,7 @@ class Row:
     """A sentence, what it asks for, and the product or kind that it is about."""
 
     features: Sequence[str]
-    asked: int
+    requested: int
     group: str
 
 
@@ -59,15 +59,15 @@ def rows() -> Iterator[Row]:
     """Yield all sentences."""
     for product in products():
         for tool in product.tools:
-            if asked := asked_by(tool):
+            if requested := requested_by(tool):
                 for text in tool.requests:
-                    yield Row(act_features(request_features(scan(text))), asked, product.name)
+                    yield Row(act_features(request_features(scan(text))), requested, product.name)
     for group, texts in statements().items():
         for text in texts:
             yield Row(act_features(request_features(scan(text))), NOTHING, f"statements: {group}")
 
 
-def asked_by(tool: Tool) -> int | None:
+def requested_by(tool: Tool) -> int | None:
     """Return what the requests for a tool ask for, by the verbs of most of its vendors; ``None`` if these do not tell."""
     found: Counter[int] = Counter()
     for vendor in tool.vendors:
@@ -78,7 +78,7 @@ def asked_by(tool: Tool) -> int | None:
             found.update([LOOK_UP] if known <= READING else [CHANGE] if known <= WRITING else [])
     if found[LOOK_UP] == found[CHANGE]:
         return None
-    return max((LOOK_UP, CHANGE), key=lambda asked: found[asked])
+    return max((LOOK_UP, CHANGE), key=lambda requested: found[requested])
 
 
 @attrs.define
@@ -117,9 +117,9 @@ def train(found: Sequence[Row], rounds: int = _ROUNDS) -> Linear:
         torch.zeros(len(CLASSES), requires_grad=True),
     )
     optimizer = torch.optim.Adam([model.weights, model.bias], lr=_RATE)
-    number = Counter(row.asked for row in found)
+    number = Counter(row.requested for row in found)
     # Between equal weights for all classes and the shares of the data, which are not those of real texts.
-    shares = torch.tensor([number[each] ** -0.5 for each in range(len(CLASSES))])
+    shares = torch.tensor([number[each] ** -0.75 for each in range(len(CLASSES))])
     for turn in range(rounds):
         for group in optimizer.param_groups:
             group["lr"] = _RATE * (1 - turn / rounds)
@@ -127,7 +127,7 @@ def train(found: Sequence[Row], rounds: int = _ROUNDS) -> Linear:
         for start in range(0, len(every), _BATCH):
             batch = every[start : start + _BATCH]
             texts = [row.features for row in batch]
-            right = torch.tensor([row.asked for row in batch])
+            right = torch.tensor([row.requested for row in batch])
             loss = functional.cross_entropy(model.odds(texts, drop=True), right, weight=shares)
             loss = loss + _PENALTY * (model.used(texts) ** 2).sum()
             optimizer.zero_grad()
@@ -142,7 +142,7 @@ def measure(model: Linear, found: Sequence[Row]) -> None:
     with torch.no_grad():
         guess = torch.softmax(model.odds([row.features for row in found]), 1)
     for place, name in enumerate(CLASSES):
-        own = [(int(row.argmax()) == place) for row, each in zip(guess, found, strict=True) if each.asked == place]
+        own = [(int(row.argmax()) == place) for row, each in zip(guess, found, strict=True) if each.requested == place]
         print(f"{name}: {sum(own) / len(own):.1%} of {len(own)}")
 
 
@@ -169,7 +169,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     found = list(rows())
-    print(f"{len(found)} sentences: {dict(Counter(CLASSES[row.asked] for row in found))}")
+    print(f"{len(found)} sentences: {dict(Counter(CLASSES[row.requested] for row in found))}")
     if arguments.write:
         write(train(found, arguments.rounds))
         return

@@ -15,6 +15,7 @@ from helmdeck_core.calls.operation import CallOptions, CallResult, copy_response
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.calls.question_operation import QuestionOperation
+from helmdeck_core.context.completed_steps import check_completed
 from helmdeck_core.context.composer import Composer
 from helmdeck_core.context.library import Library
 from helmdeck_core.context.live_catalog import LiveCatalog
@@ -25,7 +26,7 @@ from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallFinished
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.questions import Answer, Question
-from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits, check_limits
 from helmdeck_core.errors import CallFailed, InvalidRequest, PackError, PackErrorCode, total_cost
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -74,10 +75,13 @@ class Engine:
         :param parent: the id of the call that this one is a side call of.
         :param library: the version of the catalog; left out: the current one.
         :raises CallFailed: the subclass of the last cause; the message starts with the pack's name.
-        :raises PackError: ``internal`` when no provider exists at all.
+        :raises PackError: ``internal`` when no provider exists at all; ``invalid_input`` for an executed step that the
+            catalog does not have.
         """
         model = self._model_of(question)
         library = library or self.library
+        if question.done and question.needs_catalog:
+            check_completed(question.caller, question.done, await library.load())
         composer, side_call = self.composer(library), functools.partial(self.ask, library=library)
         choices, clock = ChoiceCalls(composer, self.client), self.dispatcher.services.clock
         operation = QuestionOperation(question, composer, self.pool.registry, side_call, clock, choices)
@@ -226,6 +230,7 @@ class Engine:
         """The tightest of some limits; the configuration's defaults where all leave one open."""
         tightest = NO_LIMITS
         for each in limits:
+            check_limits(each)
             tightest = each if tightest is NO_LIMITS else tightest if each is NO_LIMITS else tightest.and_also(each)
         return self._default_limits if tightest is NO_LIMITS else tightest.within(self._default_limits)
 

@@ -14,7 +14,7 @@ import attrs
 from helmdeck_core.config.deprecated_keys import DeprecatedKeyWarning, key_type, replace_deprecated
 from helmdeck_core.config.structure import KeyPath, copied, dotted, shown, structured_config, without_none
 from helmdeck_core.config.types import Config, SecretRef, is_catalog_file
-from helmdeck_core.encoding import without_byte_order_mark
+from helmdeck_core.encoding import undecodable_byte, without_byte_order_mark
 from helmdeck_core.errors import ConfigError, Mistake
 from helmdeck_core.suggestions import did_you_mean
 
@@ -187,7 +187,9 @@ def _read_toml(path: Path, mistakes: list[Mistake]) -> dict[str, Any]:
         return tomllib.loads(without_byte_order_mark(path.read_bytes()).decode())
     except OSError as exc:
         mistakes.append(Mistake(str(path), f"the file cannot be read ({exc.strerror or exc})"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+    except UnicodeDecodeError as exc:
+        mistakes.append(Mistake(str(path), f"not valid TOML ({undecodable_byte(exc)})"))
+    except tomllib.TOMLDecodeError as exc:
         mistakes.append(Mistake(str(path), f"not valid TOML ({exc})"))
     return {}
 

@@ -301,7 +301,24 @@ def _mistake(
     if attrs.has(parent) and path[-1] not in (names := list(attrs.fields_dict(parent))):
         kind = "option" if above else "key"
         return Mistake(where, f"unknown {kind}{did_you_mean(path[-1], names)}", "", ", ".join(names))
-    return Mistake(where, "not a table", shown(value, full), "a table of keys")
+    return Mistake(where, "not a table", shown(value, full), _expected_table(path, cls, above))
+
+
+def _expected_table(path: KeyPath, cls: Any, above: KeyPath) -> str:
+    """What to write in place of a value that is not a table; where the keys are names, the name is easily forgotten."""
+    full = (*above, *path)
+    if _has_tables_by_name(path, cls):
+        return f"a table for each name, such as [{dotted((*full, 'NAME'))}]"
+    if _has_tables_by_name(path[:-1], cls):
+        named = dotted((*full[:-1], "NAME"))
+        return f"a table [{dotted(full)}]; if {path[-1]} is a key, write it below a table with a name, [{named}]"
+    return "a table of keys"
+
+
+def _has_tables_by_name(path: KeyPath, cls: Any) -> bool:
+    kind = without_none(field_type(path, cls))
+    values: Any = (typing.get_args(kind) or (None,))[-1]
+    return typing.get_origin(kind) is Mapping and (attrs.has(values) or typing.get_origin(values) is Mapping)
 
 
 def _at(values: Any, path: KeyPath) -> Any:

@@ -16,7 +16,6 @@ from helmdeck_core.config.load import LoadedConfig, load_config
 from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
-from helmdeck_core.deck.completed_steps import check_completed
 from helmdeck_core.deck.inspection import Inspection
 from helmdeck_core.deck.portal import Portal, RunningCalls, blocking, stoppable, stops_at_close
 from helmdeck_core.deck.questions import AskOptions, make_request, typed_question
@@ -137,9 +136,7 @@ class Helmdeck(Inspection):
         :raises PackError: the input is invalid, such as a blank request, or a step of ``done`` that the catalog does not have.
         :raises CallFailed: there is no usable response; the subclass is the cause.
         """
-        if completed := tuple(done):
-            check_completed(PLAN_PACK, completed, await self._engine.library.load())
-        request = PlanRequest(intent, context=context, done=completed, defaults=dict(defaults or {}))
+        request = PlanRequest(intent, context=context, done=tuple(done), defaults=dict(defaults or {}))
         return await self._runner.run(
             PLAN_PACK, request, output_type=Plan, model=model, caller=caller, progress=progress, limits=limits
         )

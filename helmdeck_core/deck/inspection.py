@@ -12,13 +12,13 @@ from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.model_health import ModelHealth
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.question_operation import question_facts
+from helmdeck_core.context.completed_steps import check_completed
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.deck.completed_steps import check_completed
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
 from helmdeck_core.deck.questions import AskOptions, cached_decodable, make_request
 from helmdeck_core.domain.catalog import Catalog, OpenSource
-from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolDefinition
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason, ToolDefinition
 from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
 from helmdeck_core.domain.models import BudgetLookup
@@ -217,10 +217,10 @@ class Inspection:
         :param output_tokens: the output tokens that the provider reports; 0 when it does not.
         :param tried: receives the name and the result of every decode step that was tried.
         :raises CallFailed: the subclass of the cause.
-        :raises TypeError: the answer is neither a string nor bytes, or the type is not supported.
+        :raises TypeError: the answer is neither a string nor bytes, the stop reason is not a string, or the type is not supported.
         """
         _check_string("the answer", raw, bytes, bytearray)
-        stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
+        stop = self._stop(stop_reason)
         decode_as, parse = self._decodable(type)
         decode = functools.partial(self.runtime.decoder.decode, output_tokens=output_tokens, tried=tried)
         try:
@@ -247,12 +247,22 @@ class Inspection:
         :param stop_reason: for a text, the native stop reason of any provider; a response has its own.
         :param model: the model, for formats that only some models write.
         :param partial: include the complete calls of a truncated answer.
+        :raises TypeError: the answer or the stop reason is not a string, or the tools are a single string.
         """
+        if isinstance(tools, str):
+            raise TypeError(f"tools must be a list of names or definitions, found the string {tools!r}")
         offered = None if tools is None else tuple(tools)
         if isinstance(answer, ChatResponse):
             return self.runtime.tool_calls.judge(answer, tools=offered, model=model or "", partial=partial)
-        stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
+        _check_string("the answer", answer)
+        stop = self._stop(stop_reason)
         return self.runtime.tool_calls.read(answer, tools=offered, stop=stop, model=model or "", partial=partial)
+
+    def _stop(self, stop_reason: str | None) -> StopReason | None:
+        if stop_reason is None:
+            return None
+        _check_string("stop_reason", stop_reason)
+        return self.runtime.normalise_stop(stop_reason, "")
 
 
 def _check_string(what: str, value: object, *others: type[bytes | bytearray]) -> None:

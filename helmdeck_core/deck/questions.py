@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
 import attrs
@@ -17,6 +17,7 @@ from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInp
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.questions import Question
 from helmdeck_core.domain.recovery_actions import CallLimits
+from helmdeck_core.encoding import surrogate_problem
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_core.suggestions import did_you_mean
 
@@ -98,7 +99,7 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
     """Return the request for a string, a conversation, or a request.
 
     :raises TypeError: a part of the request or an image is of the wrong type, or an option is unknown.
-    :raises ValueError: a part has an unsupported value.
+    :raises ValueError: a part has an unsupported value, or a text is undecodable input.
     """
     known = AskOptions.__annotations__
     if unknown := next((name for name in options if name not in known), None):
@@ -109,12 +110,16 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
     if not isinstance(temperature := options.get("temperature"), int | float | None):
         raise TypeError(f"temperature must be a number, found {type(temperature).__name__}")
     model = options.get("model")
+    _check_texts({"system": system})
     if isinstance(request, ChatRequest):
+        _check_texts({f"messages[{number}]": message.text for number, message in enumerate(request.messages)})
         return request if model is None else attrs.evolve(request, model=model)
     reader = next(iter(runtime.contributions.values_of(ChatInputReader)), None)
     if reader is None:
         raise TypeError("no plugin reads chat input; pass a ChatRequest, or enable the plugin chat_input")
     messages = reader.messages(request)
+    is_text = isinstance(request, str)
+    _check_texts({"the request" if is_text else f"messages[{at}]": each.text for at, each in enumerate(messages)})
     if images := reader.images(options.get("images") or ()):
         messages = (*messages[:-1], attrs.evolve(messages[-1], parts=(*messages[-1].parts, *images)))
     if system:
@@ -123,6 +128,16 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
         messages = (Message(Role.SYSTEM, (TextPart(text),)), *messages[has_own:])
     chosen = runtime.config.model if model is None else model
     return ChatRequest(model=chosen, messages=messages, temperature=temperature)
+
+
+def _check_texts(texts: Mapping[str, str]) -> None:
+    """Check that texts, by their places, can be sent.
+
+    :raises ValueError: a text has surrogates.
+    """
+    for place, text in texts.items():
+        if problem := surrogate_problem(text):
+            raise ValueError(f"{place}: {problem}")
 
 
 def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Question[Any]:

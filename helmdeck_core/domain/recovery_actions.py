@@ -195,6 +195,13 @@ def _check_number(_: Any, attribute: attrs.Attribute[Any], value: object) -> Non
         raise ValueError(f"CallLimits.{attribute.name}: not a number, found {value!r}")
 
 
+def _check_models(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Reject a string, whose characters would be taken for models."""
+    is_list = isinstance(value, (tuple, list)) and all(isinstance(each, str) for each in value)
+    if value is not None and not is_list:
+        raise ValueError(f"CallLimits.{attribute.name}: not a tuple of model ids, found {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class CallLimits:
     """Limits of one call with all its attempts.
@@ -205,13 +212,13 @@ class CallLimits:
         that are known to be free are called; a request whose input alone would exceed the rest, by known prices and five
         characters per token, is not sent. The output of a single request may exceed it. ``None`` is no limit.
     :ivar fallbacks: the models to call after a failure, in order, instead of those of ``[fallback]``.
-    :raises ValueError: a limit is not a number.
+    :raises ValueError: a limit is not a number, or ``fallbacks`` are not model ids.
     """
 
     max_attempts: int | None = attrs.field(default=None, validator=_check_number)
     deadline_s: float | None = attrs.field(default=None, validator=_check_number)
     max_cost_usd: float | None = attrs.field(default=None, validator=_check_number)
-    fallbacks: tuple[str, ...] | None = None
+    fallbacks: tuple[str, ...] | None = attrs.field(default=None, validator=_check_models)
 
     def within(self, outer: CallLimits) -> CallLimits:
         """Return these limits, completed by those of ``outer``."""
@@ -236,3 +243,12 @@ class CallLimits:
 
 
 NO_LIMITS = CallLimits()
+
+
+def check_limits(limits: object) -> None:
+    """Check the limits that a caller passes.
+
+    :raises TypeError: they are not a ``CallLimits``.
+    """
+    if not isinstance(limits, CallLimits):
+        raise TypeError(f"limits must be a CallLimits, such as CallLimits(max_attempts=3), found {limits!r}")

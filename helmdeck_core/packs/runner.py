@@ -26,7 +26,7 @@ from helmdeck_core.domain.pack_services import PackLogger, PackMemory, ProgressT
 from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
 from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
-from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
+from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits, check_limits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed
@@ -91,6 +91,7 @@ class Runner:
         :raises PluginError: the output is of another type than ``output_type``.
         :raises CallFailed: a model call of the pack failed.
         """
+        check_limits(limits)
         owned = self.runtime.contributed(Pack).get(name)
         pack = await self._entry_pack(name) if owned is None else owned.value
         # The schema of an entry may come from a server.

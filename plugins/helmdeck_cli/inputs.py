@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from helmdeck_core import undecodable_byte
 from helmdeck_core.cli import UsageError, note
 
 MAX_INPUT_BYTES = 100_000_000
@@ -187,9 +188,7 @@ def not_text(raw: bytes) -> str:
     try:
         raw.decode()
     except UnicodeDecodeError as exc:
-        line = raw.count(b"\n", 0, exc.start) + 1
-        place = f"the byte 0x{raw[exc.start]:02x} in line {line} is not UTF-8"
-        return f"{place}; convert the text first, such as with `iconv -f latin1 -t utf-8`"
+        return f"{undecodable_byte(exc)}; convert the text first, such as with `iconv -f latin1 -t utf-8`"
     return ""
 
 
@@ -236,7 +235,10 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for text in texts:
-        key, sign, value = text_argument(text).partition("=")
+        try:
+            key, sign, value = text_argument(text).partition("=")
+        except argparse.ArgumentTypeError as exc:
+            raise UsageError(f"{option}: {exc}") from exc
         if not sign or not key.strip():
             raise UsageError(f"{option} takes KEY=VALUE, found {text!r}")
         values[key.strip()] = _value(value)
@@ -275,13 +277,17 @@ def _finite(text: str) -> float:
 
 
 def text_argument(text: str) -> str:
-    """Replace bytes that are not UTF-8, as in files; for ``type=`` of an argument whose text becomes a part of a request.
+    """Reject bytes that are not UTF-8, as in files; for ``type=`` of an argument whose text becomes a part of a request.
+
+    :raises argparse.ArgumentTypeError: with the first of these bytes.
 
     >>> from helmdeck_cli import text_argument
     >>> text_argument("café")
     'café'
     """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if problem := not_text(text.encode("utf-8", "surrogateescape")):
+        raise argparse.ArgumentTypeError(problem)
+    return text
 
 
 def port_number(text: str) -> int:
@@ -320,7 +326,12 @@ def read_object(path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        data = read_json(read_input(path))
+        raw = read_input(path)
+        if not raw.strip():
+            raise UsageError(f"{path}: the file is empty; it must be a JSON object")
+        data = read_json(raw)
+    except UnicodeDecodeError as exc:
+        raise UsageError(f"{path}: not valid JSON ({undecodable_byte(exc)})") from exc
     except (ValueError, RecursionError) as exc:
         raise UsageError(f"{path}: not valid JSON ({exc})") from exc
     if not isinstance(data, dict):

@@ -48,11 +48,8 @@ def json_schema_format(type: Any) -> AnswerFormat[Any] | None:
     """
     if not isinstance(type, Mapping):
         return None
-    if isinstance(type, UntrustedSchema):
-        if mistake := schema_mistake(type):
-            raise ValueError(f"the JSON Schema {mistake}")
-    else:
-        _check_own(type)
+    if mistake := schema_mistake(type, is_trusted=not isinstance(type, UntrustedSchema)):
+        raise ValueError(f"the JSON Schema {mistake}")
 
     def parse(value: Any) -> Any:
         if problems := find_problems(type, value, is_trusted=True):
@@ -60,21 +57,6 @@ def json_schema_format(type: Any) -> AnswerFormat[Any] | None:
         return value
 
     return _object_format(type, parse)
-
-
-def _check_own(schema: Mapping[str, Any]) -> None:
-    """Check a schema of the program, whatever its size.
-
-    :raises ValueError: it is malformed.
-    """
-    from jsonschema import SchemaError
-    from jsonschema.validators import Draft202012Validator, validator_for
-
-    try:
-        validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
-    except SchemaError as exc:
-        path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in exc.absolute_path)
-        raise ValueError(f"the JSON Schema is malformed at {path}: {exc.message}") from exc
 
 
 def _object_format(schema: Mapping[str, Any], parse: Callable[[Any], Any]) -> AnswerFormat[Any]:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from benchmarks.first_use.data import load_requests
-from benchmarks.meaning.data import products
+from benchmarks.meaning.data import products, statements
 
 
 def test_a_file_is_read_as_products_with_tools_and_requests(tmp_path: Path) -> None:
@@ -31,6 +31,15 @@ def test_every_tool_has_vendors_and_requests() -> None:
     assert len({product.name for product in found}) > 200
     tools = [tool for product in found for tool in product.tools]
     assert all(tool.vendors and tool.requests for tool in tools)
+
+
+def test_statements_are_read_by_what_they_are_about(tmp_path: Path) -> None:
+    path = tmp_path / "statements.txt"
+    path.write_text(
+        "== family: git\n- Tom merged it\n== family: shop\n- we sold out\n== family: git\n- ok, saw the diff\n"
+    )
+    assert statements([path]) == {"git": ["Tom merged it", "ok, saw the diff"], "shop": ["we sold out"]}
+    assert sum(map(len, statements().values())) > 5_000
 
 
 def test_no_request_of_the_blind_sets_is_one_to_train_on() -> None:

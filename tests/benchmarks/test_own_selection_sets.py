@@ -26,6 +26,14 @@ def test_commands_of_every_language_are_in_two_halves_and_name_tools_of_their_ca
         assert all(each.tools and each.tools <= known for half in halves for each in half)
 
 
+def test_the_tools_of_the_commands_are_described_in_four_languages():
+    english = commands.catalog().entries
+    for code in commands.DESCRIBED:
+        entries = commands.described(code).entries
+        assert [each.id for each in entries] == [each.id for each in english]
+        assert not {each.description for each in entries} & {each.description for each in english}
+
+
 def test_requests_over_many_servers_name_tools_of_the_recorded_catalogs():
     requests, implied = server_requests()
     assert len(requests) >= 60 and len({request.text for request in requests}) == len(requests)

@@ -79,7 +79,7 @@ def test_provider_that_fails_is_a_row_with_its_reason(cli, configure, chat_serve
 
 
 def test_providers_are_called_at_the_same_time(cli, configure, chat_server):
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=60)
 
     def answer(body):
         both.wait()

@@ -193,9 +193,40 @@ def test_request_is_read_from_standard_input(cli, stdin, words):
     assert done.err.startswith("helmdeck: standard input: the byte 0xe9 in line 2 is not UTF-8")
 
 
-def test_bytes_of_the_command_line_that_are_not_utf8_are_replaced(cli):
-    done = cli("plan", "draft a caf\udce9 post", "--default", "title=caf\udce9", "--context", "\udcff")
-    assert done.code == 0 and "caf\ufffd post" in done.out
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["draft a caf\udce9 post"], "argument REQUEST"),
+        (["draft a post", "--context", "caf\udce9"], "argument --context"),
+        (["draft a post", "--default", "title=caf\udce9"], "--default"),
+    ],
+)
+def test_text_of_the_command_line_that_is_not_utf8_is_a_usage_error_like_that_of_files(cli, words, place):
+    done = cli("plan", *words)
+    assert (done.code, done.out) == (ExitCode.USAGE, "")
+    assert done.err.startswith(f"helmdeck: {place}: the byte 0xe9 in line 1 is not UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["plan", "--catalog", "odd.toml", "hello"], "not valid TOML"),
+        (["--config", "odd.toml", "plan", "hello"], "not valid TOML"),
+        (["run", "blog.draft", "--input-file", "odd.toml"], "not valid JSON"),
+    ],
+)
+def test_file_that_is_not_utf8_is_an_error_with_the_line_of_its_first_byte(cli, tmp_path, monkeypatch, words, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.toml").write_bytes(b"# tides\n# caf\xe9\n")
+    done = cli(*words)
+    assert (done.code, done.out) == (ExitCode.USAGE, "")
+    assert f"{name} (the byte 0xe9 in line 2 is not UTF-8)" in done.err
+
+
+def test_empty_file_of_inputs_is_an_error_that_names_what_is_expected(cli, tmp_path):
+    (tmp_path / "in.json").write_text("\n")
+    done = cli("run", "blog.draft", "--input-file", str(tmp_path / "in.json"))
+    assert done.code == ExitCode.USAGE and "in.json: the file is empty; it must be a JSON object" in done.err
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t"])

@@ -42,7 +42,7 @@ def served(app):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/console"
     finally:
         server.should_exit = True
-        thread.join(5)
+        thread.join(60)
         listener.close()
 
 
@@ -62,7 +62,7 @@ class Upstream(ChatServer):
 
     def respond(self, request):
         self.arrived.release()
-        assert self.may_answer.acquire(timeout=10)
+        assert self.may_answer.acquire(timeout=60)
         return super().respond(request)
 
 
@@ -147,9 +147,9 @@ def test_an_operator_calibrates_a_model_sees_its_progress_and_cancels(page, cons
     page.goto(console.url + "/models/one?model=vllm/m")
     page.get_by_role("button", name="Calibrate").click()
     for _ in range(2):
-        assert console.upstream.arrived.acquire(timeout=8)
+        assert console.upstream.arrived.acquire(timeout=60)
         console.upstream.may_answer.release()
-    assert console.upstream.arrived.acquire(timeout=8)
+    assert console.upstream.arrived.acquire(timeout=60)
     page.clock.run_for(3_100)
     page.get_by_text("Call 3 of at most 150: ").wait_for()
     assert page.get_by_role("progressbar").get_attribute("value") == "2"
@@ -161,7 +161,7 @@ def test_an_operator_calibrates_a_model_sees_its_progress_and_cancels(page, cons
     page.get_by_role("button", name="Calibrate").click()
     page.wait_for_load_state()
     task = console.console.calibrations.of("vllm/m").task
-    asyncio.run_coroutine_threadsafe(asyncio.wait([task]), task.get_loop()).result(20)
+    asyncio.run_coroutine_threadsafe(asyncio.wait([task]), task.get_loop()).result(60)
     page.clock.run_for(3_100)
     page.get_by_text("The last calibration: complete").wait_for()
     page.reload()

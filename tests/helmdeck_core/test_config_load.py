@@ -199,7 +199,18 @@ prompt_variant = "poem"
         ("selection = 3", "selection: not a table"),
         ("[catalog]\nsources = 'example'", "catalog.sources: not a list of strings"),
         ("[plugins]\nautoload = 1", "plugins.autoload: not a boolean"),
-        ("[budgets]\nacme = 3", "budgets.acme: not a table"),
+        (
+            "[budgets]\nacme = 3",
+            "budgets.acme: not a table, found 3; allowed: a table [budgets.acme]; if acme is a key,",
+        ),
+        (
+            "[catalog.mcp]\ncommand = 'npx'",
+            "if command is a key, write it below a table with a name, [catalog.mcp.NAME]",
+        ),
+        (
+            "[catalog]\nmcp = 'npx'",
+            "catalog.mcp: not a table, found 'npx'; allowed: a table for each name, such as [catalog.mcp.NAME]",
+        ),
         ("[compaction.tiers.Z]\ndrop = []", "not a tier"),
         ("[providers.x]\ntimeout_s = true", "providers.x.timeout_s: not a number"),
         ("[providers.x]\ntimeout_s = nan", "providers.x.timeout_s: not a finite number"),

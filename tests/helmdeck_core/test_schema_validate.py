@@ -285,7 +285,13 @@ def test_untrusted_schema_may_have_hundreds_of_properties():
     ("schema", "mistake"),
     [
         ({"type": "object"}, ""),
-        ({"type": "strng"}, "is malformed at $.type: 'strng'"),
+        ({"type": "strng"}, "is malformed at $.type: 'strng' is not a type (did you mean 'string'?); types: array, "),
+        (
+            {"properties": {"n": {"type": "int"}}},
+            "is malformed at $.properties.n.type: 'int' is not a type (did you mean 'integer'?)",
+        ),
+        ({"type": ["null", "dict"]}, "is malformed at $.type: 'dict' is not a type (did you mean 'object'?)"),
+        ({"type": {}}, "is malformed at $.type: {} is not"),
         ({"$ref": "http://127.0.0.1:9/x"}, ""),
         ({"properties": {"a": {"pattern": "(" * 1_000 + "a+" * 1_000}}}, ""),
         ({"enum": ["x" * 2_000_000]}, "is too large to be checked"),

@@ -1,10 +1,12 @@
 """Arguments of the wrong type or name are errors that name them, never a silent default or a failure of a plugin."""
 
 import json
+import re
 
 import pytest
 
-from helmdeck_core import CompletedStep, Helmdeck, PackError
+from helmdeck_core import CallLimits, ChatRequest, CompletedStep, Helmdeck, Message, PackError, Role, TextPart
+from helmdeck_testing import make_deck, scripted_provider
 from tests.case_support import each_case
 
 OPTION = "there is no option 'modle' (did you mean 'model'?)"
@@ -31,6 +33,13 @@ def deck():
         (lambda deck: deck.rank(None), "the request must be of the type str, found NoneType"),
         (lambda deck: deck.select(b"hello"), "the request must be of the type str, found bytes"),
         (lambda deck: deck.explain(5), "the request must be of the type str, found int"),
+        (lambda deck: deck.decode("{}", dict, 5), "stop_reason must be of the type str, found int"),
+        (lambda deck: deck.tool_calls("{}", stop_reason=["x"]), "stop_reason must be of the type str, found list"),
+        (lambda deck: deck.tool_calls(5), "the answer must be of the type str, found int"),
+        (
+            lambda deck: deck.tool_calls("{}", tools="web.search"),
+            "tools must be a list of names or definitions, found the string 'web.search'",
+        ),
         (lambda _: Helmdeck(plugins=[object()]), "plugins is a list; pass plugins by name, such as {"),
     ],
 )
@@ -38,6 +47,28 @@ def test_argument_of_the_wrong_type_or_name_is_a_type_error(deck, call, text):
     with pytest.raises(TypeError) as caught:
         call(deck)
     assert text in str(caught.value)
+
+
+@each_case(
+    "call",
+    [
+        lambda deck, limits: deck.plan("draft a post", limits=limits),
+        lambda deck, limits: deck.run("helmdeck.route", {"intent": "draft a post"}, limits=limits),
+        lambda deck, limits: deck.ask("hello", limits=limits),
+        lambda deck, limits: deck.complete("hello", limits=limits),
+        lambda deck, limits: list(deck.stream("hello", limits=limits)),
+    ],
+)
+def test_limits_of_another_type_are_a_type_error(deck, call):
+    expected = "limits must be a CallLimits, such as CallLimits(max_attempts=3), found {'max_attempts': 3}"
+    with pytest.raises(TypeError, match=re.escape(expected)):
+        call(deck, {"max_attempts": 3})
+
+
+@pytest.mark.parametrize("models", ["local/lexical", 5, ["local/lexical", 5]])
+def test_fallbacks_that_are_not_a_list_of_models_are_an_error(models):
+    with pytest.raises(ValueError, match="CallLimits.fallbacks: not a tuple of model ids, found "):
+        CallLimits(fallbacks=models)
 
 
 @each_case(
@@ -65,3 +96,30 @@ def test_input_of_the_wrong_type_is_invalid_input(deck, call, text):
 
 def test_answer_may_be_a_bytearray(deck):
     assert deck.decode(bytearray(json.dumps({"a": 1}).encode()), dict).value == {"a": 1}
+
+
+TEXT = "caf\udce9 or tea?"
+PARTS = [
+    {"role": "user", "content": "hello"},
+    {"role": "assistant", "content": TEXT},
+    {"role": "user", "content": "why"},
+]
+
+
+@each_case("method", ["ask", "complete", "stream"])
+@each_case(
+    ("request_", "place"),
+    [(TEXT, "the request"), (PARTS, "messages[1]"), (Message(Role.USER, (TextPart(TEXT),)), "messages[0]")],
+)
+def test_undecodable_text_is_an_error_that_names_its_place_and_is_never_sent(method, request_, place):
+    provider = scripted_provider(["hello"])
+    if isinstance(request_, Message):
+        request_ = [request_] if method == "ask" else ChatRequest(model="scripted/any", messages=(request_,))
+    with make_deck(provider, model="scripted/any") as deck, pytest.raises(ValueError, match="surrogate") as caught:
+        tuple(getattr(deck, method)(request_))
+    assert str(caught.value).startswith(f"{place}: character 4 is the surrogate '\\udce9'") and not provider.requests
+
+
+def test_undecodable_instructions_are_an_error(deck):
+    with pytest.raises(ValueError, match="^system: character 1 is the surrogate"):
+        deck.ask("hello", system="\udce9")

@@ -34,7 +34,7 @@ class Running:
     def send(self, path, body=None, *, method="POST", headers=None) -> Answer:
         """Send a request and read the whole response."""
         parts = urlsplit(self.url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         with contextlib.closing(connection):
             connection.request(method, path, data, {"content-type": "application/json", **(headers or {})})
@@ -185,7 +185,7 @@ class HeldServer(FormatServer):
     def _held(self, events):
         for number, event in enumerate(events):
             if number == len(events) // 2:
-                assert self.release.wait(30)
+                assert self.release.wait(60)
             yield event
 
 

@@ -35,13 +35,13 @@ class HeldServer(FormatServer):
         """Return the answer."""
         if self.server_format.wants_stream(request):
             return self._streamed(self._held(list(self.server_format.events(self.answer))))
-        assert self.release.wait(30)
+        assert self.release.wait(60)
         return super().respond(request)
 
     def _held(self, events):
         for number, event in enumerate(events):
             if number == len(events) // 2:
-                self.release.wait(30)
+                self.release.wait(60)
             yield event
 
 

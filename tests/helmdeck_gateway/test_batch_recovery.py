@@ -43,7 +43,7 @@ class HoldingServer(FormatServer):
             if self.held > HELD:
                 self.late.set()
         if is_held:
-            self.release.wait(30)
+            self.release.wait(60)
         return super().respond(request)
 
 
@@ -81,11 +81,11 @@ def test_killed_gateway_loses_no_line_and_runs_no_finished_line_again(server, tm
     with serving() as first:
         client = client_of(first)
         path = f"/v1/batches/{client.create(chat_lines(LINES))['id']}"
-        assert server.holds.wait(20)
+        assert server.holds.wait(60)
         client.ended(path, lambda body: body["request_counts"]["completed"] == ANSWERED)
         queued = client.send("/v1/responses", {"model": "up/m", "input": "say #now", "background": True}).body["id"]
         client.ended(f"/v1/responses/{queued}", lambda body: body["status"] == "in_progress")
-        assert server.late.wait(20)
+        assert server.late.wait(60)
         os.kill(first.process.pid, signal.SIGKILL)
         first.process.wait()
     server.release.set()

@@ -25,7 +25,7 @@ def gateway(server):
 
 @contextlib.contextmanager
 def connected(gateway):
-    with socket.create_connection(("127.0.0.1", int(gateway.url.rpartition(":")[2])), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", int(gateway.url.rpartition(":")[2])), timeout=60) as client:
         yield client
 
 

@@ -106,7 +106,7 @@ def test_workers_are_restarted_reloaded_and_drained(held, tmp_path):
         serving.process.send_signal(signal.SIGHUP)
         serving.line("the configuration was reloaded")
         request = json.dumps({"model": "up/long", "stream": True, "messages": [{"role": "user", "content": "hi"}]})
-        stream = urllib.request.urlopen(f"{url}/v1/chat/completions", request.encode(), timeout=30)
+        stream = urllib.request.urlopen(f"{url}/v1/chat/completions", request.encode(), timeout=60)
         raw = stream.readline()
         serving.process.send_signal(signal.SIGTERM)
         refused = refusal_of(gateway)

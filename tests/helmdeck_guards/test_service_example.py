@@ -24,7 +24,7 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.asked.append(body)
         text = "\n".join(body["texts"])
         if "hang" in text:
-            self.released.wait(20)
+            self.released.wait(60)
         found = [{"kind": "insult"}] if "idiot" in text else []
         for number, each in enumerate(body["texts"]):
             if (at := each.find("Jane")) >= 0:

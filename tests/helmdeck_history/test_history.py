@@ -178,7 +178,7 @@ def test_plan_does_not_wait_for_a_store_that_does_not_answer(answering, monkeypa
 
     class Silent(Store):
         def plans(self, caller, limit=100):
-            assert answer.wait(30)
+            assert answer.wait(60)
             return ()
 
     deck, _ = answering(GOOD, beside=(Silent(None, ()),), config=ODD)

@@ -197,9 +197,9 @@ def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
     path, started = tmp_path / "history.db", FORK.Event()
     process = FORK.Process(target=write_until_killed, args=(path, started), daemon=True)
     process.start()
-    assert started.wait(30)
+    assert started.wait(60)
     os.kill(process.pid, signal.SIGKILL)
-    process.join(30)
+    process.join(60)
     store = open_sqlite(path, 30.0)
     rows = store.plans("ada", 100_000)
     assert len(rows) >= 15 and len(rows) % 3 == 0, "batches are complete"

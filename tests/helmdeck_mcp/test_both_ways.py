@@ -69,7 +69,7 @@ def serving(mcp_server):
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.fixture(scope="module")

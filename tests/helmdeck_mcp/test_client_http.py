@@ -80,7 +80,7 @@ def serving(port=0):
         thread.start()
         yield listener.getsockname()[1]
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_changed_tools_arrive(deck, request):
     name = f"learned_{request.node.callspec.id}"
     assert f"demo__{name}" not in {entry.id for entry in deck.catalog.entries}
     deck.run("demo__learn", {"name": name})
-    assert f"demo__{name}" in deck.changes.get(timeout=20)
+    assert f"demo__{name}" in deck.changes.get(timeout=60)
     assert deck.run(f"demo__{name}", {})["text"] == "new"
 
 

@@ -65,7 +65,7 @@ def headers_of(method, name="", token=ALICE):
 def post(url, body, headers):
     """Send one request on a connection of its own; return the status, the headers and the decoded body."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
     try:
         connection.request("POST", parts.path or "/mcp", body, headers)
         answer = connection.getresponse()
@@ -79,7 +79,7 @@ async def connected(url, token, era, use):
     from mcp.client.streamable_http import streamable_http_client
 
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=20) as http_client,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http_client,
         client_of(streamable_http_client(f"{url}/mcp", http_client=http_client), era) as client,
     ):
         return await use(client)
@@ -197,7 +197,7 @@ def test_other_paths_and_methods_are_refused(server):
 def test_calls_of_one_caller_beyond_its_share_are_refused_and_others_are_served(server, probe):
     async def main():
         headers = headers_of("tools/call", "probe__wait")
-        async with httpx2.AsyncClient(timeout=20) as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
 
             async def wait():
                 return await client.post(
@@ -288,7 +288,7 @@ def test_many_clients_at_once_are_served_or_told_to_come_back(server):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert len(statuses) == 40 and {*statuses} <= {200, 503} and 200 in statuses
     assert post(server, body_of("tools/list"), headers_of("tools/list"))[0] == 200
 

@@ -205,6 +205,18 @@ async def read(client, name):
     return json.loads((await client.read_resource(f"helmdeck://{name}")).contents[0].text)
 
 
+def test_plan_takes_executed_steps_by_their_listed_names_and_reports_unknown_ones():
+    async def use(client):
+        ask = {"intent": "double two", "model": "local/lexical"}
+        calls = [{**ask, "done": [{"tool": name}]} for name in ("probe__double", "probe.double", "probe.duoble")]
+        return [await client.call_tool("helmdeck__plan", call) for call in calls]
+
+    listed, by_id, unknown = on_client(use)
+    assert listed.structured_content["outcome"] == by_id.structured_content["outcome"] == "complete"
+    detail = unknown.structured_content["error"]["detail"]
+    assert detail.startswith("done: the catalog has no entry 'probe.duoble' (did you mean 'probe.double'?); entries: ")
+
+
 @ERAS
 def test_plans_of_the_caller_are_a_resource_and_can_be_forgotten(era, tmp_path, monkeypatch):
     monkeypatch.setenv("HELMDECK_DATA_DIR", str(tmp_path))

@@ -27,6 +27,16 @@ def test_executed_step_that_the_catalog_lacks_is_an_error_with_the_nearest_ids(d
     assert "`helmdeck catalog show` lists all" in detail and not provider.requests
 
 
+@pytest.mark.parametrize("pack", ["helmdeck.plan", "helmdeck.route"])
+def test_pack_reports_an_executed_step_that_the_catalog_lacks_like_plan(deck, pack):
+    planner, provider = deck
+    with pytest.raises(PackError) as expected:
+        planner.plan(ASK, done=[CompletedStep("blog.drft")])
+    with pytest.raises(PackError) as caught:
+        planner.run(pack, {"intent": ASK, "done": [{"tool": "blog.drft"}]})
+    assert (caught.value.pack, caught.value.detail) == (pack, expected.value.detail) and not provider.requests
+
+
 def test_steps_of_an_earlier_plan_are_accepted_pipelines_and_gaps_included(deck):
     planner, _ = deck
     pipeline = planner.catalog.pipelines[0].id

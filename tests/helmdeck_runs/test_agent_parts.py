@@ -1,14 +1,20 @@
-"""Parts of the agent loop: loop detector, references, policy, bounded outputs."""
+"""Parts of the agent loop: loop detector, references, policy, bounded outputs, planning calls."""
+
+import asyncio
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import Catalog
+from helmdeck_runs.agent.actions import MakePlan
 from helmdeck_runs.agent.detector import LoopDetector, Severity
+from helmdeck_runs.agent.driver import AgentTask, PackPlanner
 from helmdeck_runs.agent.outputs import MAX_CHARS, failure_text, output_text
 from helmdeck_runs.agent.policy import Decision, Policy
 from helmdeck_runs.agent.references import MissingReferenceError, resolve
+from helmdeck_runs.agent.run_data import Spent
+from helmdeck_runs.runs import PackOutcome
 from tests.case_support import each_case
 from tests.helmdeck_runs.agent_support import DESTRUCTIVE, READ_ONLY, entry
 
@@ -183,3 +189,22 @@ def test_failure_is_one_bounded_line():
     text = failure_text({"cause": "timeout", "message": "a\nb" + "x" * 5_000})
     assert text.startswith("timeout: a b")
     assert len(text) <= 600
+
+
+# -- planning calls --------------------------------------------------------------------------------------------
+
+
+class Context:
+    """A context that notes the arguments of packs."""
+
+    catalog = Catalog.from_data({"packs": [entry("a.one")]}, "test")
+
+    async def run_pack(self, name, arguments, limits):
+        self.arguments = arguments
+        return PackOutcome()
+
+
+def test_executed_step_of_an_entry_that_has_left_the_catalog_is_planned_with_as_an_unknown_tool():
+    context, done = Context(), [{"tool": "a.one", "output": "step 1: 1"}, {"tool": "gone.two", "failure": "timeout"}]
+    asyncio.run(PackPlanner(AgentTask(intent="do it")).ask(MakePlan(2, done), Spent(), (), context))
+    assert context.arguments["done"] == [done[0], {"tool": "unknown", "failure": "gone.two, timeout"}]

@@ -268,7 +268,7 @@ def test_a_worker_executes_a_queued_run_and_stops_on_a_signal(run, project, monk
     worker = start(project, "worker", HELMDECK_RUNS__ENGINE="dbos")
     assert worker.stdout.readline() == "last step\n"
     worker.send_signal(signal.SIGTERM)
-    _, errors = worker.communicate(timeout=30)
+    _, errors = worker.communicate(timeout=60)
     assert worker.returncode == 0, errors
     assert "waiting for runs" in errors
     record = json.loads(run("pipeline", "runs", run_id, "--json")[1])

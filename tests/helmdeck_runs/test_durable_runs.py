@@ -123,7 +123,7 @@ def test_old_records_are_deleted(tmp_path):
         assert asyncio.run(runs_of(deck).record(result["run_id"])) is not None
         host = runs_of(deck)._host
         host._config = attrs.evolve(host._config, keep_days=-1.0)  # as if a day had passed
-        host.start(host.purge()).result(10)
+        host.start(host.purge()).result(60)
         assert asyncio.run(runs_of(deck).records()) == []
 
 

@@ -223,7 +223,7 @@ def test_timeout_takes_effect_while_a_page_is_read(monkeypatch):
     has_ended = threading.Event()
 
     def blocked(html, bullet):
-        has_ended.wait(30)
+        has_ended.wait(60)
         return "", ""
 
     monkeypatch.setattr("helmdeck_runs.packs.html_text.html_text", blocked)

@@ -253,7 +253,7 @@ def test_event_loop_continues_while_a_ranking_waits_for_a_server(deck_at):
     def answer(body):
         if "input" in body:
             asked.set()
-            assert released.wait(20)
+            assert released.wait(60)
             return embeddings(body)
         return completion('{"steps": [], "complexity": "single-action", "reasoning": "nothing to do"}')
 

@@ -24,7 +24,7 @@ from tests.case_support import each_case
 
 def post(server, **body):
     data = json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(server.base_url, data), timeout=5) as answer:
+    with urllib.request.urlopen(urllib.request.Request(server.base_url, data), timeout=60) as answer:
         return json.loads(answer.read())
 
 

@@ -19,6 +19,8 @@ from helmdeck_selection import read_catalog
 HERE = Path(__file__).resolve().parent
 LANGUAGES = ("en", "de", "fr", "es", "pl", "it", "pt", "ru", "ko", "ja", "zh", "nl", "tr")
 KOREAN = "korean"
+DESCRIBED = ("ko", "ja", "zh", "de")
+"""The languages in which the tools of the English catalog are described as well."""
 
 
 @attrs.frozen
@@ -41,6 +43,15 @@ def catalog(name: str = "") -> Catalog:
     """Return the English catalog, or the Korean one."""
     path = HERE / (f"{KOREAN}_catalog.json" if name == KOREAN else "catalog.json")
     return read_catalog({"tools": json.loads(path.read_text(encoding="utf-8"))}, path.stem)
+
+
+def described(code: str) -> Catalog:
+    """Return the English catalog with the descriptions of a language; the names of tools and inputs stay English."""
+    blocks = (HERE / "described.txt").read_text(encoding="utf-8").split("\n\n")[1:]
+    rows = [dict(line.split(" ", 1) for line in block.splitlines()) for block in blocks]
+    texts = {row["="]: row[code] for row in rows}
+    tools = json.loads((HERE / "catalog.json").read_text(encoding="utf-8"))
+    return read_catalog({"tools": [{**tool, "description": texts[tool["name"]]} for tool in tools]}, code)
 
 
 def commands(name: str, *, held_out: bool) -> list[Command]:

@@ -101,6 +101,21 @@ large sets. The last one is with 300 requests of each, and without its second ch
 | entries whose descriptions name other entries bring those along | 0.0 | 0.0 | 0.0: too few do |
 | votes of clauses, weight 0.15 or 0.5 | 0.0 to +0.9 | -0.1 to 0.0 | -0.7 to -0.5 |
 | synonyms count 0.45 to 0.9 instead of 0.4 | +0.2 to +2.4 | -2.7 to -0.1 | -0.7 to 0.0 |
+
+Catalogs in another language, here the set `chinese`, 35 requests in each half: complete@12 and recall@12 of requests alone.
+
+| `lexical` | examined half | other half |
+|---|--:|--:|
+| before | 68.6, 83.0 | 60.0, 81.2 |
+| requests and entries are compared by the [meaning](../how-to/tune-the-ranking.md#meaning) of their English words, and English words of a request find names, weight 0.3 | 71.4, 84.7 | |
+| 1,645 more Chinese stems, written from general knowledge without a look at a request | 71.4, 84.0 | 62.9, 83.6 |
+| left out: clauses end at commas, and pairs of letters that are function words are no search terms | 71.4, 85.9 | 51.4, 81.7 |
+| left out: a weight of 0.5 or 0.8 for English words | 65.7 to 68.6, 82.3 to 83.7 | |
+| left out: the English words of entries are indexed as words as well, weight 0.3 to 0.8 | 65.7 to 68.6, 80.7 to 84.8 | |
+| left out: only the first English word of each stem, of requests or of entries | 68.6 to 71.4, 84.0 to 84.9 | |
+
+The other half was counted three times. It decided against the fourth row, and the goal of 70 was missed. With vectors, complete@12 stays at 80.0 on the
+examined half and falls from 77.1 to 74.3, one request, on the other one.
 """
 
 

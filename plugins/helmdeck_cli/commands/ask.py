@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.execution import wait_for
-from helmdeck_cli.inputs import add_request, documents, read_object, read_text, request_words
+from helmdeck_cli.inputs import add_request, documents, read_object, read_text, request_words, text_argument
 from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_chunk, show_json
@@ -30,7 +30,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_request(parser)
     add_model(parser, "the model")
-    parser.add_argument("-s", "--system", metavar="TEXT", default="", help="instructions for the model")
+    parser.add_argument(
+        "-s", "--system", metavar="TEXT", type=text_argument, default="", help="instructions for the model"
+    )
     parser.add_argument(
         "-a", "--image", metavar="FILE", action="append", default=[], help="an image for the model; may be repeated"
     )

@@ -134,6 +134,10 @@ class Vocabulary:
         same = stem(word)
         return not any(stem(one) == same for meanings in found for each in meanings for one in each.english)
 
+    def knows(self, word: str) -> bool:
+        """Whether a word is a function word or has a meaning."""
+        return word in self.function_words or bool(self._of(word))
+
     def english(self, found: Sequence[str]) -> Iterator[tuple[str, Mapping[str, float]]]:
         """Yield every word with its English words, if it has any, and their weights."""
         plain = [*map(_plain, found)]

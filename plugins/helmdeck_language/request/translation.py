@@ -33,6 +33,8 @@ _LONGEST_CACHED: Final = 64
 # The weight of what a phrase stands for, and that of its own words, which mean something else alone.
 _PHRASE: Final = 0.8
 _OF_PHRASE: Final = 0.5
+# The weight of the English words of a request over a catalog in its own language.
+_ENGLISH: Final = 0.3
 _LATIN: Final = frozenset({"Latin"})
 _HAN: Final = frozenset({"Han"})
 
@@ -87,53 +89,58 @@ class Translator:
         vocabulary = self._detect(shown if plain is asking else words(plain)[:_MOST_WORDS])
         if vocabulary is None:
             return None
-        foreign, every = set[str](), set[str]()
-        weights: dict[str, float] = {}
-        clauses = list[Clause]()
-        known = content = 0
-        for clause in reading.clauses:
-            own: dict[str, float] = {}
-            for word, english in vocabulary.english(words(clause.text)):
-                terms = word_terms(word)
-                if english:
-                    foreign.update(terms)
-                    every.update(english)
-                    for each, weight in english.items():
-                        for term in word_terms(each):
-                            own[term] = max(own.get(term, 0.0), weight)
-                elif word in vocabulary.function_words:
-                    foreign.update(terms)
-                    continue
-                else:
-                    own |= dict.fromkeys(terms, 1.0)
-                known, content = known + bool(english), content + 1
-            clauses.append(attrs.evolve(clause, terms=tuple(own)))
-            for term, weight in own.items():
-                weights[term] = max(weight, weights.get(term, 0.0))
-        if not known:
-            return None
-        others = {term: weight for term, weight in reading.weights.items() if term not in foreign}
-        found = attrs.evolve(reading, weights={**others, **weights}, clauses=tuple(clauses))
-        return Translation(found, vocabulary.code, frozenset(every), known / content)
+        return _translated(reading, vocabulary)
 
     @cached_property
-    def _native(self) -> Sequence[Vocabulary]:
-        """Those whose script shows the language, and the catalog uses it."""
+    def native(self) -> Sequence[Vocabulary]:
+        """Those of the languages of the catalog, except for English."""
         own = self._catalog
         wrong = "zh" if "Kana" in own.scripts else "ja"
-        return [each for each in self._lexicon.vocabularies if each.code != wrong and own.uses_script(each.sample)]
+        return [
+            each
+            for each in self._lexicon.vocabularies
+            if each.code != wrong and (own.uses_script(each.sample) or each.code in own.languages)
+        ]
 
-    def relate(self, reading: Reading) -> Reading:
-        """Return a request with words that a catalog in its own language may use for those of the request."""
+    def english_words(self, text: str) -> list[str]:
+        """Return the English words of a text of the catalog, in order; none if it is in English."""
+        found = words(text)[:_MOST_WORDS]
+        vocabulary = self._own(found)
+        every = (english for _, english in vocabulary.english(found)) if vocabulary else ()
+        return list(dict.fromkeys(chain.from_iterable(every)))
+
+    def _own(self, found: Sequence[str]) -> Vocabulary | None:
+        """Return the language of the catalog that knows most of these words; in a Latin script, if it knows more than English."""
+        known = {each: sum(map(each.knows, found)) for each in self.native}
+        best = max(known, key=known.__getitem__, default=None)
+        if best is None or not known[best]:
+            return None
+        if "Latin" in _scripts(best.sample) and known[best] <= sum(map(self._english.__contains__, found)):
+            return None
+        return best
+
+    def relate(self, reading: Reading) -> tuple[Reading, Translation | None]:
+        """Return a request with words that a catalog in its own language may use for those of the request.
+
+        :returns: the request with further words, and with English ones instead; ``None`` if it is in English or in no language of the catalog.
+        """
+        asking = reading.asking_words[:_MOST_WORDS]
+        own = self._own(asking)
+        english = _translated(reading, own) if own else None
+        if own and "Latin" in _scripts(own.sample):  # in other scripts, a pair of letters is a search term
+            reading = _without(reading, own.function_words)
         weights: dict[str, float] = {}
-        for vocabulary in self._native:
-            for word, weight in vocabulary.related(reading.asking_words[:_MOST_WORDS]).items():
+        for term, weight in english.reading.weights.items() if english else ():
+            if term not in reading.weights and self._contains(term):
+                weights[term] = _ENGLISH * weight
+        for vocabulary in self.native:
+            for word, weight in vocabulary.related(asking).items():
                 for term in word_terms(word):
                     if term not in reading.weights and self._contains(term):
                         weights[term] = max(weight, weights.get(term, 0.0))
         if ENGLISH.code in self._catalog.languages:
             reading = self._with_phrases(reading)
-        return attrs.evolve(reading, weights={**reading.weights, **weights}) if weights else reading
+        return (attrs.evolve(reading, weights={**reading.weights, **weights}) if weights else reading), english
 
     def _with_phrases(self, reading: Reading) -> Reading:
         """Return a request with what its English phrases stand for."""
@@ -228,3 +235,49 @@ def _scripts(word: str) -> frozenset[str]:
     if len(found) > 1:
         found -= _LATIN  # the particle of a name: "Wi-Fiを"
     return found | _HAN if "Kana" in found else found
+
+
+def _translated(reading: Reading, vocabulary: Vocabulary) -> Translation | None:
+    """Return a request with the English words of a vocabulary; ``None`` if it has none of its words."""
+    foreign, every = set[str](), set[str]()
+    weights: dict[str, float] = {}
+    clauses = list[Clause]()
+    known = content = 0
+    for clause in reading.clauses:
+        own: dict[str, float] = {}
+        for word, english in vocabulary.english(words(clause.text)):
+            terms = word_terms(word)
+            if english:
+                foreign.update(terms)
+                every.update(english)
+                for each, weight in english.items():
+                    for term in word_terms(each):
+                        own[term] = max(own.get(term, 0.0), weight)
+            elif word in vocabulary.function_words:
+                foreign.update(terms)
+                continue
+            else:
+                own |= dict.fromkeys(terms, 1.0)
+            known, content = known + bool(english), content + 1
+        clauses.append(attrs.evolve(clause, terms=tuple(own)))
+        for term, weight in own.items():
+            weights[term] = max(weight, weights.get(term, 0.0))
+    if not known:
+        return None
+    others = {term: weight for term, weight in reading.weights.items() if term not in foreign}
+    found = attrs.evolve(reading, weights={**others, **weights}, clauses=tuple(clauses))
+    return Translation(found, vocabulary.code, frozenset(every), known / content)
+
+
+def _without(reading: Reading, function_words: frozenset[str]) -> Reading:
+    """Return a request without the terms of function words, unless it has no others."""
+    found = function_words.intersection(reading.asking_words)
+    stop_terms = reading.weights.keys() & chain.from_iterable(map(word_terms, found))
+    if not stop_terms or len(stop_terms) == len(reading.weights):
+        return reading
+    weights = {term: weight for term, weight in reading.weights.items() if term not in stop_terms}
+    clauses = [
+        attrs.evolve(each, terms=tuple([term for term in each.terms if term not in stop_terms]))
+        for each in reading.clauses
+    ]
+    return attrs.evolve(reading, weights=weights, clauses=tuple(clauses))

@@ -80,7 +80,7 @@ class Tools:
     def __init__(self, deck: Helmdeck, facade: Sequence[str] = ()) -> None:
         self.deck = deck
         self.facade: tuple[str, ...] = tuple(facade)
-        self.own: dict[str, Tool] = {tool.name: tool for tool in own_tools(deck)}
+        self.own: dict[str, Tool] = {tool.name: tool for tool in own_tools(deck, self._id_of)}
         self._current: ToolSet | None = None
 
     def current(self) -> ToolSet:
@@ -128,6 +128,10 @@ class Tools:
             listed = set(tools.names)
             return UnknownTool(name, tools.names, [each for each in likely if each in listed])
         return UnknownTool(name, [*self.facade, *tools.entries], likely, next_action=SEARCH_FIRST)
+
+    def _id_of(self, name: str) -> str:
+        entry = self.current().entry(name)
+        return name if entry is None else entry.id
 
     def _read(self, catalog: Catalog) -> ToolSet:
         ids: dict[str, str] = {}

@@ -168,8 +168,11 @@ ROUTE_OUTPUT = object_schema(
 EXPLAIN_OUTPUT = object_schema({"model": TEXT, "tier": TEXT, "selection": OBJECT}, ("model", "tier"), is_open=True)
 
 
-def own_tools(deck: Helmdeck) -> Iterator[Tool]:
-    """Return the tools of Helmdeck itself; those of a blocked pack are missing."""
+def own_tools(deck: Helmdeck, id_of: Callable[[str], str]) -> Iterator[Tool]:
+    """Return the tools of Helmdeck itself; those of a blocked pack are missing.
+
+    :param id_of: returns the id of the entry that a client names; another name unchanged. It may load the catalog.
+    """
     packs = deck.runtime.contributed(Pack)
     if "helmdeck.plan" in packs:
         yield Tool(
@@ -182,7 +185,7 @@ def own_tools(deck: Helmdeck) -> Iterator[Tool]:
             input_schema=packs["helmdeck.plan"].value.input_schema,
             output_schema=PLAN_OUTPUT,
             hints={**READS, "openWorldHint": True},
-            run=lambda call: call.deck.arun("helmdeck.plan", call.arguments, **call.options),
+            run=lambda call: _run_planner("helmdeck.plan", call, id_of),
             checks_input=False,
         )
     if "helmdeck.route" in packs:
@@ -193,7 +196,7 @@ def own_tools(deck: Helmdeck) -> Iterator[Tool]:
             input_schema=packs["helmdeck.route"].value.input_schema,
             output_schema=ROUTE_OUTPUT,
             hints={**READS, "openWorldHint": True},
-            run=lambda call: call.deck.arun("helmdeck.route", call.arguments, **call.options),
+            run=lambda call: _run_planner("helmdeck.route", call, id_of),
             checks_input=False,
         )
     yield Tool(
@@ -262,6 +265,20 @@ def own_tools(deck: Helmdeck) -> Iterator[Tool]:
         hints={"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
         run=_forget,
     )
+
+
+async def _run_planner(pack: str, call: ToolCall, id_of: Callable[[str], str]) -> Mapping[str, Any]:
+    """Plan or route; executed steps may have the names that ``tools/list`` has."""
+    arguments, done = call.arguments, call.arguments.get("done")
+    if isinstance(done, list):
+        steps = await asyncio.to_thread(lambda: [_with_id(step, id_of) for step in done])
+        arguments = {**arguments, "done": steps}
+    return await call.deck.arun(pack, arguments, **call.options)
+
+
+def _with_id(step: object, id_of: Callable[[str], str]) -> object:
+    tool = step.get("tool") if isinstance(step, dict) else None
+    return {**step, "tool": id_of(tool)} if isinstance(step, dict) and isinstance(tool, str) else step
 
 
 async def _run_pipeline(call: ToolCall) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ from helmdeck_core import (
     SchemaForm,
     Task,
     intent_sha,
+    surrogate_problem,
 )
 
 LEARNED_S = 1.0
@@ -179,7 +180,7 @@ def check_request(request: PlanRequest, caller: str) -> None:
     for name in ("intent", "context"):
         if not isinstance(getattr(request, name), str):
             raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a string")
-        if problem := _undecodable(getattr(request, name)):
+        if problem := surrogate_problem(getattr(request, name)):
             raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name}: {problem}")
     if not request.intent.strip():
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is empty; describe what to do")
@@ -195,20 +196,3 @@ def check_request(request: PlanRequest, caller: str) -> None:
         json.dumps(dict(request.defaults), allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
         raise PackError(caller, PackErrorCode.INVALID_INPUT, f"defaults cannot be written as JSON: {exc}") from exc
-
-
-def _undecodable(text: str) -> str:
-    """The problem of a text with surrogates, which neither a provider nor JSON can represent; empty without one.
-
-    Python makes them of bytes that are not text (``surrogateescape``), and of halves of characters in JSON.
-    """
-    if text.isascii():
-        return ""
-    try:
-        text.encode()
-    except UnicodeEncodeError as exc:
-        return (
-            f"character {exc.start + 1} is the surrogate {text[exc.start]!r}, which is undecodable input and no text; "
-            "replace it, or decode the input with errors='replace'"
-        )
-    return ""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from helmdeck_core import CallFailed, CallLimits, PackError
+from helmdeck_core import UNKNOWN_TOOL, CallFailed, CallLimits, Catalog, PackError
 from helmdeck_runs.agent.actions import AskInputs, Confirm, Finish, MakePlan, RunStep
 from helmdeck_runs.agent.loop import AgentLoop
 from helmdeck_runs.agent.run_data import AgentLimits, AgentRun, AgentStep, Spent
@@ -123,7 +123,7 @@ class PackPlanner:
         arguments = {
             "intent": task.intent,
             "context": f"{task.context}\n\n{guide}".strip(),
-            "done": [dict(step) for step in action.done],
+            "done": [_listed(step, context.catalog) for step in action.done],
             "defaults": dict(task.defaults),
         }
         return model_result(await context.run_pack(PLAN_PACK, arguments, limits_left(task.limits, spent)))
@@ -131,6 +131,13 @@ class PackPlanner:
     def plan(self, output: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the plan."""
         return output
+
+
+def _listed(step: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
+    """An executed step; one whose entry has left the catalog since, such as a tool of a server, keeps its id in its outcome."""
+    if catalog.get(step["tool"]) is not None:
+        return dict(step)
+    return {**{key: f"{step['tool']}, {text}" for key, text in step.items()}, "tool": UNKNOWN_TOOL}
 
 
 def model_result(outcome: PackOutcome) -> dict[str, Any]:

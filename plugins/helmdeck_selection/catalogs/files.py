@@ -9,7 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from helmdeck_core import ALMOST_EQUAL, Catalog, CatalogError, Mistake, similar, unknown_type, without_byte_order_mark
+from helmdeck_core import (
+    ALMOST_EQUAL,
+    Catalog,
+    CatalogError,
+    Mistake,
+    similar,
+    undecodable_byte,
+    unknown_type,
+    without_byte_order_mark,
+)
 from helmdeck_selection.catalogs.shapes import read_catalog
 
 ENTRY_KEYS = tuple("name id description metadata input_schema inputSchema output_schema outputSchema title".split())
@@ -45,8 +54,9 @@ def load_catalog_file(path: Path) -> Catalog:
     try:
         data = tomllib.loads(raw.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(raw)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        problem = undecodable_byte(exc) if isinstance(exc, UnicodeDecodeError) else str(exc)
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
-        raise CatalogError(str(path), (Mistake("$", f"not valid {kind} ({exc})"),)) from exc
+        raise CatalogError(str(path), (Mistake("$", f"not valid {kind} ({problem})"),)) from exc
     catalog = read_catalog(data, str(path))
     if doubts := list(_doubts(catalog)):
         more = f", and {len(doubts) - 1} more" if len(doubts) > 1 else ""

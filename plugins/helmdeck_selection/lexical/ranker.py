@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import KeysView, Sequence
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -46,9 +47,11 @@ class CatalogIndex(RankIndex):
         self._companions = Companions(catalog.entries, self._index.containing)
         self._servers = Servers(catalog.entries, self._index.impacts)
         terms = self._index.impacts.keys()
-        self._lacks = lru_cache(_MAX_CACHED_WORDS)(lambda word: terms.isdisjoint(word_terms(word)))
-        has_meanings = meaning > 0 and 0 < len(catalog.entries) <= MAX_ENTRIES
-        self._meanings = Meanings(catalog.entries, meaning) if has_meanings else None
+        self._lacks = lru_cache(_MAX_CACHED_WORDS)(lambda word: _lacking(word_terms(word), terms))
+        self._meanings: Meanings | None = None
+        if meaning > 0 and 0 < len(catalog.entries) <= MAX_ENTRIES:
+            english = self._translator.english_words if self._translator.native else None
+            self._meanings = Meanings(catalog.entries, meaning, english)
 
     @cached_property
     def _languages(self) -> CatalogLanguages:
@@ -76,17 +79,18 @@ class CatalogIndex(RankIndex):
 
     def _rank(self, request: str, share: float) -> tuple[Ranking, str]:
         reading = self._index.read(request)
-        if translation := self._translator.translate(reading):
+        english = translation = self._translator.translate(reading)
+        if translation:
             reading = translation.reading
         else:
-            reading = self._translator.relate(reading)
+            reading, english = self._translator.relate(reading)
         asking = "\n".join(reading.asking) or request
         if terms := value_terms(asking):
             reading = attrs.evolve(reading, weights={**terms, **reading.weights})
-        named = translation.words if translation else reading.asking_words
-        ranking = self._with_meanings(self._index.rank_reading(reading), asking, reading, translation, share)
+        named = english.words if english else reading.asking_words
+        ranking = self._with_meanings(self._index.rank_reading(reading), asking, reading, english, share)
         ranking = self._opposites.add(ranking, named)
-        if is_asking(asking, reading.asking_words, translation):
+        if is_asking(asking, reading.asking_words, english):
             ranking = self._questions.add(ranking)
         if translation or self._languages.lack(asking):
             notes = [UNKNOWN_LANGUAGE, *([f"{TRANSLATED}.{translation.language}"] if translation else [])]
@@ -100,13 +104,13 @@ class CatalogIndex(RankIndex):
         return ranking, asking
 
     def _with_meanings(
-        self, ranking: Ranking, asking: str, reading: Reading, translation: Translation | None, share: float
+        self, ranking: Ranking, asking: str, reading: Reading, english: Translation | None, share: float
     ) -> Ranking:
         if self._meanings is None:
             return ranking
         words = reading.asking_words
         lacking = sum(map(self._lacks, words)) / len(words) if words else 1.0
-        translated = [clause.terms for clause in reading.clauses] if translation else ()
+        translated = [clause.terms for clause in english.reading.clauses] if english else ()
         return self._meanings.add(ranking, asking, lacking, translated=translated, share=share)
 
     def with_related(self, ranking: Ranking, request: str) -> Ranking:
@@ -116,3 +120,8 @@ class CatalogIndex(RankIndex):
         :param request: without documents.
         """
         return self._companions.add(self._servers.add(ranking), request)
+
+
+def _lacking(found: Sequence[str], terms: KeysView[str]) -> float:
+    """The share of the terms of a word that are not in the catalog: 0 or 1, except for text without spaces."""
+    return sum([term not in terms for term in found]) / len(found) if found else 1.0

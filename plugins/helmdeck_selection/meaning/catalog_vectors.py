@@ -13,6 +13,7 @@ from operator import mul
 from typing import Final
 
 from helmdeck_core import Entry
+from helmdeck_selection.meaning.features import English
 from helmdeck_selection.meaning.model import MeaningModel, Vector
 
 # Numbers are rounded to 1/1,023. With this added none is below 0, and a sum of 1,000 products of two has less than 32 bits.
@@ -22,10 +23,13 @@ _WIDTH: Final = 4
 
 
 class CatalogVectors:
-    """The vectors of the entries of one catalog, computed in 0.1 ms each. Thread-safe."""
+    """The vectors of the entries of one catalog, computed in 0.1 ms each. Thread-safe.
 
-    def __init__(self, entries: Sequence[Entry], model: MeaningModel) -> None:
-        rows = [list(map(_rounded, model.of_entry(entry))) for entry in entries]
+    :param english: see ``entry_features``.
+    """
+
+    def __init__(self, entries: Sequence[Entry], model: MeaningModel, english: English | None = None) -> None:
+        rows = [list(map(_rounded, model.of_entry(entry, english))) for entry in entries]
         self._columns = [
             int.from_bytes(array("I", column).tobytes(), sys.byteorder) for column in zip(*rows, strict=True)
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -12,6 +12,8 @@ from helmdeck_core import Entry
 from helmdeck_language import Kind, Token, fold, scan, split_identifier, stem, words
 from helmdeck_selection.lexical.index.fields import input_properties, name_words
 
+English = Callable[[str], Sequence[str]]
+"""Returns the English words of the words of a text."""
 VALUE: Final = "+"
 """The start of a feature that is no word."""
 QUESTION: Final = "+?"
@@ -102,13 +104,21 @@ def _value(token: Token) -> Iterator[str]:
             yield stem(extension[1].lower())
 
 
-def entry_features(entry: Entry) -> tuple[list[str], list[str], list[str]]:
-    """Return the stems of the name, of the start of the description, and of the names of the inputs."""
-    name = [stem(word) for word in name_words(entry) if not word.isdigit()]
+def entry_features(entry: Entry, english: English | None = None) -> tuple[list[str], list[str], list[str]]:
+    """Return the stems of the name, of the start of the description, and of the names of the inputs.
+
+    :param english: returns the English words of a text in another language; ``None`` for an English catalog.
+    """
+    names = name_words(entry)
+    name = [stem(word) for word in names if not word.isdigit()]
     description = [stem(fold(word)) for word in _WORD.findall(entry.description)[:_MAX_DESCRIPTION]]
-    inputs = [
-        stem(word) for each in input_properties(entry) for word in words(split_identifier(each)) if not word.isdigit()
-    ]
+    properties = input_properties(entry)
+    inputs = [stem(word) for each in properties for word in words(split_identifier(each)) if not word.isdigit()]
+    if english is not None:
+        name = [*filter(str.isascii, name), *map(stem, english(" ".join(names)))]
+        translated = english(entry.description)[:_MAX_DESCRIPTION]
+        description = [*map(stem, translated), *filter(str.isascii, description)]
+        inputs = [*inputs, *map(stem, english(" ".join(properties)))]
     return name, description, inputs[:_MAX_INPUTS]
 
 

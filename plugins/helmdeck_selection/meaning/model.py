@@ -21,7 +21,7 @@ import attrs
 
 from helmdeck_core import Entry
 from helmdeck_language import STOP_WORDS, Token, stem
-from helmdeck_selection.meaning.features import VALUE, entry_features, request_features, with_pairs
+from helmdeck_selection.meaning.features import VALUE, English, entry_features, request_features, with_pairs
 
 Vector = Sequence[float]
 _FIELDS: Final = ("name", "description", "inputs")
@@ -93,9 +93,12 @@ class MeaningModel:
         words = [word for word in words if word not in _STOP_WORDS] or words
         return sum([word in self.places for word in words]) / len(words) if words else 0.0
 
-    def of_entry(self, entry: Entry) -> Vector:
-        """Return the vector of an entry, of length 1; zeros if none of its words has a vector."""
-        return _of_fields(self, *map(tuple, entry_features(entry)))
+    def of_entry(self, entry: Entry, english: English | None = None) -> Vector:
+        """Return the vector of an entry, of length 1; zeros if none of its words has a vector.
+
+        :param english: see ``entry_features``.
+        """
+        return _of_fields(self, *map(tuple, entry_features(entry, english)))
 
     def shares(self, similarities: Sequence[float]) -> list[float]:
         """Return the probability of each entry by its similarity to a request; what is left to 1 is that of no entry."""

@@ -15,7 +15,7 @@ import attrs
 
 from helmdeck_core import Entry, LazyScores, Ranking
 from helmdeck_selection.meaning.catalog_vectors import CatalogVectors
-from helmdeck_selection.meaning.features import text_features
+from helmdeck_selection.meaning.features import English, text_features
 from helmdeck_selection.meaning.model import Vector, meaning_model, unit
 
 # Standard deviations of a similarity that are worth as much as the best score, at a weight of 1.
@@ -44,11 +44,12 @@ class Meanings:
     """The vectors of the entries of a catalog. Thread-safe.
 
     :param weight: of a similarity beside the words.
+    :param english: returns the English words of a text of the catalog; ``None`` for an English one.
     """
 
-    def __init__(self, entries: Sequence[Entry], weight: float) -> None:
+    def __init__(self, entries: Sequence[Entry], weight: float, english: English | None = None) -> None:
         self._model, self._weight = meaning_model(), weight
-        self._vectors = CatalogVectors(entries, self._model)
+        self._vectors = CatalogVectors(entries, self._model, english)
 
     def add(
         self,
