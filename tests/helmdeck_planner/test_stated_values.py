@@ -181,7 +181,9 @@ GAMES = tool("list_games", username=TEXT, year=NUMBER, month=NUMBER)
         }),
     ],
 )  # fmt: skip
-def test_a_value_is_known_by_its_form_or_its_place_in_the_sentence(entry, request_text, args):
+def test_a_value_is_known_by_its_form_or_its_place_in_the_sentence(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
     assert arguments(request_text, entry) == args
 
 
@@ -194,5 +196,5 @@ def test_a_value_is_known_by_its_form_or_its_place_in_the_sentence(entry, reques
         (RENT, "rent a unit"),
     ],
 )
-def test_a_common_word_is_no_name(entry, request_text):
+def test_a_common_word_is_not_a_name(entry: dict[str, Any], request_text: str) -> None:
     assert arguments(request_text, entry) == {}

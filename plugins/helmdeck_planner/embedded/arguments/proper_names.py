@@ -41,6 +41,9 @@ _POSSESSIVES: Final = ("'s", "\u2019s")
 def fill_proper_names(draft: Draft) -> None:
     """Set the only open required name, and the only person that an entry takes beside it."""
     needed = [each for each in draft.open_inputs() if each.is_required and _takes_name(each)]
+    if not needed and not draft.profile.writes:
+        # "list the ships in Bergen": a text without a description.
+        needed = [each for each in draft.open_inputs() if each.is_required and each.role is Role.TEXT and not each.text]
     people = [each for each in draft.open_inputs() if is_person(each) and _takes_name(each)]
     _fill_alike(draft)
     _fill_channel(draft)
@@ -59,7 +62,7 @@ def fill_proper_names(draft: Draft) -> None:
         return
     people = [each for each in people if each.name not in draft.args and not each.is_required]
     if len(people) == 1:
-        runs = [run for run in _names(draft, people[0]) if _is_told_as_person(draft, run)]
+        runs = [run for run in _names(draft, people[0]) if _is_stated_as_person(draft, run)]
         if len(runs) == 1:
             draft.set(people[0], draft.text(runs[0][0], runs[0][-1]), runs[0])
     texts = [each for each in draft.open_inputs() if each.role in (Role.NAME, Role.TEXT)]
@@ -136,7 +139,7 @@ def _fill_container(draft: Draft) -> None:
             return
 
 
-def _is_told_as_person(draft: Draft, run: Sequence[int]) -> bool:
+def _is_stated_as_person(draft: Draft, run: Sequence[int]) -> bool:
     """Whether a name has a title, owns something, does something, or is the one that a thing is for or by."""
     is_related = draft.preposition(run[0] - 1) in ("for", "by", "with")
     return _is_owner(draft, run) or _is_titled(draft, run) or _starts_sentence(draft, run[0]) or is_related
@@ -206,7 +209,7 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     starts_sentence = starts_sentence and not (is_person(each) and _acts(draft, start))
     is_located = bool(draft.preposition(start - 1)) and draft.preposition(start - 1) not in _RELATING
     is_located = is_located and not _is_owner(draft, run)
-    is_location = (is_person(each) or draft.profile.writes is not False) and is_located
+    is_location = (is_person(each) or bool(draft.profile.writes)) and is_located
     if is_acronym or starts_sentence or is_location or describes_entry(draft, start):
         return []
     following = run[-1] + 1
