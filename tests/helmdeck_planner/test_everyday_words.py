@@ -22,6 +22,7 @@ from tests.helmdeck_planner.test_lexical_plans import plan
             [("read_log", {"path": "logs/gull.txt"}), ("delete_ship", {"ship_id": "S-100"})],
         ),
         ("S-100 is sold, please delete it", [("delete_ship", {"ship_id": "S-100"})]),
+        ("forward the report to bo@example.org", [("mail_report", {"recipients": ["bo@example.org"]})]),
     ],
 )
 def test_everyday_words_find_the_tool_that_does_it(
@@ -34,7 +35,6 @@ def test_everyday_words_find_the_tool_that_does_it(
     "request_text",
     [
         "paint ship S-100",
-        "forward the report to bo@example.org",
         "toss the sofa",
         "get rid of logs/gull.txt",
         "ship S-100 has to be painted",

@@ -375,11 +375,13 @@ def _meaning_features(seen: _Seen, profile: Profile, close: Meaning) -> dict[str
 
 def _with_values(seen: _Seen, tried: Sequence[tuple[Profile, dict[str, float], Draft]]) -> list[Candidate]:
     every = [_candidate(seen, profile, features, draft) for profile, features, draft in tried]
-    # "what is on list 61bc" does not request all lists.
+    # "what is on list 61bc" does not request all lists, and "forward mail 18c2" does not send another.
     found = [
         each
         for each in every
-        if each.features["literal"] or not each.scored.leaves_ids or each.features["meaning_share"] >= _CLEAR
+        if each.features["literal"]
+        or not each.scored.leaves_ids
+        or (each.features["meaning_share"] >= _CLEAR and not (each.scored.profile.writes and each.scored.is_other_act))
     ]
     exact = sum(map(_is_exact, found))
     return [
