@@ -134,3 +134,67 @@ def test_values_of_several_steps_stay_apart(
     tools: tuple[dict[str, Any], ...], request_text: str, args: list[dict[str, Any]]
 ) -> None:
     assert [step["args"] for step in plan(request_text, *tools)] == args
+
+
+UNIT = described("Number of the unit, such as B14")
+CUSTOMER_NAME = described("Name of the customer")
+RENT = tool("rent_unit", {"months": NUMBER}, unit=UNIT, customer=CUSTOMER_NAME, start=DATE)
+ROTA = tool("create_override", schedule_id=TEXT, user_id=TEXT)
+MONITOR = tool("pause_monitor", monitor=described("Name of the monitor"))
+SCALE = tool("scale_deployment", {"namespace": TEXT}, name=described("Name of the deployment"), replicas=NUMBER)
+MARK = tool("mark_watched", {"user": described("Family member")}, title=described("Film or series"))
+TRANSLATE = tool("find_translators", source_language=TEXT, target_language=TEXT)
+TICKET = tool(
+    "create_ticket",
+    {"priority": described("0=None, 1=Urgent, 2=High", NUMBER), "assignee": described("User ID or 'me'")},
+    title=TEXT,
+)
+MEETING = tool("create_meeting", {"start_time": TEXT}, topic=TEXT)
+VERSIONS = tool(
+    "compare_versions",
+    package=described("Name of the package"),
+    from_version=described("The older version"),
+    to_version=described("The newer version"),
+)
+MOVE = tool("make_move", game_id=TEXT, move=described("Move such as e2e4"))
+GAMES = tool("list_games", username=TEXT, year=NUMBER, month=NUMBER)
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (RENT, "rent D22 for Herr Petersen from 2027-01-15", {"unit": "D22", "customer": "Herr Petersen", "start": "2027-01-15"}),
+        (ROTA, "create an override, PUSER4 takes PSCHED2", {"schedule_id": "PSCHED2", "user_id": "PUSER4"}),
+        (MONITOR, "pause mail-gw", {"monitor": "mail-gw"}),
+        (SCALE, "scale worker in batch to 12 replicas", {"name": "worker", "namespace": "batch", "replicas": 12}),
+        (MARK, "mark Casablanca from Leo's list as watched", {"title": "Casablanca", "user": "Leo"}),
+        (TRANSLATE, "find translators for Italian into Swedish", {"source_language": "Italian", "target_language": "Swedish"}),
+        (TICKET, 'create an urgent ticket "Rotate keys"', {"title": "Rotate keys", "priority": 1}),
+        (MEETING, 'create a meeting "Roof" on 2027-05-03 at 14:30', {"topic": "Roof", "start_time": "2027-05-03T14:30"}),
+        (VERSIONS, "compare lodash 4.17.21 against 4.17.20", {
+            "package": "lodash", "from_version": "4.17.20", "to_version": "4.17.21",
+        }),
+        (MOVE, "make the move e7e5 in game g77", {"game_id": "g77", "move": "e7e5"}),
+        (GAMES, "list the games of oakbishop in June 2024", {"username": "oakbishop", "year": 2024, "month": 6}),
+        (HOTEL, "book a hotel in Porto for four from 2027-08-01 to 2027-08-05", {
+            "city": "Porto", "check_in": "2027-08-01", "check_out": "2027-08-05", "guests": 4,
+        }),
+    ],
+)  # fmt: skip
+def test_a_value_is_known_by_its_form_or_its_place_in_the_sentence(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
+
+
+@each_case(
+    ("entry", "request_text"),
+    [
+        (MONITOR, "pause the short-notice list"),
+        (MONITOR, "pause it for now"),
+        (MARK, "mark the mp3 as watched"),
+        (RENT, "rent a unit"),
+    ],
+)
+def test_a_common_word_is_not_a_name(entry: dict[str, Any], request_text: str) -> None:
+    assert arguments(request_text, entry) == {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from helmdeck_language import STOP_WORDS, fold, split_identifier, stem, words
+from helmdeck_language import STOP_WORDS, Kind, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.free_text import is_in_topic
+from helmdeck_planner.embedded.arguments.free_text import has_reference, is_in_topic
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -21,6 +22,8 @@ from helmdeck_planner.embedded.entries.property_words import (
     SWITCHES_ON,
 )
 
+# "1=Urgent"
+_CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
 
@@ -30,6 +33,9 @@ def fill_choices(draft: Draft) -> None:
         if each.role is not Role.CHOICE:
             continue
         found = [(value, place) for value in each.choices if (place := _choice_place(draft, each, value)) is not None]
+        if not each.is_required and not has_reference(draft):
+            # "The stock count is done; show me who comes": the fact before says nothing about who comes.
+            found = [row for row in found if draft.tokens[row[1]].start >= draft.tokens[0].start]
         if (verb := _choice_of_verb(draft, each)) is not None:
             found = [(verb, -1)]
         if len(found) > 1:
@@ -47,6 +53,32 @@ def fill_choices(draft: Draft) -> None:
             value, place = found[0]
             draft.set(each, value, [place] if place >= 0 else [])
             draft.used_places.update(_choice_places(draft, value))
+
+
+def fill_coded(draft: Draft) -> None:
+    """Set numbers that stand for words, as their description says: "urgent" for "0=None, 1=Urgent, 2=High"."""
+    for each in draft.open_inputs():
+        codes = _CODES.findall(each.text) if each.role is Role.NUMBER else []
+        found = {
+            (code, place)
+            for code, word in codes
+            for place in draft.free(Kind.WORD)
+            if draft.tokens[place].word in (word.lower(), *CHOICE_WORDS.get(word.lower(), ()))
+            and not draft.is_filler(place)
+            and _ends_clause(draft, each, place)
+        }
+        literal = {row for row in found if (row[0], draft.tokens[row[1]].word) in {(c, w.lower()) for c, w in codes}}
+        if len(codes) > 1 and len(row := literal or found) == 1:
+            [(code, place)] = row
+            draft.set(each, int(code), [place])
+
+
+def _ends_clause(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word describes no other word than the entry's object, or a label of its input: "urgent", "an urgent ticket"."""
+    following = place + 1
+    if following >= len(draft.tokens) or not draft.tokens[following].is_word or draft.is_filler(following):
+        return True
+    return bool(draft.stems(following) & (each.labels | frozenset(draft.profile.name)))
 
 
 def fill_colours(draft: Draft) -> None:
@@ -163,8 +195,10 @@ def _is_action(each: Property) -> bool:
 def _verb_means(draft: Draft, each: Property, value: str) -> bool:
     """Whether the verb requests a state: "close the issue" sets ``state`` to ``closed``."""
     is_state = bool({"state", "status"} & set(each.words))
-    is_meant = stem(draft.part.verb) == stem(value.lower()) or draft.part.verb in CHOICE_WORDS.get(value.lower(), ())
-    return is_state and is_meant and bool(draft.profile.writes)
+    is_same = is_state and stem(draft.part.verb) == stem(value.lower())
+    is_own = stem(draft.part.verb) in draft.profile.verbs and not is_state
+    is_related = draft.part.verb in CHOICE_WORDS.get(value.lower(), ()) and not is_own
+    return (is_same or is_related) and bool(draft.profile.writes)
 
 
 def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:

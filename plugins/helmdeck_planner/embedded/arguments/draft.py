@@ -132,7 +132,7 @@ class Draft:
 
     def _is_possessive(self, each: Property, place: int) -> bool:
         """Whether a name ends with "'s" before what belongs to it: "Ada's number"."""
-        is_name = each.role in (Role.NAME, Role.PLACE, Role.ID) and self.tokens[place].is_word
+        is_name = each.role in (Role.NAME, Role.PLACE, Role.ID, Role.TEXT) and self.tokens[place].is_word
         followed = place + 1 < len(self.tokens) and self.tokens[place + 1].is_word
         return is_name and followed and self.tokens[place].value.endswith(_POSSESSIVES)
 
@@ -145,6 +145,10 @@ class Draft:
     def quoted(self, *kinds: Kind) -> list[int]:
         """Return the places of unused quoted strings that are one value of some kinds: "the page 'https://example.org'"."""
         return [place for place in self.free(Kind.QUOTE, Kind.CODE) if _inner_kind(self.tokens[place].value) in kinds]
+
+    def own(self, places: Sequence[int]) -> Sequence[int]:
+        """Return the places of the clause with the verb, if there are any: a joined part has those of the clause before it at its end."""
+        return [place for place in places if self.tokens[place].start >= self.tokens[0].start] or places
 
     def is_filler(self, place: int) -> bool:
         """Whether a token is an article, a preposition or the like."""

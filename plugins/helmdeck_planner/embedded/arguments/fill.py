@@ -22,20 +22,21 @@ from helmdeck_planner.embedded.arguments.free_text import (
     has_reference,
     is_gerund,
     stored_text,
-    told_text,
     topic,
 )
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
-from helmdeck_planner.embedded.arguments.names import fill_names
+from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
+from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.references import referred, states_anything
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
+from helmdeck_planner.embedded.arguments.told import fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
@@ -136,17 +137,19 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_units(draft)
     fill_dimensions(draft)
     fill_patterns(draft)
+    fill_versions(draft)
     fill_typed(draft)
     fill_ids(draft)
     fill_objects(draft)
     fill_numbers(draft)
     fill_words_beside_to(draft)
     fill_names(draft)
-    _fill_told(draft)
+    fill_told(draft, sources.background)
     fill_payload(draft)
     _fill_quotes(draft)
     fill_sides(draft)
     fill_places(draft)
+    fill_proper_names(draft)
     _fill_only_value(draft)
     _fill_references(draft, sources)
     fill_background(draft, *background)
@@ -207,15 +210,6 @@ def _is_described_less(draft: Draft, each: Property) -> bool:
     return any(_telling_words(draft, other) > _telling_words(draft, each) for other in others)
 
 
-def _fill_told(draft: Draft) -> None:
-    """Set the only open text of an entry that writes one from the words after a colon or "that"."""
-    texts = [
-        each for each in draft.open_inputs() if each.is_required and each.role is Role.CONTENT and not each.is_list
-    ]
-    if len(texts) == 1 and draft.profile.writes and (places := told_text(draft)):
-        draft.set(texts[0], draft.text(places[0], places[-1]), places)
-
-
 def _fill_quotes(draft: Draft) -> None:
     _fill_quotes_by_preposition(draft)
     for each in sorted(draft.open_inputs(), key=lambda other: _quote_order(draft, other)):
@@ -229,7 +223,7 @@ def _fill_quotes(draft: Draft) -> None:
             continue
         if each.role not in _QUOTE_ROLES or not (each.is_required or _is_only_text(draft, each)):
             continue
-        chosen = places if each.is_list else places[:1]
+        chosen = draft.own(places) if each.is_list else places[:1]
         values = [draft.tokens[place].value for place in chosen]
         draft.set(each, values if each.is_list else values[0], chosen)
 
@@ -353,7 +347,7 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             if searched := _sender(draft, each):
                 draft.set(each, *searched)
                 continue
-            places = named(draft, each) if draft.part.verb in SEARCHING_VERBS else []
+            places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
             places = places or topic(draft)
             if places:
                 draft.set(each, draft.text(places[0], places[-1]).strip(), places)
@@ -414,14 +408,6 @@ def _fill_name(draft: Draft, each: Property) -> None:
             draft.set(each, draft.text(places[0], places[-1]), places)
         return
     if draft.profile.writes:
-        return
-    places = [
-        place
-        for place in draft.free(Kind.WORD)
-        if place != draft.part.verb_place and draft.tokens[place].value[:1].isupper() and not draft.is_filler(place)
-    ]
-    if places and places == list(range(places[0], places[-1] + 1)):
-        draft.set(each, draft.text(places[0], places[-1]), places)
         return
     places = topic(draft)
     if places and places[0] > 0 and draft.preposition_before(places[0]) in ("about", "on", "of", "for"):

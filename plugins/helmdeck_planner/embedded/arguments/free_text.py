@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.entries.property_words import TELLING_VERBS
 _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
 _PAYLOAD: Final = (Role.NAME, Role.CONTENT)
 _MAX_PAYLOAD: Final = 3
+_MAX_LEAD: Final = 3
 # Of these, the ones that are never followed by where to search: "search on the web".
 _TOPIC_CUES: Final = _CUES - {"on"}
 
@@ -191,6 +192,9 @@ def stored_text(draft: Draft) -> list[int]:
         draft.is_one_of(start, "clause_starts") or draft.tokens[start].kind is Kind.MARK
     ):
         start += 1
+    colon = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].value == ":"), -1)
+    if 0 < colon - start <= _MAX_LEAD and draft.preposition(start):
+        start = colon + 1  # "note for the memo: ..."
     places = [place for place in range(start, len(draft.tokens)) if place not in draft.used_places]
     if not places or places != list(range(start, len(draft.tokens))):
         return []

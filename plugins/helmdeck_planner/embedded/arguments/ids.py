@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +12,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS, PERSON_IDS, ROLE_WORDS
+from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS, FORMAT_NAMES, PERSON_IDS, ROLE_WORDS
 from helmdeck_planner.embedded.entries.units import UNIT_OF
 
 _NAMED_ID: Final = re.compile(
@@ -25,7 +26,9 @@ _MAX_SYMBOL: Final = 6
 _MIN_WORD: Final = 4
 # "tblLeads"; "iPhone" is a word.
 _HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{1,40}")
-_PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)")
+_PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)|[A-Z]{1,6}(?=\d)")
+# "B14", "z77"; "v2", "Q3" and "A4" are none.
+_CODE: Final = re.compile(r"(?!v\d|Q[1-4]$|A\d$)[A-Za-z]{1,6}\d[A-Za-z0-9]{0,10}|(?=.*[A-Z])\d+[A-Z]\w{2,10}")
 # Letters that no language has in a row, or three pairs of letters that hardly a word has: "wqzkfjmtboyeolra".
 _RANDOM: Final = re.compile(
     r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{6}|(?:[a-z]*?(?:q(?!u)[a-z]|[jvxz][bcdfgjmpqtvwx]|[bcdfghjmpqtvwxz][jqxv]"
@@ -36,7 +39,7 @@ _CARD_NUMBER: Final = re.compile(r"\d{3,30}")
 _MIN_DIGITS: Final = 5
 _MOMENT: Final = re.compile(r"\d{8,}\.\d{3,}")
 _LONG_NUMBER: Final = re.compile(r"\d{8,30}")
-_EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
+EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
 
 
 def fill_ids(draft: Draft) -> None:
@@ -50,7 +53,7 @@ def fill_ids(draft: Draft) -> None:
         places = labelled(draft, each)
         if places and is_id(draft, each, places):
             draft.set(each, id_text(draft, places), places)
-    _fill_by_shape(draft, [each for each in inputs if each.is_required and each.name not in draft.args])
+    _fill_byshape(draft, [each for each in inputs if each.is_required and each.name not in draft.args])
     left = [place for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH) if _is_opaque(draft, place)]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
     if not left and not any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs()):
@@ -68,6 +71,9 @@ def fill_ids(draft: Draft) -> None:
     elif needed and not left:
         _fill_card_numbers(draft, needed)
         _fill_id_word(draft, [each for each in needed if each.name not in draft.args])
+    if len(left) == 1 < len(needed):
+        # "a new code for B14: 4471"
+        _fill_card_numbers(draft, [each for each in needed if each.name not in draft.args])
 
 
 def _person_first(draft: Draft, needed: Sequence[Property], left: Sequence[int]) -> list[Property]:
@@ -125,7 +131,14 @@ def _is_opaque(draft: Draft, place: int) -> bool:
         return not _COUNTED.fullmatch(token.value)
     is_humped = token.is_word and place != draft.part.verb_place and _HUMPED.fullmatch(token.value)
     is_random = token.is_word and _RANDOM.fullmatch(token.value)
-    return _is_dotted(draft, place) or bool(is_humped or is_random)
+    return _is_dotted(draft, place) or bool(is_humped or is_random or is_code(draft, place))
+
+
+def is_code(draft: Draft, place: int) -> bool:
+    """Whether a word is made of letters and a number, and means nothing else: "B14", but not "mp3" or "5m"."""
+    token = draft.tokens[place]
+    is_free = token.is_word and place != draft.part.verb_place
+    return is_free and token.word not in FORMAT_NAMES | FILE_EXTENSIONS and bool(_CODE.fullmatch(token.value))
 
 
 def _is_coined(draft: Draft, place: int) -> bool:
@@ -159,18 +172,21 @@ def _is_unknown(draft: Draft, place: int) -> bool:
     return len(word) >= _MIN_WORD and not is_word and (is_object or before.word in wording.language.questions)
 
 
-def _fill_by_shape(draft: Draft, needed: Sequence[Property]) -> None:
+def _fill_byshape(draft: Draft, needed: Sequence[Property]) -> None:
     """Set several ids by what they are called: "recA1" is a record, "tblLeads" a table, "1712345678.000200" a timestamp.
 
     A mail address is an id where the schema allows it, and a long number is the only id.
     """
+    every = [place for place in draft.free(Kind.ID, Kind.WORD) if _is_opaque(draft, place)]
+    columns = zip(*(draft.tokens[place].value for place in every), strict=False)
+    shared = sum(1 for _ in itertools.takewhile(lambda each: len(set(each)) == 1, columns)) if len(every) > 1 else 0
     for each in needed:
-        left = [place for place in draft.free(Kind.ID, Kind.WORD) if _is_opaque(draft, place)]
-        own = [place for place in left if _is_called_after(each, draft.tokens[place].value)]
+        left = [place for place in every if place not in draft.used_places]
+        own = [place for place in left if _is_called_after(each, draft.tokens[place].value, shared)]
         others = [
             other
             for other in needed
-            if other is not each and any(_is_called_after(other, draft.tokens[place].value) for place in own)
+            if other is not each and any(_is_called_after(other, draft.tokens[place].value, shared) for place in own)
         ]
         if own and not others and (len(own) == 1 or each.is_list):
             values = [draft.tokens[place].value for place in own]
@@ -186,11 +202,14 @@ def _fill_by_shape(draft: Draft, needed: Sequence[Property]) -> None:
             return
 
 
-def _is_called_after(each: Property, value: str) -> bool:
-    """Whether an id starts with the first letters, or with the consonants, of what it identifies."""
+def _is_called_after(each: Property, value: str, shared: int = 0) -> bool:
+    """Whether an id starts with the first letters, or with the consonants, of what it identifies.
+
+    :param shared: how many letters all ids of the part start with: "PUSER4" and "PSCHED2" differ after one.
+    """
     if _MOMENT.fullmatch(value):
         return bool({"timestamp", "ts"} & set(each.words))
-    prefix = _PREFIX.match(value)
+    prefix = _PREFIX.match(value[shared:])
     if prefix is None:
         return False
     start = prefix[0].lower()
@@ -206,18 +225,19 @@ def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     token = draft.tokens[places[0]]
     if token.kind is Kind.QUOTE and token.value.rpartition(".")[2].lower() in FILE_EXTENSIONS:
         # "download the attachment 'plan.pdf'" names a file.
-        return _takes_names(each)
+        return takes_names(each)
     if token.kind not in (Kind.WORD, Kind.QUOTE, Kind.HASH) or any(char.isdigit() for char in token.value):
-        return token.kind is not Kind.QUOTE or _takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
+        return token.kind is not Kind.QUOTE or takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
     text = draft.text(places[0], places[-1])
     # "the playlist lo-fi" is a name, and "uid pay-eu" an id.
     is_name = (
         "-" in text and text.replace("-", "").isalpha() and draft.tokens[places[0] - 1].word not in ROLE_WORDS["id"]
     )
-    return _takes_names(each) or bool(_ID_SHAPE.fullmatch(text) and not is_name)
+    return takes_names(each) or bool(_ID_SHAPE.fullmatch(text) and not is_name)
 
 
-def _takes_names(each: Property) -> bool:
+def takes_names(each: Property) -> bool:
+    """Whether the schema of an id takes names as well."""
     return bool(_NAMED_ID.search(f"{' '.join(each.words)} {each.text}"))
 
 
@@ -242,14 +262,12 @@ def _only_likely(draft: Draft, needed: Sequence[Property], place: int) -> Proper
 
 def likely_of(draft: Draft, needed: Sequence[Property], value: str) -> Property | None:
     """Return the input of an id among several: the one whose example looks like it, or that the entry is about."""
-    alike = [
-        each for each in needed if any(_shape(match[1]) == _shape(value) for match in _EXAMPLE.finditer(each.text))
-    ]
+    alike = [each for each in needed if any(shape(match[1]) == shape(value) for match in EXAMPLE.finditer(each.text))]
     named = [each for each in needed if each.labels & set(draft.profile.name)]
     return next((found[0] for found in (alike, named) if len(found) == 1), None)
 
 
-def _shape(text: str) -> str:
+def shape(text: str) -> str:
     """Return the shape of an id: "A-9" for "PROJ-123"."""
     letters = re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", text))
     return re.sub(r"\d+", "9", letters)
@@ -269,7 +287,7 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
     symbols = [
         place
         for place in draft.free(Kind.WORD)
-        if _takes_names(needed[0])
+        if takes_names(needed[0])
         and not draft.is_filler(place)
         and (
             ((value := draft.tokens[place].value).isupper() and 1 < len(value) <= _MAX_SYMBOL)

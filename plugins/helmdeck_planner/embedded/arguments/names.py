@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_language import ACTIONS, Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import labelled, named, word_run
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, LAST_NAME, PERSON_NAME
+from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, LAST_NAME, PERSON_NAME
 
 _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
@@ -20,33 +20,22 @@ _NAME_OF: Final = re.compile(r"^(?:the )?name of\b", re.IGNORECASE)
 _MAKING: Final = frozenset((Action.CREATE, Action.SEND, Action.SEARCH))
 _BETWEEN: Final = (",", "(", "<", "-")
 _MAX_NAME: Final = 4
-_FIRST_AND_LAST: Final = 2
 
 
 def fill_people(draft: Draft) -> None:
     """Set the name of a person that is beside a mail address: "add Ada Lovelace (ada@example.org) as a customer"."""
     mails = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.EMAIL]
-    if not mails and draft.profile.writes:
-        _fill_new_person(draft)
     if len(mails) != 1 or not draft.profile.takes(Role.EMAIL):
         return
     end = mails[0] - 1
     while end >= 0 and draft.tokens[end].value in _BETWEEN:
         end -= 1
     if end >= 0:
-        _set_person(draft, _name_before(draft, end))
-
-
-def _fill_new_person(draft: Draft) -> None:
-    """Set both required names of a person from the object of the verb: "sign up Casimir Vole as a child"."""
-    names = [each for each in draft.profile.required if (FIRST_NAME | LAST_NAME) & set(each.words)]
-    start = draft.part.verb_place + 1
-    while 0 < start < len(draft.tokens) and draft.is_one_of(start, "particles"):
-        start += 1
-    run = word_run(draft, start) if 0 < start < len(draft.tokens) else []
-    is_name = len(run) == len(names) == _FIRST_AND_LAST and all(_is_name_word(draft, place) for place in run)
-    if is_name and draft.part.verb:
-        _set_person(draft, run)
+        run = _name_before(draft, end)
+        if run and draft.preposition(run[0] - 1) in ("from", "at", "of"):
+            # "Ada Lovelace from Acme, ada@example.org"
+            run = _name_before(draft, run[0] - 2) or run
+        set_person(draft, run)
 
 
 def _name_before(draft: Draft, end: int) -> list[int]:
@@ -63,7 +52,8 @@ def _is_name_word(draft: Draft, place: int) -> bool:
     return token.is_word and is_free and token.value[:1].isupper() and not draft.is_filler(place)
 
 
-def _set_person(draft: Draft, places: list[int]) -> None:
+def set_person(draft: Draft, places: list[int]) -> None:
+    """Set the first and the last name of a person, or the whole name, from the words at some places."""
     first, last = (
         next(
             (each for each in draft.open_inputs() if own & set(each.words) and set(each.words) <= {*own, "name"}), None
@@ -73,6 +63,8 @@ def _set_person(draft: Draft, places: list[int]) -> None:
     whole = next(
         (each for each in draft.open_inputs() if "name" in each.words and set(each.words) <= PERSON_NAME), None
     )
+    if first and last and places and draft.tokens[places[0]].word in HONORIFICS:
+        places = places[1:]
     if first and last and len(places) > 1:
         draft.set(first, draft.text(places[0], places[-2]), places[:-1])
         draft.set(last, draft.tokens[places[-1]].value, places[-1:])
@@ -80,16 +72,23 @@ def _set_person(draft: Draft, places: list[int]) -> None:
         draft.set(whole, draft.text(places[0], places[-1]), places)
 
 
-def _fill_versioned(draft: Draft) -> None:
-    """Set a version, and what it is of: "requests" in "requests 2.31.0"."""
+def fill_versions(draft: Draft) -> None:
+    """Set versions, and what they are of: "requests" in "requests 2.31.0"; of two, the description says which is older."""
     versioned = [each for each in draft.profile.properties if "version" in each.words]
     versions = [place for place, token in enumerate(draft.tokens) if _VERSION.fullmatch(token.value)]
     if not versioned or not versions:
         return
+    aged = sorted(versioned, key=lambda each: "newer" in words(each.text))
+    if len(versions) == 2 and len(aged) == 2 and ["newer" in words(each.text) for each in aged] == [False, True]:
+        ordered = sorted(
+            versions, key=lambda place: [int(part) for part in re.findall(r"\d{1,9}", draft.tokens[place].value)]
+        )
+        for each, place in zip(aged, ordered, strict=True):
+            draft.set(each, draft.tokens[place].value, [place])
     if len(versions) == len(versioned) == 1 and versioned[0].name not in draft.args:
         draft.set(versioned[0], draft.tokens[versions[0]].value, versions)
     needed = [each for each in draft.open_inputs() if each.is_required and each.role in (Role.NAME, Role.TEXT)]
-    needed = [each for each in needed if each not in versioned]
+    needed = [each for each in needed if each not in versioned and not each.side]
     labels = frozenset[str]().union(*(each.labels for each in (*versioned, *needed)))
     place = versions[0] - 1
     while place >= 0 and (draft.preposition(place) in ("from", "to", "at") or draft.stems(place) & labels):
@@ -111,29 +110,16 @@ def _fill_assigned(draft: Draft) -> None:
         draft.set(inputs[0], draft.text(run[0], run[-1]), run)
 
 
-def _fill_role_of(draft: Draft) -> None:
-    """Set the only required name from "add Halden Freight as a company"."""
-    needed = [each for each in draft.open_inputs() if each.is_required and each.role is not Role.BOOLEAN]
-    run = word_run(draft, draft.part.verb_place + 1) if draft.part.verb_place + 1 < len(draft.tokens) else []
-    if not run or len(needed) != 1 or not all(_is_name_word(draft, place) for place in run):
-        return
-    role = draft.tokens[run[-1] + 1 :]
-    is_role = len(role) > 1 and draft.preposition(run[-1] + 1) == "to"
-    if needed[0].role is Role.NAME and is_role and draft.stems(len(draft.tokens) - 1) & set(draft.profile.name):
-        draft.set(needed[0], draft.text(run[0], run[-1]), run)
-
-
 def fill_names(draft: Draft) -> None:
     """Set names and titles: the value after "called" or after a label."""
     fill_people(draft)
-    _fill_versioned(draft)
     for each in draft.open_inputs():
         if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE, Role.OWNER):
             continue
         places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
-        words = [draft.tokens[place].word for place in places]
+        own = [draft.tokens[place].word for place in places]
         # "move everything from /a to /b" names no file.
-        if (words and draft.wording.language.empty.issuperset(words)) or (
+        if (own and draft.wording.language.empty.issuperset(own)) or (
             places and each.role is Role.CODE and draft.tokens[places[0]].is_word
         ):
             places = []
@@ -144,7 +130,6 @@ def fill_names(draft: Draft) -> None:
             draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
         elif places:
             draft.set(each, id_text(draft, places), places)
-    _fill_role_of(draft)
     _fill_assigned(draft)
     _fill_identifier(draft)
 

@@ -38,6 +38,7 @@ _SIDES_OF: Final = frozenset({"width", "height"})
 _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
 )
+_PEOPLE: Final = _UNIT_STEMS["guests"]
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
 _RANKED: Final = frozenset("newest latest last first top best worst oldest recent final".split())
 _LIMITS: Final = frozenset(("below", "under", "above", "over"))
@@ -205,7 +206,7 @@ def _number(draft: Draft, place: int) -> int | float | None:
         is_number = token.word in NUMBER_WORDS and place + 1 < len(draft.tokens)
         following = draft.tokens[place + 1 : place + 3]
         is_unit = is_number and any(each.word in UNIT_OF for each in following[: 2 if token.word == "half" else 1])
-        if not is_unit and not _counts(draft, place):
+        if not is_unit and not _counts(draft, place) and not _is_party(draft, place):
             return None
         number = NUMBER_WORDS[token.word]
         return int(number) if number.denominator == 1 else float(number)
@@ -262,6 +263,8 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         return -5
     if quantity and each.unit:
         return total + (2 if quantity.unit.dimension == each.unit.dimension else -5)
+    if _is_party(draft, place):
+        return _ENOUGH if _PEOPLE & names else -5
     if draft.tokens[place].is_word and not _counts(draft, place):
         return -5
     if unit:
@@ -342,6 +345,19 @@ def _counts(draft: Draft, place: int) -> bool:
     is_ranked = number > 1 and following.word in _RANKED
     counted = is_ranked or following.word in UNITS or bool(draft.stems(place + 1) & (labels | _objects(draft)))
     return following.is_word and number.denominator == 1 and counted
+
+
+def _is_party(draft: Draft, place: int) -> bool:
+    """Whether a number after "for" counts people: "a room for two", "for three of us"."""
+    token = draft.tokens[place]
+    is_number = NUMBER_WORDS.get(token.word, 0) > 1 if token.is_word else token.value.isdigit() and len(token.value) < 3
+    if not is_number or draft.preposition(place - 1) != "for":
+        return False
+    following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
+    is_of_us = [each.word for each in draft.tokens[place + 1 : place + 3]] == ["of", "us"]
+    return (
+        following is None or following.kind in (Kind.MARK, Kind.DATE) or is_of_us or bool(draft.preposition(place + 1))
+    )
 
 
 def _objects(draft: Draft) -> frozenset[str]:

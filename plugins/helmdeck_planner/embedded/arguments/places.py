@@ -32,6 +32,8 @@ def fill_places(draft: Draft) -> None:
         else:
             prepositions = _PLACES
         places = _after_preposition(draft, each, prepositions)
+        if not places and each.role is Role.LANGUAGE and each.side == "source":
+            places = _before_language(draft, each)
         if not places and each.role is Role.PLACE and each.is_required and len(inputs) == 1:
             places = _capitalised(draft, each)
         if places and each.is_list and each.role is Role.PLACE:
@@ -56,6 +58,12 @@ def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]
             if run and not labels_number:
                 return run
     return []
+
+
+def _before_language(draft: Draft, each: Property) -> list[int]:
+    """Return the language before "to" and another one: "Italian into Swedish"."""
+    places = [place for place in draft.free(Kind.WORD) if _is_language(draft, each, place)]
+    return [place for place in places if draft.preposition(place + 1) == "to" and place + 2 in places][:1]
 
 
 def may_be_place(draft: Draft, each: Property, place: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.labels import named
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import BRANCHES, STATE_WORDS
 
@@ -27,9 +28,10 @@ def fill_sides(draft: Draft) -> None:
 
 def _fill_words_of_sides(draft: Draft) -> None:
     """Set two inputs from the words after "from" and "to", or one from the word after "against": "from fix-cart into main"."""
-    inputs = [
-        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and each.side and each.is_required
-    ]
+    inputs = [each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and each.side]
+    if not any(each.is_required for each in inputs):
+        return
+    needed = {each.side for each in inputs if each.is_required}
     sides = [each.side for each in inputs]
     prepositions = (
         {"from": "source", "to": "target"} if sorted(sides) == ["source", "target"] else {"against": "target"}
@@ -39,8 +41,9 @@ def _fill_words_of_sides(draft: Draft) -> None:
         side = prepositions.get(draft.preposition(place))
         if side and _is_free_word(draft, place + 1):
             found.setdefault(side, []).append(place + 1)
-    if sorted(found) == sorted(sides) and all(len(places) == 1 for places in found.values()):
-        for each in inputs:
+    is_whole = needed <= set(found) <= set(sides) and len(set(sides)) == len(sides)
+    if is_whole and all(len(places) == 1 for places in found.values()):
+        for each in [each for each in inputs if each.side in found]:
             draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
 
 
@@ -96,6 +99,8 @@ def fill_words_beside_to(draft: Draft) -> None:
                 draft.set(each, draft.text(places[0], places[-1]), places)
             continue
         if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
+            continue
+        if each.role is Role.NAME and named(draft, each):
             continue
         is_new = bool({"new", "value"} & set(each.words)) or (each.role is Role.NAME and "new" in each.hints)
         is_old = "old" in each.words

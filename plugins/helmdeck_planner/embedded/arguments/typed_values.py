@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_colours, fill_switches
-from helmdeck_planner.embedded.arguments.dates import fill_date_range, in_iso
+from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_coded, fill_colours, fill_switches
+from helmdeck_planner.embedded.arguments.dates import fill_date_range, fill_month, in_iso, is_moment, with_date
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
@@ -36,6 +36,9 @@ _TARGET: Final = ("to", "until")
 _SOURCE: Final = ("from",)
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 _AFTER_SQL: Final = " .!,:-\u2013\u2026"
+# "select a from b" in quotes; "- run it" after a statement.
+_STATEMENT: Final = re.compile(r"\s*(?:select|insert|update|delete|with|create|alter|drop|explain)\s", re.IGNORECASE)
+_COMMAND_AFTER: Final = re.compile(r"(?<=\s)(?:--?|[\u2013\u2014])\s+(?P<words>[a-z ]{2,40})$")
 _OPENING: Final = {")": "(", "]": "[", "}": "{"}
 _CLOSING: Final = tuple(_OPENING)
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
@@ -49,7 +52,7 @@ _ABBREVIATION: Final = re.compile(r"(?:\w\.){1,4}\w", re.IGNORECASE)
 _IP: Final = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?|(?=.*:.*:)[0-9A-Fa-f:]{4,39}")
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 _TAKES_IP: Final = re.compile(r"\bIP(?:v4)? address\b")
-_TAKES_HOST: Final = re.compile(r"\bhost ?name\b|\bdomain name\b", re.IGNORECASE)
+_TAKES_HOST: Final = re.compile(r"\bhost ?name\b|\bdomain name\b|\bor host\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
 _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
 
@@ -59,17 +62,21 @@ def fill_typed(draft: Draft) -> None:
     _fill_owner_and_repo(draft)
     _fill_hosts(draft)
     fill_date_range(draft)
+    fill_month(draft)
     for role, kinds in _KINDS.items():
         inputs = [each for each in draft.open_inputs() if each.role is role]
         if not inputs:
             continue
         if role is Role.TIME:
             places = [time.places[0] for time in times_of(draft) if draft.used_places.isdisjoint(time.places)]
+            places = sorted((*places, *(place for place in draft.free(Kind.DATE) if is_moment(draft, place))))
         else:
             places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
         if not places and not _takes_any_text(draft):
             # "fetch 'https://example.org'"
             places = draft.quoted(*kinds)
+        if not places and role is Role.SQL:
+            places = [place for place in draft.free(Kind.QUOTE) if _STATEMENT.match(draft.tokens[place].value)]
         if role is Role.EMAIL:
             places = _without_others(draft, inputs, places)
             inputs = [each for each in inputs if each.name not in draft.args]
@@ -90,6 +97,7 @@ def fill_typed(draft: Draft) -> None:
     _fill_operands(draft)
     _fill_caller(draft)
     fill_choices(draft)
+    fill_coded(draft)
     fill_colours(draft)
     fill_switches(draft)
 
@@ -229,6 +237,12 @@ def _is_unclear(draft: Draft, each: Property, place: int) -> bool:
 
 
 def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
+    if len(places) == 1 and each.role in (Role.TIME, Role.DATE):
+        for place in range(places[0], min(places[0] + 3, len(draft.tokens))):
+            time = time_at(draft, place)
+            if time is not None and (moment := with_date(draft, each, time)):
+                draft.set(each, *moment)
+                return
     times = [time_at(draft, place) if each.role is Role.TIME else None for place in places]
     values = [
         _whole(draft, each, place) if time is None else in_form_of(each, time)
@@ -248,6 +262,9 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
     text, before = token.value, ""
     while text != before:
         before, text = text, text.rstrip(_AFTER_SQL)
+        command = _COMMAND_AFTER.search(text)
+        if command and draft.wording.verb(command["words"].split()[0]):
+            text = text[: command.start()]
         head, space, last = text.rpartition(" ")
         if (
             space
@@ -279,7 +296,7 @@ def _fill_hosts(draft: Draft) -> None:
     """Set the only input whose description takes an IP address, and the only one that takes the name of a host."""
     for form, described in ((_IP, _TAKES_IP), (_HOST, _TAKES_HOST)):
         inputs = [each for each in draft.open_inputs() if each.is_required and described.search(each.text)]
-        inputs = [each for each in inputs if each.role in _TEXT_ROLES]
+        inputs = [each for each in inputs if each.role in (*_TEXT_ROLES, Role.URL)]
         places = [place for place in draft.free(Kind.ID, Kind.PATH) if form.fullmatch(draft.tokens[place].value)]
         if len(inputs) == len(places) == 1 and not inputs[0].is_list:
             draft.set(inputs[0], draft.tokens[places[0]].value, places)
@@ -287,7 +304,11 @@ def _fill_hosts(draft: Draft) -> None:
 
 def _fill_caller(draft: Draft) -> None:
     """Set people to "me" where the schema has this value: "my issues"."""
-    mine = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "mine")]
+    mine = [
+        place
+        for place in range(len(draft.tokens))
+        if draft.is_one_of(place, "mine") or (draft.tokens[place].word == "me" and draft.preposition(place - 1) == "to")
+    ]
     inputs = [each for each in draft.open_inputs() if _CALLER.search(each.text)] if mine else []
     if len(inputs) == 1 and not draft.free(Kind.EMAIL):
         draft.set(inputs[0], "me", mine[:1])

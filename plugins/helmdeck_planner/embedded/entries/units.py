@@ -43,6 +43,7 @@ PARTS_OF_UNITS: Final[Mapping[str, Fraction]] = {
 }
 # "in seconds", "number of minutes", "(ms)"; a word of one letter is a unit only in brackets.
 _STATED: Final = re.compile(r"\b(?:in|as|number of|of)\s+(?:whole\s+)?([a-z]{2,14})\b|\(([a-z]{1,14})\)")
+_OTHER: Final = re.compile(r"\s+or\s+([a-z]{1,14})\b")
 _IN_NAME: Final = 2
 
 
@@ -53,7 +54,9 @@ def unit_of_input(words: Sequence[str], text: str) -> Unit | None:
             return found
     for match in _STATED.finditer(text.lower()):
         if found := UNIT_OF.get(match[1] or match[2]):
-            return found
+            other = _OTHER.match(text.lower(), match.end())
+            is_either = other and (unit := UNIT_OF.get(other[1])) and unit.dimension != found.dimension
+            return None if is_either else found
     return None
 
 

@@ -46,7 +46,7 @@ class Wording:
     def corrected_verb(self, word: str) -> str:
         """Return the English verb of a word, or of the word with one typing mistake corrected."""
         found = self.verb(word)
-        if found or self._is_spelt_right(word):
+        if found or self.is_word(word):
             return found
         corrected = _verb_speller(self.language).correct(word)
         return self.language.verbs[corrected] if corrected else ""
@@ -56,7 +56,7 @@ class Wording:
         found = self.language.words.get(word)
         if found:
             return found.split()
-        if self._is_spelt_right(word):
+        if self.is_word(word):
             return (word,)
         corrected = self.vocabulary.speller.correct(word)
         return (corrected,) if corrected else (word,)
@@ -76,7 +76,7 @@ class Wording:
             or stem(word) in self.vocabulary.stems
         )
 
-    def _is_spelt_right(self, word: str) -> bool:
+    def is_word(self, word: str) -> bool:
         """Whether a word is known, or one of the commonest English words: "reader" is no "render"."""
         return self.is_known(word) or (self.language is ENGLISH and meaning_model().knows(word))
 
