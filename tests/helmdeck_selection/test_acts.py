@@ -28,7 +28,7 @@ def act(text: str) -> DialogueAct:
         ("thanks, the report looks fine now", "nothing"),
     ],
 )
-def test_wording_shows_whether_it_wants_a_look_up_a_change_or_nothing(text: str, requested: str) -> None:
+def test_wording_shows_a_look_up_a_change_or_nothing(text: str, requested: str) -> None:
     found = act(text)
     assert max(("nothing", "look_up", "change"), key=lambda name: float(getattr(found, name))) == requested
 

@@ -24,7 +24,7 @@ LIKELY: Final = 0.5
 """An entry that was chosen by evidence, and below this probability, is none."""
 # The same of an entry that may change something, and of one that has nothing to do with the verb of a part: "paint ship S-100" does
 # not get it.
-_STRICT: Final = 0.65
+_STRICT: Final = 0.7
 # The same of an entry without an input schema.
 _LIKELY_BARE: Final = 0.4
 # Probability by meaning from which an entry that writes may lack inputs.
