@@ -1,6 +1,6 @@
 """A two-tower model: requests and entries become vectors, and what people say for a tool is close to it.
 
-Each feature has a vector; a text is the sum of those of its features. ``benchmarks/meaning`` trains them on requests for tools of 230
+Each feature has a vector; a text is the sum of those of its features. ``benchmarks/meaning`` trains them on requests for tools of 330
 products, each tool as several vendors would describe it. The file has one line of weights, ``features.txt`` one feature a line, and
 ``vectors.bin`` the scale of each feature (float32, little-endian) and then its vector (int8).
 """

@@ -153,7 +153,7 @@ def is_person(each: Property) -> bool:
 
 
 def _takes_name(each: Property) -> bool:
-    """Whether an input takes a name: a text does if its description says so, or names a thing or a person only."""
+    """Whether an input takes a name: a text does if its description names it, or names a thing or a person only."""
     is_named_text = each.role is Role.TEXT and (bool(_NAMED.search(each.text)) or is_person(each))
     return each.role is Role.NAME or is_named_text or (each.role is Role.ID and takes_names(each))
 
@@ -246,7 +246,7 @@ def _is_capital(draft: Draft, place: int) -> bool:
 
 
 def _continues(draft: Draft, place: int) -> bool:
-    """Whether a name goes on after a small word: at least two words in capitals follow "and"."""
+    """Whether a name continues after a small word: at least two words in capitals follow "and"."""
     count = 2 if draft.tokens[place].word in ("and", "&") else 1
     return all(other < len(draft.tokens) and _is_capital(draft, other) for other in range(place + 1, place + 1 + count))
 

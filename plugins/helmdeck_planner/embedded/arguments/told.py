@@ -1,4 +1,4 @@
-"""The text that a request tells to write: after a colon, "that", or "and say"."""
+"""The text that a request states to write: after a colon, "that", or "and say"."""
 
 from __future__ import annotations
 

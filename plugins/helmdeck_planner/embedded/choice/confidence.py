@@ -74,7 +74,7 @@ class Shifts:
     evidence: float
 
 
-SHIFTS: Final = Shifts(rules=-0.46, evidence=-0.12)
+SHIFTS: Final = Shifts(rules=-0.61, evidence=-0.3)
 
 
 def _features(found: Sequence[Scored]) -> tuple[float, ...]:
