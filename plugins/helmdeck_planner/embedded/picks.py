@@ -44,6 +44,8 @@ _MAX_JOINED: Final = 4
 # Among so many words, "is" makes a sentence of "process 4 is stuck".
 _EARLY: Final = 4
 _STATING: Final = word_list("stating")
+# Probability by evidence below which an entry that rules choose serves no part that names no act.
+_UNLIKELY: Final = 0.2
 # Probability by meaning below which an entry that rules choose is weighed against others.
 _FAR: Final = 0.1
 
@@ -280,6 +282,9 @@ class _Reader:
         if len(known) < len(sources.earlier):
             sources = attrs.evolve(sources, earlier=known)
         other = choose_by_evidence(part, sources, self.lexical, self.profiles, context)
+        if found and not (part.verb or part.is_question) and _share(found[0], other) < _UNLIKELY:
+            # "the customer of A-100 has changed his mind" names no act.
+            return other
         if not other or is_guess(other):
             return found
         if is_settled:
@@ -322,10 +327,16 @@ class _Reader:
         return [first, second] if is_apart and not is_mixed else [part]
 
 
+def _share(best: Scored, others: Sequence[Scored]) -> float:
+    """Return the probability by evidence of an entry that rules choose."""
+    return next((each.evidence or 0.0 for each in others if each.profile is best.profile), 0.0)
+
+
 def _is_about(part: Part, before: Pick, wording: Wording) -> bool:
-    """Whether an act is about what the part before only hinted at: a change, without a verb."""
+    """Whether an act is about what the part before only hinted at, without a verb."""
     hint, profile = before.part, before.profile
-    is_hint = profile is not None and profile.writes is not False and not hint.is_wish
+    is_hint = profile is not None and not (hint.is_wish or hint.is_question) and before.found[0].evidence is not None
+    is_hint = is_hint or (profile is not None and profile.writes is not False and not hint.is_wish)
     is_stated = not hint.verb or any(token.word in _STATING for token in hint.tokens[1:_EARLY])
     is_act = bool(part.verb) and not part.is_question and not part.is_excluded
     is_about = is_stated and (refers(part, wording) or len(part.tokens) == 1)
