@@ -63,6 +63,7 @@ Each row includes those above it.
 | a "symbol", "ticker" or "SKU" is an id as well, and the best four entries bring their look-ups, not two | 46.5 | 47.2 | 76.5 |
 | 2,200 [phrases of everyday English](selection-languages.md) stand for words of catalogs, and 500 more everyday words | 48.1 | 48.2 | 76.9 |
 | the [meaning](../how-to/tune-the-ranking.md#meaning) of each clause, by a model that saw no request of any set | 55.9 | 52.7 | 78.0 |
+| catalogs in their own language are compared by English words, and 20,360 more requests train the model (without these: 58.8 and 55.8) | 59.3 | 58.7 | 77.6 |
 
 That everyday words were missing was known from the examined half; the words themselves were written from general knowledge, without a
 look at any request. The same words for catalogs that contain them gain 3 points on the examined half, but lose 1 on the four catalogs and 5 on [many servers](many-servers.md).
