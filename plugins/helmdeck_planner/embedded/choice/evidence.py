@@ -161,11 +161,12 @@ def candidates(
     if count > _MAX_SEARCHED:
         indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
     seen = _Seen(part, weighted, intended, _words(part, intended, wording), wording)
+    undone = frozenset(word for word in OPPOSITES if stem(word) in intended.verbs)
     rough = []
     for index in indices:
         profile = profiles[index]
         is_entry = profile.entry.kind is not EntryKind.PIPELINE and not counts_others(part, weighted, profile)
-        if is_entry and _is_safe(part, intended, profile, close[index]):
+        if is_entry and _is_safe(part, intended, undone, profile, close[index]):
             found = _word_features(seen, profile)
             # A verb that an entry has nothing to do with requests something else.
             if seen.is_reading or found["verb"] > 0 or close[index].place < _CLOSEST:
@@ -210,16 +211,15 @@ def _rough(found: Mapping[str, float]) -> float:
     )
 
 
-def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) -> bool:
-    """Whether an entry does no more than what a part may request."""
+def _is_safe(part: Part, intended: Reading, undone: frozenset[str], profile: Profile, close: Meaning) -> bool:
+    """Whether an entry does no more than what a part may request; its verb may stand for the words ``undone`` of ``OPPOSITES``."""
     if loses_content(part, profile):
         return False
     sides = requested_sides(part)
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False
     # "open the lock" may mean to unlock it, and never to lock it.
-    meant = {word for word in OPPOSITES if stem(word) in intended.verbs}
-    if any(OPPOSITES[word] in profile.sides for word in meant) and not meant & profile.sides:
+    if any(OPPOSITES[word] in profile.sides for word in undone) and not undone & profile.sides:
         return False
     own = profile.verbs | profile.choice_verbs
     # "get rid of a.txt" gets nothing.
