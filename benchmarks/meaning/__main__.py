@@ -15,7 +15,6 @@ analysis, so that words that occur in no request mean something as well.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
@@ -31,7 +30,7 @@ from torch import nn
 from torch.nn import functional
 
 import helmdeck_selection
-from benchmarks.meaning.data import Product, products
+from benchmarks.meaning.data import Product, products, training_options
 from helmdeck_language import scan, stem
 from helmdeck_selection import read_catalog
 from helmdeck_selection.meaning.features import entry_features, request_features, with_pairs
@@ -276,11 +275,7 @@ def write(towers: Towers, folder: Path = FOLDER) -> None:
 
 def main() -> None:
     """Measure, or train and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS)
-    parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = training_options(__doc__, _ROUNDS)
     torch.set_num_threads(arguments.threads)
     found = [concepts(product) for product in products()]
     print(

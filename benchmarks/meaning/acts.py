@@ -14,7 +14,6 @@ The requests of ``ways`` ask for what the verbs of their tools do; those of tool
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from collections import Counter
@@ -26,7 +25,7 @@ import torch
 from torch.nn import functional
 
 import helmdeck_selection
-from benchmarks.meaning.data import Tool, products, statements
+from benchmarks.meaning.data import Tool, products, statements, training_options
 from helmdeck_language import ACTIONS, READING, WRITING, scan, stem
 from helmdeck_selection import name_words, read_catalog
 from helmdeck_selection.meaning.acts import act_features
@@ -162,11 +161,7 @@ def write(model: Linear, folder: Path = FOLDER) -> None:
 
 def main() -> None:
     """Measure, or train and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS)
-    parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = training_options(__doc__, _ROUNDS)
     torch.set_num_threads(arguments.threads)
     found = list(rows())
     print(f"{len(found)} sentences: {dict(Counter(CLASSES[row.requested] for row in found))}")

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -94,6 +95,18 @@ def statements(paths: Iterable[Path] | None = None) -> dict[str, list[str]]:
             elif line.startswith("- "):
                 own.append(line[2:])
     return found
+
+
+def training_options(doc: str | None, rounds: int) -> argparse.Namespace:
+    """Return the options of a command that trains a model.
+
+    :param rounds: the default of ``--rounds``.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--threads", type=int, default=1)
+    return parser.parse_args()
 
 
 def _tool(fields: Sequence[str]) -> Mapping[str, Any]:
