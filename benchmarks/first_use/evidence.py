@@ -26,6 +26,7 @@ from benchmarks.mcp.catalogs import requests as server_requests
 from helmdeck_core import Catalog
 from helmdeck_language import ENGLISH
 from helmdeck_planner.embedded.arguments.fill import Sources
+from helmdeck_planner.embedded.choice.choose import choose
 from helmdeck_planner.embedded.choice.evidence import Candidate, candidates
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.picks import understand
@@ -44,6 +45,7 @@ SETS = {
     "sixth": 3.0,
     "seventh": 3.0,
     "eighth": 3.0,
+    "ninth": 3.0,
 }
 SERVER_SETS = {"first": 1.0, "third": 1.0}
 # How much a request without its tools counts, relative to the others.
@@ -111,7 +113,8 @@ def _parts(
         return
     for place, pick in enumerate(understood.picks):
         sources = Sources(understood.request, understood.wording, settings=understood.settings)
-        found = candidates(pick.part, sources, lexical, profiles)
+        rules = choose(pick.part, sources, lexical, profiles)
+        found = candidates(pick.part, sources, lexical, profiles, rules)
         if found:
             yield Row(found, steps[place] if steps else (), weight)
 

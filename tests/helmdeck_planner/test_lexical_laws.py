@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
 from helmdeck_language.values.scanner import scan
-from helmdeck_planner.embedded.choice.confidence import lacks_evidence
+from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.picks import understand
 from helmdeck_planner.embedded.request.negation import excluded_from
@@ -166,7 +166,7 @@ def test_a_planned_step_owns_words_of_the_request_that_its_entry_explains(catalo
     places = [{token.start for token in pick.part.tokens} for pick in picks]
     for index, pick in enumerate(picks):
         others = set[int]().union(*places[:index], *places[index + 1 :])
-        assert pick.profile is None or (places[index] - others and not lacks_evidence(pick.found[0]))
+        assert pick.profile is None or (places[index] - others and not is_gap(pick.found))
 
 
 @each_case(

@@ -8,8 +8,8 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, Kind
-from helmdeck_planner.embedded.choice.confidence import UNSURE, score
-from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
+from helmdeck_planner.embedded.choice.confidence import UNSURE, is_gap, score
+from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.negation import states_fact
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.states import is_thing

@@ -12,8 +12,9 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.entries.properties import Property
-from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
+from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list

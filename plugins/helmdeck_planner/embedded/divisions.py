@@ -14,8 +14,8 @@ from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.confidence import score
-from helmdeck_planner.embedded.pick import is_gap, is_risky
+from helmdeck_planner.embedded.choice.confidence import is_gap, score
+from helmdeck_planner.embedded.pick import is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list

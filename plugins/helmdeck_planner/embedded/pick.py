@@ -8,7 +8,7 @@ import attrs
 
 from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, EntryKind
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.confidence import ADVISED, UNSURE, is_guess, lacks_evidence, probability, score
+from helmdeck_planner.embedded.choice.confidence import ADVISED, UNSURE, probability, score
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.request.parts import Part
 
@@ -48,11 +48,6 @@ class Pick:
             return (UNKNOWN_TOOL,)
         entry = self.profile.entry
         return (entry.id, PIPELINE_RUN) if entry.kind is EntryKind.PIPELINE else (entry.id,)
-
-
-def is_gap(found: Sequence[Scored]) -> bool:
-    """Whether no candidate is likely enough to be a step."""
-    return not found or is_guess(found) or lacks_evidence(found[0])
 
 
 def is_risky(found: Sequence[Scored]) -> bool:

@@ -16,20 +16,18 @@ from helmdeck_planner.embedded.arguments.fill import Sources, fill
 from helmdeck_planner.embedded.background import is_fact, is_statement, with_fact, without_background
 from helmdeck_planner.embedded.choice.choose import Scored, choose
 from helmdeck_planner.embedded.choice.confidence import (
-    CLEAR,
     UNSURE,
-    is_guess,
+    is_gap,
     score,
 )
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
-from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import continued, joined_act
 from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
-from helmdeck_planner.embedded.pick import Pick, is_gap
+from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.word_lists import word_list
@@ -44,10 +42,8 @@ _MAX_JOINED: Final = 4
 # Among so many words, "is" makes a sentence of "process 4 is stuck".
 _EARLY: Final = 4
 _STATING: Final = word_list("stating")
-# Probability by evidence below which an entry that rules choose serves no part that names no act.
-_UNLIKELY: Final = 0.2
-# Probability by meaning below which an entry that rules choose is weighed against others.
-_FAR: Final = 0.1
+# Probability by evidence from which an entry serves a part that rules choose.
+_POSSIBLE: Final = 0.25
 
 
 @attrs.frozen
@@ -271,34 +267,22 @@ class _Reader:
             found = []
         if self.is_bare_catalog and (ranked := choose_by_rank(part, self.lexical, self.profiles)):
             return ranked
-        is_settled = _is_settled(found)
-        if self.sources.wording.language is not ENGLISH or (is_settled and not self._is_far(part, found[0])):
+        if self.sources.wording.language is not ENGLISH or (found and self._is_declared(part, found[0].profile)):
             return found
-        # No rule covers the part, or another entry takes more of it.
         last = sources.earlier[-1] if sources.earlier else None
         is_about_last = last is not None and last.profile is None and refers(part, sources.wording)
         context = last.part.tokens if last is not None and is_about_last else ()
         known = tuple(each for each in sources.earlier if each.profile is not None or (is_about_last and each is last))
         if len(known) < len(sources.earlier):
             sources = attrs.evolve(sources, earlier=known)
-        other = choose_by_evidence(part, sources, self.lexical, self.profiles, context)
-        if found and not (part.verb or part.is_question) and _share(found[0], other) < _UNLIKELY:
-            # "the customer of A-100 has changed his mind" names no act.
-            return other
-        if not other or is_guess(other):
-            return found
-        if is_settled:
-            return other if (other[0].evidence or 0.0) >= CLEAR else found
-        is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
-        return other if is_gap(found) or is_better else found
+        other = choose_by_evidence(part, sources, self.lexical, self.profiles, found, context)
+        return found if is_gap(other) and _is_settled(found, other) else other
 
-    def _is_far(self, part: Part, best: Scored) -> bool:
-        """Whether the wording of a part hardly means the entry that rules choose."""
-        if len(self.profiles.entries) > MAX_COMPARED:
-            return False
-        close = meanings(part, range(len(self.profiles.entries)), self.profiles)
-        own = close.get(self.profiles.place(best.profile))
-        return own is not None and own.share < _FAR and own.place > 0
+    def _is_declared(self, part: Part, profile: Profile) -> bool:
+        """Whether the catalog itself says that an entry serves a part: by a keyword phrase, or as a pipeline."""
+        weighted = weigh(part, self.sources.wording)
+        is_phrase = any(set(phrase) <= weighted.every for phrase in profile.phrases if len(phrase) > 1)
+        return profile.entry.kind is EntryKind.PIPELINE or is_phrase or bool(weighted.verbs & profile.verb_phrases)
 
     def _objects(self, part: Part) -> Sequence[Part]:
         """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
@@ -325,11 +309,6 @@ class _Reader:
         is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
         is_mixed = its_words & set(other.name) or other_words & set(one.name)
         return [first, second] if is_apart and not is_mixed else [part]
-
-
-def _share(best: Scored, others: Sequence[Scored]) -> float:
-    """Return the probability by evidence of an entry that rules choose."""
-    return next((each.evidence or 0.0 for each in others if each.profile is best.profile), 0.0)
 
 
 def _is_about(part: Part, before: Pick, wording: Wording) -> bool:
@@ -361,9 +340,11 @@ def _serves_wish(best: Scored) -> bool:
     return best.is_complete and best.profile.writes is not False and score([best]) >= UNSURE
 
 
-def _is_settled(found: Sequence[Scored]) -> bool:
-    """Whether a part has an entry whose required inputs it states."""
-    return not is_gap(found) and found[0].is_complete
+def _is_settled(found: Sequence[Scored], others: Sequence[Scored]) -> bool:
+    """Whether rules choose an entry that only reads, whose inputs a part states, and that evidence does not exclude."""
+    if is_gap(found) or not found[0].is_complete or found[0].profile.writes is not False:
+        return False
+    return any(each.profile is found[0].profile and (each.evidence or 0.0) >= _POSSIBLE for each in others)
 
 
 def _is_meant_otherwise(part: Part, profile: Profile, wording: Wording) -> bool:

@@ -62,9 +62,6 @@ class Scored:
     :ivar unexplained: the share of the words and values of the part that are neither taken nor words of the entry; 0 if the
         part states its whole name.
     :ivar evidence: the probability of a choice by evidence; ``None`` for one by the rules of ``choose``.
-    :ivar fits_act: what it does has to do with the verb of the part, if that has one.
-    :ivar is_other_act: the part has a verb, which is none of what it does.
-    :ivar meaning: the probability by the meaning of the wording alone; 0 where it was not computed.
     :ivar leaves_ids: the part has ids, paths or URLs, and none of its inputs takes one: "forward mail 18c2f" does not send one.
     """
 
@@ -78,9 +75,6 @@ class Scored:
     is_named: bool
     takes_any: bool
     evidence: float | None = None
-    meaning: float = 0.0
-    fits_act: bool = True
-    is_other_act: bool = False
 
 
 def choose(part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles) -> list[Scored]:

@@ -16,21 +16,16 @@ from helmdeck_planner.embedded.choice.ranked import is_bare
 
 UNSURE: Final = 0.7
 """The entry of a part is not clear below this score."""
-CLEAR: Final = 0.8
-"""From this score on, an entry that was chosen by evidence replaces one that rules choose, but not the wording."""
 ADVISED: Final = 0.6
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.5
+LIKELY: Final = 0.4
 """An entry that was chosen by evidence, and below this probability, is none."""
-# The same of an entry that may change something, and of one that has nothing to do with the verb of a part: "paint ship S-100" does
-# not get it.
-_STRICT: Final = 0.7
+# The same of an entry that may change something.
+_STRICT: Final = 0.55
+# The same of one that may change something, and whose inputs or whose act a part does not state.
+_LACKING: Final = 0.8
 # The same of an entry without an input schema.
 _LIKELY_BARE: Final = 0.4
-# Probability by meaning from which an entry that writes may lack inputs.
-_MEANT: Final = 0.7
-# The same for one whose verb is another than that of the part.
-_MEANT_ACT: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
 _SILENT: Final = 0.2
 # The same of a step that changes something and is not named by its part.
@@ -96,20 +91,24 @@ def _features(found: Sequence[Scored]) -> tuple[float, ...]:
     )
 
 
-def is_guess(found: Sequence[Scored]) -> bool:
-    """Whether a part is better a gap: its step is probably wrong, and does not take all that the part states."""
+def is_gap(found: Sequence[Scored]) -> bool:
+    """Whether no candidate for a part is likely enough to be its step."""
+    if not found:
+        return True
     best = found[0]
-    if best.evidence is not None:
-        if is_bare(best.profile):
-            return best.evidence < _LIKELY_BARE
-        # "back up the database" states no statement to run: what writes needs all its inputs, or clear wording.
-        is_clear = best.meaning >= _MEANT and best.takes_any and not best.profile.deletes
-        lacks_inputs = bool(best.profile.writes) and not best.is_complete and not is_clear
-        # "rename workflow wf-1" activates none.
-        if best.is_other_act and best.profile.writes and best.meaning < _MEANT_ACT:
-            return True
-        is_strict = best.profile.writes is not False or not best.fits_act
-        return best.evidence < (_STRICT if is_strict else LIKELY) or lacks_inputs
+    if best.evidence is None:
+        return _is_guess(found) or _lacks_evidence(best)
+    if is_bare(best.profile):
+        return best.evidence < _LIKELY_BARE
+    if best.profile.writes is False:
+        return best.evidence < LIKELY
+    is_stated = best.profile.writes is None or (best.is_complete and best.is_named)
+    return best.evidence < (_STRICT if is_stated else _LACKING)
+
+
+def _is_guess(found: Sequence[Scored]) -> bool:
+    """Whether a part is better a gap: the step that rules choose is probably wrong, and does not take all that the part states."""
+    best = found[0]
     if best.is_complete:
         return best.unused > 0 and score(found) < UNSURE
     # What a step that reads leaves open can be asked for; one that changes something must be named, or more probable.
@@ -117,10 +116,8 @@ def is_guess(found: Sequence[Scored]) -> bool:
     return score(found) < (_DOUBTFUL if is_doubtful else _SILENT)
 
 
-def lacks_evidence(best: Scored) -> bool:
+def _lacks_evidence(best: Scored) -> bool:
     """Whether most of a part has nothing to do with an entry that needs nothing more, or that no word of the part names."""
-    if best.evidence is not None:
-        return False
     if best.is_complete and best.takes_any:
         return best.unexplained > _FOREIGN
     return best.unexplained >= _FOREIGN and (best.is_complete or not (best.is_named or best.takes_any))

@@ -23,6 +23,7 @@ _APPENDING: Final = stemmed("appending")
 _OVERWRITING: Final = frozenset({stem("overwrite")})
 _ENDS: Final = word_list("ends")
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
+_CREATING_SQL: Final = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
 def requested_actions(part: Part) -> frozenset[Action]:
@@ -31,6 +32,8 @@ def requested_actions(part: Part) -> frozenset[Action]:
         return frozenset({Action.PRODUCE})  # "turn the talk into slides"
     for token in part.tokens:
         if token.kind is Kind.SQL:
+            if _CREATING_SQL.match(token.value):
+                return frozenset({Action.CREATE, Action.UPDATE})
             return frozenset({Action.READ if _READING_SQL.match(token.value) else Action.UPDATE})
     if part.is_question or not part.verb:
         return frozenset({Action.READ})

@@ -1,8 +1,9 @@
-"""Chooses the entry for a part that no rule of ``choose`` covers, by all its words and values: a probability for each entry.
+"""Chooses the entry for a part by all its words and values: a probability for each entry.
 
-The rules of ``choose`` want the verb and the object in words that the catalog has. Here the verb is what an everyday verb may mean
-(``acts.toml``), words stand for others (``concepts.toml``), and values count as much as words. A conditional logistic model weighs
-the features of all entries, with a gap as one more choice; ``benchmarks/first_use/evidence.py`` fits its weights.
+The rules of ``choose`` want the verb and the object in words that the catalog has; what they choose is one feature among others. Here
+the verb is what an everyday verb may mean (``acts.toml``), words stand for others (``concepts.toml``), and values count as much as
+words. A conditional logistic model weighs the features of all entries, with a gap as one more choice;
+``benchmarks/first_use/evidence.py`` fits its weights.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,23 +19,29 @@ from typing import Final
 import attrs
 
 from helmdeck_core import EntryKind
-from helmdeck_language import ACTIONS, DELETING_WORDS, READING, WRITING, Action, Kind, Lexicon, Token, stem, word_terms
+from helmdeck_language import ACTIONS, DELETING_WORDS, READING, WRITING, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
+from helmdeck_planner.embedded.choice.coverage import counts_others
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
-from helmdeck_planner.embedded.choice.input_fit import input_fit
+from helmdeck_planner.embedded.choice.features import (
+    Seen,
+    meaning_features,
+    names_statement,
+    rule_features,
+    strength,
+    value_features,
+    word_fit,
+    words_of,
+)
 from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, Meaning, meanings
-from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
+from helmdeck_planner.embedded.choice.weighing import is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
-from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
-from helmdeck_planner.embedded.request.concepts import concepts
-from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
+from helmdeck_planner.embedded.request.opposites import OPPOSITES, is_other_kind, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.readings import Reading, reading
-from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import LexicalIndex
 
 # Of a larger catalog, only the best entries by words and the closest ones by meaning are weighed.
@@ -48,32 +54,19 @@ _DELETES: Final = 0.4
 # Probability from which a part asks for a change, and for nothing.
 _ASKED: Final = 0.35
 _TOLD: Final = 0.5
-_LEAST: Final = -6.0
-# Probability by meaning from which an entry may leave out an id: "the page should be in dark mode, WEB-588".
-_CLEAR: Final = 0.5
+# What the probability by meaning counts beside the words, for the order before inputs are filled.
+_MEANT: Final = 4.0
+# A part whose best entry is less likely has none.
+_NEGLIGIBLE: Final = 0.1
 # Candidates whose inputs are filled on trial.
-_TRIED: Final = 6
+_TRIED: Final = 8
 _READ_WEIGHT: Final = 0.3
-_SYNONYM: Final = 0.7
-_CONCEPT: Final = 0.6
-_MIN_COMPOUND: Final = 5
 _MAX_COUNT: Final = 3
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
 _DELETING: Final = frozenset(stem(word) for word in DELETING_WORDS) | {stem("archive")}
+_ANY_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.TEXT)
+_JOINING: Final = frozenset({",", "and", "&"})
 _REMOVING: Final = frozenset({Action.DELETE})
-_PEOPLE: Final = frozenset({"who", "whose", "whom"})
-
-
-@attrs.frozen
-class _Word:
-    """A word that says what a part is about.
-
-    :ivar is_name: a name in capitals that neither the catalog nor ``concepts.toml`` has.
-    """
-
-    place: int
-    stems: frozenset[str]
-    is_name: bool
 
 
 @attrs.frozen
@@ -81,10 +74,18 @@ class Candidate:
     """An entry with its features.
 
     :ivar scored: what ``steps`` needs to know of a choice.
+    :ivar left: the places of the words and values of the part that it neither takes nor has in its texts.
+    :ivar taken: the places that its inputs take.
+    :ivar has_values: the part states values.
+    :ivar names_statement: its texts name what the SQL of the part does.
     """
 
     scored: Scored
     features: Mapping[str, float]
+    left: frozenset[int] = frozenset()
+    taken: frozenset[int] = frozenset()
+    has_values: bool = False
+    names_statement: bool = False
 
 
 @cache
@@ -95,14 +96,22 @@ def weights() -> Mapping[str, float]:
 
 
 def choose_by_evidence(
-    part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles, context: Sequence[Token] = ()
+    part: Part,
+    sources: Sources,
+    lexical: LexicalIndex,
+    profiles: Profiles,
+    rules: Sequence[Scored],
+    context: Sequence[Token] = (),
 ) -> list[Scored]:
     """Return the entries that may do what a part requests with their probabilities, the best first.
 
+    :param rules: the entries that ``choose`` returns.
     :param context: the part before, if this one refers to it and it has no entry of its own.
     """
-    found = candidates(part, sources, lexical, profiles, context)
+    found = candidates(part, sources, lexical, profiles, rules, context)
     rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
+    if not rows or rows[0][0] < _NEGLIGIBLE:
+        return []
     return _pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows])
 
 
@@ -111,11 +120,7 @@ def _pooled(found: Sequence[Scored]) -> list[Scored]:
     if not found or not _reads(found[0]):
         return list(found)
     best = found[0].profile
-    same = [
-        each
-        for each in found
-        if _reads(each) and each.profile.verb == best.verb and each.profile.name[-1:] == best.name[-1:]
-    ]
+    same = [each for each in found if _reads(each) and each.profile.verb == best.verb and _are_one(each.profile, best)]
     chosen = min(same, key=lambda each: each.profile.is_deprecated)
     pooled = attrs.evolve(chosen, evidence=sum(each.evidence or 0.0 for each in same))
     return [pooled, *(each for each in found if each not in same)]
@@ -125,6 +130,12 @@ def _reads(each: Scored) -> bool:
     """Whether an entry only reads, and takes all that a part states."""
     profile = each.profile
     return bool(profile.verb and profile.name) and profile.writes is False and each.is_complete and not each.unused
+
+
+def _are_one(profile: Profile, other: Profile) -> bool:
+    """Whether the name of one entry is that of the other with more words; "old boats" and "red boats" are two."""
+    own, others = frozenset(profile.name), frozenset(other.name)
+    return profile.name[-1] == other.name[-1] and (own <= others or others <= own)
 
 
 def probabilities(found: Sequence[Candidate]) -> list[float]:
@@ -140,7 +151,12 @@ def probabilities(found: Sequence[Candidate]) -> list[float]:
 
 
 def candidates(
-    part: Part, sources: Sources, lexical: LexicalIndex, profiles: Profiles, context: Sequence[Token] = ()
+    part: Part,
+    sources: Sources,
+    lexical: LexicalIndex,
+    profiles: Profiles,
+    rules: Sequence[Scored],
+    context: Sequence[Token] = (),
 ) -> list[Candidate]:
     """Return the entries that a part may request, with their features."""
     if not part.tokens:
@@ -154,73 +170,58 @@ def candidates(
     scores = lexical.weighted_scores(query)
     best = max(scores.values(), default=1.0)
     count = len(profiles.entries)
-    indices: Sequence[int] = range(count)
+    indices = list(range(count))
     if count > _MAX_SEARCHED:
         indices = heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
+        indices += [profiles.place(each.profile) for each in rules if profiles.place(each.profile) not in indices]
     close = meanings(part, range(count) if count <= MAX_COMPARED else indices, profiles, context)
     if count > _MAX_SEARCHED:
         indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
-    seen = _Seen(part, weighted, intended, _words(part, intended, wording), wording)
+    seen = Seen(part, weighted, intended, words_of(part, intended, wording), wording)
     undone = frozenset(word for word in OPPOSITES if stem(word) in intended.verbs)
     rough = []
     for index in indices:
         profile = profiles[index]
-        is_entry = profile.entry.kind is not EntryKind.PIPELINE and not counts_others(part, weighted, profile)
-        if is_entry and _is_safe(part, intended, undone, profile, close[index]):
-            found = _word_features(seen, profile)
+        if profile.entry.kind is EntryKind.PIPELINE or counts_others(part, weighted, profile):
+            continue
+        is_safe = _is_safe(part, intended, profile, close[index])
+        if _is_opposite(part, undone, profile) or not (is_safe or _may_be_meant(part, profile)):
+            continue
+        fit = word_fit(seen, profile)
+        score = scores.get(index, 0.0) / best
+        features = {
+            **fit.features,
+            **meaning_features(seen, profile, close[index]),
+            **rule_features(rules, profile),
+            "score": score,
+            "unsafe": float(not is_safe),
             # A verb that an entry has nothing to do with requests something else.
-            if seen.is_reading or found["verb"] > 0 or close[index].place < _CLOSEST:
-                found["score"] = scores.get(index, 0.0) / best
-                found |= _meaning_features(seen, profile, close[index])
-                rough.append((_rough(found), -index, profile, found))
-    tried = [
-        (profile, found, drafted(part, profile, sources)) for _, _, profile, found in heapq.nlargest(_TRIED, rough)
-    ]
-    return _with_values(seen, tried)
+            "far": float(not (seen.is_reading or fit.verb > 0 or close[index].place < _CLOSEST)),
+        }
+        rough.append((score + fit.order + _MEANT * close[index].share, -index, profile, features))
+    tried = heapq.nlargest(_TRIED, rough)
+    return _compared([_candidate(seen, profile, features, sources) for _, _, profile, features in tried])
 
 
-@attrs.frozen
-class _Seen:
-    """What all candidates of a part are compared with."""
-
-    part: Part
-    weighted: Weighted
-    intended: Reading
-    words: Sequence[_Word]
-    wording: Wording
-
-    @property
-    def actions(self) -> frozenset[Action]:
-        """The classes of its verb; none without one."""
-        return requested_actions(self.part) if self.part.verb and not self.part.is_question else frozenset()
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether it is a question, or names no act."""
-        return self.part.is_question or not (self.part.verb or self.intended.verbs)
-
-
-def _rough(found: Mapping[str, float]) -> float:
-    return (
-        found["score"]
-        + found["verb_name"]
-        + found["name_covered"]
-        + found["best_name"]
-        + found["inputs"]
-        + 4 * found["meaning_share"]
-    )
-
-
-def _is_safe(part: Part, intended: Reading, undone: frozenset[str], profile: Profile, close: Meaning) -> bool:
-    """Whether an entry does no more than what a part may request; its verb may stand for the words ``undone`` of ``OPPOSITES``."""
-    if loses_content(part, profile):
-        return False
+def _is_opposite(part: Part, undone: frozenset[str], profile: Profile) -> bool:
+    """Whether an entry undoes what a part requests; its verb may stand for the words ``undone`` of ``OPPOSITES``."""
+    words = frozenset(stem(token.word) for token in part.tokens if token.is_word)
+    if loses_content(part, profile) or is_other_kind(words, {*profile.name, *profile.verbs}):
+        return True
     sides = requested_sides(part)
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
-        return False
+        return True
     # "open the lock" may mean to unlock it, and never to lock it.
-    if any(OPPOSITES[word] in profile.sides for word in undone) and not undone & profile.sides:
-        return False
+    return any(OPPOSITES[word] in profile.sides for word in undone) and not undone & profile.sides
+
+
+def _may_be_meant(part: Part, profile: Profile) -> bool:
+    """Whether a part may mean an entry that does more than its words say: no question, and no deletion."""
+    return not (profile.deletes or part.is_question)
+
+
+def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) -> bool:
+    """Whether an entry does no more than what the words of a part request."""
     own = profile.verbs | profile.choice_verbs
     # "get rid of a.txt" gets nothing.
     is_other = intended.is_phrase and stem(part.verb) not in intended.verbs
@@ -229,7 +230,7 @@ def _is_safe(part: Part, intended: Reading, undone: frozenset[str], profile: Pro
     if profile.deletes:
         is_named = bool((intended.verbs.keys() | {verb}) & own & _DELETING)
         return not part.is_question and (is_named or (close.share >= _DELETES and _is_meant(part, profile, close)))
-    if profile.writes and _is_meant(part, profile, close):
+    if profile.writes and (_is_meant(part, profile, close) or names_statement(part, profile)):
         return True
     if part.is_question or not (part.verb or intended.verbs):
         # "process 4 is stuck" kills none.
@@ -255,195 +256,85 @@ def _is_meant(part: Part, profile: Profile, close: Meaning) -> bool:
     return True
 
 
-def _words(part: Part, intended: Reading, wording: Wording) -> list[_Word]:
-    """Return the words of a part without its verb, prepositions and fillers."""
-    found = []
-    for place, token in enumerate(part.tokens):
-        is_own = is_catalog_word(token, wording)
-        if not (token.is_word or is_own) or place in intended.places:
-            continue
-        if place == part.verb_place:
-            if part.is_question and token.word in _PEOPLE:
-                found.append(_Word(place, frozenset({"who"}), False))
-            if not part.is_question or token.word in wording.language.questions:
-                continue
-        word = token.value.lower() if is_own else token.word
-        language = wording.language
-        is_empty = word in language.naming or word in language.empty or wording.is_filler(word)
-        if is_empty or wording.preposition(token):
-            continue
-        stems = {term for other in wording.nouns(word) for term in word_terms(other)} | {stem(word)}
-        if part.is_question and place == 1:
-            stems |= {stem(other) for other in ATTRIBUTES.get(word, ())}
-        is_known = not stems.isdisjoint(wording.vocabulary.stems) or any(map(concepts, stems))
-        found.append(_Word(place, frozenset(stems), place > 0 and token.value[:1].isupper() and not is_known))
-    return found
-
-
-def _strength(stems: frozenset[str], known: frozenset[str], lexicon: Lexicon) -> float:
-    """Return how well a word is among known stems."""
-    if stems & known:
-        return 1.0
-    if any(lexicon.synonyms(term) & known for term in stems):
-        return _SYNONYM
-    if any(concepts(term) & known for term in stems):
-        return _CONCEPT
-    is_compound = any(len(term) >= _MIN_COMPOUND and other.endswith(term) for term in stems for other in known)
-    return _CONCEPT if is_compound else 0.0
-
-
-def _word_features(seen: _Seen, profile: Profile) -> dict[str, float]:
-    """Return how well the words of a part fit an entry, before its inputs are filled."""
-    part, intended, lexicon = seen.part, seen.intended, seen.weighted.lexicon
-    own = profile.verbs | profile.choice_verbs
-    verb = "" if part.is_question or (intended.is_phrase and stem(part.verb) not in intended.verbs) else stem(part.verb)
-    literal = float(verb in own)
-    by_act = max((share for term, share in intended.verbs.items() if term in own), default=0.0)
-    by_text = max(
-        (share for term, share in intended.verbs.items() if term in profile.opening),
-        default=float(verb in profile.opening),
-    )
-    by_class = float(bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset())))
-    is_reading = seen.is_reading and not profile.writes
-    verb_fit = 0.5 if is_reading else max(literal, 0.8 * by_act, 0.4 * by_class, 0.4 * by_text)
-    name = frozenset(profile.name)
-    about = [word.stems for word in seen.words if not word.is_name]
-    every = [*about, seen.weighted.hints]
-    verbs = seen.weighted.verbs | intended.verbs.keys()
-    covered = [
-        1.0 if term in verbs else max(_strength(stems, frozenset({term}), lexicon) for stems in every)
-        for term in profile.name
-    ]
-    named = sum(covered) / len(covered) if covered else 0.0
-    in_name = [_strength(stems, name | profile.verbs, lexicon) for stems in about]
-    best_name = max(in_name, default=0.0)
-    count = max(1, len(about))
-    kinds = Counter(token.kind for token in part.tokens if token.is_value)
-    numbers = sum(each.role is Role.NUMBER for each in profile.required)
-    stated = kinds[Kind.NUMBER] + kinds[Kind.HASH] + kinds[Kind.EXPRESSION]
-    first = seen.words[0] if seen.words else None
-    is_odd = (
-        seen.is_reading
-        and not part.is_question
-        and first is not None
-        and first.place == 0
-        and not _strength(first.stems, profile.text, lexicon)
-    )
-    act = part.act
-    is_unnamed = bool(verb) and not (literal or by_act)
-    agreed = {True: act.change, False: act.look_up, None: max(act.change, act.look_up)}[profile.writes]
-    return {
-        "act_agreed": agreed,
-        "act_nothing": act.nothing,
-        "unnamed_act": float(is_unnamed),
-        "literal": literal,
-        "act_in_text": 0.0 if literal or by_act else by_text,
-        "class": 0.0 if literal else by_class,
-        "reading": float(is_reading),
-        "verb": verb_fit,
-        "odd": float(is_odd),
-        "opening": sum(_strength(stems, profile.opening, lexicon) for stems in about) / count,
-        "text": sum(_strength(stems, profile.text, lexicon) for stems in about) / count,
-        "no_words": float(not about),
-        "best_name": best_name,
-        "name_covered": named,
-        "no_name": float(not covered),
-        "name_missing": float(min(sum(value == 0 for value in covered), _MAX_COUNT)),
-        "verb_name": verb_fit * (named if covered else 0.5),
-        "inputs": input_fit(part.tokens, profile),
-        "numbers": float(0 < numbers == kinds[Kind.NUMBER]) - float(numbers > stated),
-        "writes": float(bool(profile.writes)),
-        "deprecated": float(profile.is_deprecated),
-        "file_for_folder": float(lists_file(part, profile)),
-    }
-
-
-def _meaning_features(seen: _Seen, profile: Profile, close: Meaning) -> dict[str, float]:
-    own = ACTIONS.get(profile.verb, frozenset())
-    names_act = bool(seen.part.verb or seen.part.is_question)
-    names_known_act = bool(seen.intended.verbs) or seen.part.is_question
-    return {
-        "meaning": close.similarity,
-        "meaning_share": close.share,
-        "meaning_log": max(_LEAST, math.log(close.share)),
-        "meaning_without_act": 0.0 if names_act else close.similarity,
-        "other_act": float(bool(seen.actions) and bool(own) and not seen.actions & own),
-        "meaning_of_other_act": close.similarity if names_act and not names_known_act else 0.0,
-        "closest": float(close.place == 0),
-    }
-
-
-def _with_values(seen: _Seen, tried: Sequence[tuple[Profile, dict[str, float], Draft]]) -> list[Candidate]:
-    every = [_candidate(seen, profile, features, draft) for profile, features, draft in tried]
-    # "what is on list 61bc" does not request all lists, and "forward mail 18c2" does not send another.
-    found = [
-        each
-        for each in every
-        if each.features["literal"]
-        or not each.scored.leaves_ids
-        or (each.features["meaning_share"] >= _CLEAR and not (each.scored.profile.writes and each.scored.is_other_act))
-    ]
+def _compared(found: Sequence[Candidate]) -> list[Candidate]:
+    """Return candidates with the features that compare them."""
+    if any(each.names_statement for each in found):
+        found = [each for each in found if each.names_statement]
     exact = sum(map(_is_exact, found))
-    return [
-        attrs.evolve(each, features={**each.features, "sole": 1 / exact if _is_exact(each) else 0.0}) for each in found
-    ]
+    compared = []
+    for each in found:
+        taken = frozenset[int]().union(*(other.taken for other in found if other is not each and _takes_all(other)))
+        yields = len(each.left & taken) if each.scored.is_complete else 0
+        features = {
+            **each.features,
+            "sole": 1 / exact if _is_exact(each) else 0.0,
+            # What it leaves is an input of another one: "what columns are in the table orders" lists no tables.
+            "yields": float(min(yields, _MAX_COUNT)),
+        }
+        compared.append(attrs.evolve(each, features=features))
+    return compared
 
 
 def _is_exact(each: Candidate) -> bool:
     """Whether an entry takes all values of a part, and needs no others."""
-    scored = each.scored
-    return scored.is_complete and not scored.unused and bool(each.features["taken"])
+    return each.scored.is_complete and each.has_values and not each.scored.unused
 
 
-def _candidate(seen: _Seen, profile: Profile, features: Mapping[str, float], draft: Draft) -> Candidate:
+def _takes_all(each: Candidate) -> bool:
+    """Whether an entry needs nothing more, and takes no text of any kind."""
+    return each.scored.is_complete and not each.scored.profile.takes(*_ANY_TEXT)
+
+
+def _follows_alike(part: Part, place: int, draft: Draft) -> bool:
+    """Whether a value follows one of its kind that an input takes: "list /srv and /opt" has a step for each."""
+    tokens = part.tokens
+    before = next((other for other in range(place - 1, -1, -1) if tokens[other].word not in _JOINING), 0)
+    is_alike = tokens[before].kind is tokens[place].kind
+    return is_alike and (before in draft.used_places or (before > 0 and _follows_alike(part, before, draft)))
+
+
+def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sources: Sources) -> Candidate:
     """Return an entry with how well its inputs take the values of a part."""
     part, lexicon = seen.part, seen.weighted.lexicon
-    required = [each for each in profile.required if each.role is not Role.CONTENT]
-    stated = sum(each.name in draft.args for each in required) / len(required) if required else 1.0
-    is_complete = all(each.name in draft.args for each in profile.required)
+    draft = drafted(part, profile, sources)
     values = [
         place for place, token in enumerate(part.tokens) if token.is_value and not is_catalog_word(token, seen.wording)
     ]
-    left = [place for place in values if place not in draft.used_places]
-    unused = len(left) / len(values) if values else 0.0
+    left = [place for place in values if place not in draft.used_places and not _follows_alike(part, place, draft)]
+    foreign = [
+        word.place
+        for word in seen.words
+        if word.place not in draft.used_places and not strength(word.stems, profile.text, lexicon)
+    ]
     ids = [place for place in values if part.tokens[place].kind in _REFERRING]
     leaves_ids = bool(ids) and draft.used_places.isdisjoint(ids)
-    foreign = sum(
-        word.place not in draft.used_places and not _strength(word.stems, profile.text, lexicon) for word in seen.words
-    )
-    total = len(seen.words) + len(values)
-    unexplained = (foreign + len(left)) / total if total else 0.0
+    by_value = value_features(profile, draft, len(left) / len(values) if values else 0.0)
+    total, count = len(seen.words) + len(values), len(foreign) + len(left)
+    unexplained = count / total if total else 0.0
     return Candidate(
         Scored(
             profile,
-            0.0,
-            stated,
-            unused,
-            unexplained,
-            leaves_ids,
-            is_complete,
-            is_named=features["best_name"] > 0,
+            total=0.0,
+            stated=by_value["stated"],
+            unused=by_value["unused"],
+            unexplained=unexplained,
+            leaves_ids=leaves_ids,
+            is_complete=bool(by_value["complete"]),
+            is_named=not features["unsafe"],
             takes_any=bool(draft.used_places),
-            meaning=features["meaning_share"],
-            fits_act=seen.is_reading or features["verb"] > 0,
-            is_other_act=bool(features["unnamed_act"]),
         ),
         {
             **features,
-            "stated": stated,
-            "complete": float(is_complete),
-            "unused": unused,
-            "taken": float(bool(values)) * (1 - unused),
+            **by_value,
+            # "what is on list 61bc" does not request all lists.
+            "leaves_ids": float(leaves_ids),
             "unexplained": unexplained,
-            "left": float(min(foreign + len(left), _MAX_COUNT)),
-            "arguments": float(min(len(draft.args), _MAX_COUNT)),
-            "choices": float(sum(bool(each.choices) and each.name in draft.args for each in profile.properties)),
-            "needs": float(bool(profile.required)),
-            "no_arguments": float(bool(profile.properties) and not draft.args),
+            "left": float(min(count, _MAX_COUNT)),
             # Words that an entry does not have say less against it where its meaning is clear.
-            "share_unexplained": features["meaning_share"] * unexplained,
-            "share_left": features["meaning_share"] * min(foreign + len(left), _MAX_COUNT),
-            "share_without_verb": features["meaning_share"] * (features["verb"] == 0),
-            "share_unused": features["meaning_share"] * unused,
+            "share_left": features["meaning_share"] * min(count, _MAX_COUNT),
         },
+        left=frozenset([*foreign, *left]),
+        taken=frozenset(draft.used_places),
+        has_values=bool(values),
+        names_statement=names_statement(part, profile),
     )

@@ -63,7 +63,7 @@ class Profile:
     :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
     :ivar forms: the words of its name as they are written, to tell "order" from "orders".
     :ivar choice_verbs: stems of the choices of a required input that says which action it takes: "approve".
-    :ivar sides: the words of its name that another word undoes: "off", "decode".
+    :ivar sides: the first and the last word of its name, if another word undoes it: "decode", "off"; not "pull" of a pull request.
     :ivar successor: the id of the entry that its description names in its place, if it is deprecated.
     :ivar writes: it changes something; ``None`` if it is unknown.
     """
@@ -233,7 +233,7 @@ class Profiles:
                 for choice in each.choices
                 for word in words(split_identifier(str(choice)))[:1]
             ),
-            sides=frozenset(word for word in own if word in OPPOSITES),
+            sides=frozenset(word for word in (*own[:1], *own[-1:]) if word in OPPOSITES),
             successor=self._successor(entry),
         )
 

@@ -1,0 +1,74 @@
+"""The entry of a part among close neighbours: states, statements of SQL, code, kinds of things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helmdeck_core import UNKNOWN_TOOL, Catalog
+from helmdeck_language import Kind, scan
+from helmdeck_selection import read_catalog
+from tests.case_support import each_case
+from tests.helmdeck_planner.test_lexical_plans import plan
+
+TEXT = {"type": "string"}
+NUMBER = {"type": "number"}
+
+
+def tool(name: str, description: str, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+
+def catalog(*tools: dict[str, Any]) -> Catalog:
+    return read_catalog({"tools": list(tools)}, "neighbours")
+
+
+DATABASE = catalog(
+    tool("read_query", "Execute a SELECT query on the database", query={**TEXT, "description": "SELECT SQL query"}),
+    tool("write_query", "Execute an INSERT, UPDATE, or DELETE query", query={**TEXT, "description": "SQL query"}),
+    tool("create_table", "Create a new table in the database", query={**TEXT, "description": "CREATE TABLE SQL"}),
+)
+MAIL = catalog(
+    tool("list_messages_read", "List the messages that were read", folder=TEXT),
+    tool("list_messages_unread", "List the messages that are unread", folder=TEXT),
+)
+NUMBERS = catalog(tool("get_sum", "Returns the sum of two numbers", a=NUMBER, b=NUMBER))
+
+
+def chosen(request_text: str, entries: Catalog) -> list[str]:
+    return [name for name, _ in plan(request_text, entries)]
+
+
+@each_case(
+    ("statement", "name"),
+    [
+        ("SELECT id FROM crews WHERE size > 3", "read_query"),
+        ("UPDATE crews SET size = 4 WHERE id = 2", "write_query"),
+        ("CREATE TABLE crews (id INTEGER, name TEXT)", "create_table"),
+    ],
+)
+def test_a_statement_is_run_by_the_entry_whose_texts_name_it(statement: str, name: str) -> None:
+    assert chosen(f"run {statement}", DATABASE) == [name]
+
+
+def test_a_negated_state_is_its_opposite() -> None:
+    assert chosen("list the messages in /inbox that are not read", MAIL) == ["list_messages_unread"]
+    assert chosen("list the messages in /inbox that are read", MAIL) == ["list_messages_read"]
+
+
+def test_an_entry_of_another_kind_serves_no_part() -> None:
+    assert chosen("what is 84 multiplied by 19?", NUMBERS) == [UNKNOWN_TOOL]
+    assert chosen("what is the sum of 84 and 19?", NUMBERS) == ["get_sum"]
+
+
+@each_case(
+    ("text", "code"),
+    [
+        ("run () => document.querySelectorAll('a').length now", "() => document.querySelectorAll('a').length"),
+        ("run row => row.id > 3 ? 1 : 2, then stop", "row => row.id > 3 ? 1 : 2"),
+        ("run window.scrollTo(0, 400) in the page", "window.scrollTo(0, 400)"),
+        ("rename a => b (see below) => c", ""),
+    ],
+)
+def test_a_script_of_a_page_is_one_value(text: str, code: str) -> None:
+    assert [token.value for token in scan(text) if token.kind is Kind.CODE] == ([code] if code else [])
