@@ -61,7 +61,11 @@ def _fill_branches(draft: Draft) -> None:
             for place in range(draft.part.verb_place + 1, len(draft.tokens))
             if place not in draft.used_places and _is_branch(draft, place)
         ]
-        own = [place for place in found if place and draft.preposition(place - 1) in prepositions]
+        own = [
+            place
+            for place in found
+            if place and (draft.preposition(place - 1) in prepositions or _is_of_repository(draft, place))
+        ]
         if is_base and each.side != "target":
             own = [place for place in own if draft.preposition(place - 1) != "to"]
         if not own and not is_base:
@@ -73,6 +77,13 @@ def _fill_branches(draft: Draft) -> None:
 def _is_branch(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
     return token.kind in (Kind.SLUG, Kind.ID) or token.word in BRANCHES
+
+
+def _is_of_repository(draft: Draft, place: int) -> bool:
+    """Whether the repository of a branch follows it: "send main of acme/web these files"."""
+    following = place + 2
+    is_repository = following < len(draft.tokens) and draft.tokens[following].kind is Kind.SLUG
+    return is_repository and draft.preposition(place + 1) == "of" and draft.tokens[place].word in BRANCHES
 
 
 def _is_free_word(draft: Draft, place: int) -> bool:
