@@ -33,6 +33,7 @@ from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_pat
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.references import referred, states_anything
+from helmdeck_planner.embedded.arguments.refs import fill_refs
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
@@ -128,6 +129,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_screen(draft)
     fill_new_paths(draft)
     fill_replacement(draft)
+    fill_refs(draft)
     _fill_labelled_quotes(draft)
     alone = Sources(sources.request, sources.wording)
     background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))

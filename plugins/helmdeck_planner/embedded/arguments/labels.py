@@ -208,7 +208,7 @@ def named(draft: Draft, each: Property) -> list[int]:
         is_saying = draft.is_one_of(place, "saying")
         if token.word not in draft.wording.language.naming and not is_saying:
             continue
-        if is_saying != (each.role is Role.CONTENT):
+        if is_saying != (each.role is Role.CONTENT) or (is_saying and _labels_another(draft, each, place)):
             continue
         start = place + 1
         while start + 1 < len(draft.tokens) and (
@@ -237,6 +237,12 @@ def _title(draft: Draft, each: Property, start: int) -> list[int]:
     is_inside = len(small) == 1 and start < small[0] < end - 1 and bool(draft.preposition(small[0]))
     ends = end == len(tokens) or tokens[end].kind in (Kind.MARK, Kind.BREAK)
     return places if is_inside and ends and not others else []
+
+
+def _labels_another(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word is the label of another input: "message" in "with the commit message 'Fix'" is no file content."""
+    others = frozenset[str]().union(*(other.labels for other in draft.profile.properties if other is not each))
+    return bool(draft.stems(place) & (others - each.labels))
 
 
 def _until_preposition(draft: Draft, start: int) -> list[int]:

@@ -11,6 +11,7 @@ from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_coded
 from helmdeck_planner.embedded.arguments.dates import fill_date_range, fill_month, in_iso, is_moment, with_date
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import has_label
+from helmdeck_planner.embedded.arguments.refs import is_unlike_path
 from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -59,7 +60,6 @@ _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?
 
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
-    _fill_owner_and_repo(draft)
     _fill_hosts(draft)
     fill_date_range(draft)
     fill_month(draft)
@@ -127,7 +127,7 @@ def _is_value_of(draft: Draft, role: Role, place: int) -> bool:
     token = draft.tokens[place]
     if role is Role.PATH and token.kind is Kind.SLUG:
         # "reports/2024" is a path; "Europe/Oslo" may be one.
-        return _is_path(draft, place)
+        return _is_path(draft, place) and not is_unlike_path(draft, place)
     if role is Role.PATH and _ABBREVIATION.fullmatch(token.value):
         # "e.g" is none; "a.c" may be one after its label.
         return draft.tokens[place - 1].is_word and bool(draft.stems(place - 1) & _FILES) if place else False
@@ -277,19 +277,6 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
         if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
             text = text[:-1]
     return text
-
-
-def _fill_owner_and_repo(draft: Draft) -> None:
-    owner = next((each for each in draft.open_inputs() if each.role is Role.OWNER and each.is_required), None)
-    repo = next((each for each in draft.open_inputs() if each.role is Role.REPO and each.is_required), None)
-    places = draft.free(Kind.SLUG)
-    if owner and repo and places:
-        # "merge fix/a in acme/web"
-        located = [place for place in places if draft.preposition_before(place) in ("in", "of", "for", "at")]
-        own = (located or places)[:1]
-        first, _, second = draft.tokens[own[0]].value.partition("/")
-        draft.set(owner, first, own)
-        draft.set(repo, second, own, is_shared=True)
 
 
 def _fill_hosts(draft: Draft) -> None:
