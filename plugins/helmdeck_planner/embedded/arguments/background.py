@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.choices import fill_switches_from
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
@@ -47,12 +48,14 @@ def fill_background(
             _switch_off(draft, part)
             continue
         facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
+        follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
+        if follows and not any(token.is_value for token in part.tokens):
+            fill_switches_from(draft, part)
         if not _states_facts(facts, draft.wording):
             continue
         other = drafted(facts)
         quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
-        follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
         # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
         is_about = follows or has_reference(other)
         taken = []

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from helmdeck_language import STOP_WORDS, Kind, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.free_text import has_reference, is_in_topic
+from helmdeck_planner.embedded.arguments.free_text import has_reference, is_in_topic, names_entry
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -21,6 +21,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     SWITCHES_OFF,
     SWITCHES_ON,
 )
+from helmdeck_planner.embedded.request.parts import Part
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
@@ -36,6 +37,9 @@ def fill_choices(draft: Draft) -> None:
         if not each.is_required and not has_reference(draft):
             # "The stock count is done; show me who comes": the fact before says nothing about who comes.
             found = [row for row in found if draft.tokens[row[1]].start >= draft.tokens[0].start]
+        if len(found) == 1 and any(draft.is_one_of(row, "including") for row in range(len(draft.tokens))):
+            # "the branches, remote ones included"
+            found = [(value, found[0][1]) for value in each.choices if str(value).lower() == "all"] or found
         if (verb := _choice_of_verb(draft, each)) is not None:
             found = [(verb, -1)]
         if len(found) > 1:
@@ -99,14 +103,14 @@ def _is_colour(draft: Draft, place: int) -> bool:
 
 
 def _choice_of_verb(draft: Draft, each: Property) -> Any:
-    """Return the choice that the verb of a part is, beside the verb of the entry: "squash-merge", "rebase and merge"."""
+    """Return the choice that the verb of a part is, if it is none of the entry: "squash PR 418", "rebase and merge it"."""
     place = draft.part.verb_place
     verb = draft.tokens[place].word if place >= 0 else ""
-    following = frozenset[str]().union(
-        *(draft.stems(other) for other in range(place + 1, min(place + 3, len(draft.tokens))))
-    )
-    is_beside = verb and stem(verb) not in draft.profile.verbs and following & draft.profile.verbs
-    return next((choice for choice in each.choices if str(choice).lower() == verb), None) if is_beside else None
+    if not verb or stem(verb) in draft.profile.verbs:
+        return None
+    if not draft.profile.writes and not (place + 1 < len(draft.tokens) and names_entry(draft, place + 1)):
+        return None  # "Open issues of acme/web" requests open ones, "open the issues" does not
+    return next((choice for choice in each.choices if str(choice).lower() == verb), None)
 
 
 def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -212,10 +216,7 @@ def fill_switches(draft: Draft) -> None:
     for each in draft.open_inputs():
         if each.role is not Role.BOOLEAN:
             continue
-        name = " ".join(each.words)
-        on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
-        if bool(on) != bool(off):
-            draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
+        _fill_by_phrase(draft, each)
         if each.is_required or each.name in draft.args:
             continue
         if "all" in each.words and len(each.words) == 1:
@@ -228,6 +229,8 @@ def fill_switches(draft: Draft) -> None:
             draft.set(each, True, places)
             continue
         wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
+        if any(wanted <= other.labels for other in draft.profile.required if other is not each):
+            continue  # of "thought 1 of 5", none is "needs more thoughts"
         if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):
             continue
         if wanted == {stem(draft.part.verb)} and draft.profile.writes:
@@ -244,6 +247,23 @@ def fill_switches(draft: Draft) -> None:
         ]
         if wanted <= {term for place in places for term in _parts_of(draft, place)}:
             draft.set(each, True, places)
+
+
+def _fill_by_phrase(draft: Draft, each: Property) -> None:
+    name = " ".join(each.words)
+    on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
+    if bool(on) != bool(off):
+        draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
+
+
+def fill_switches_from(draft: Draft, part: Part) -> None:
+    """Set switches from a part behind the step that states nothing else: "send it off with Enter"."""
+    other = Draft(draft.source, part, draft.profile, draft.wording)
+    for each in draft.open_inputs():
+        if each.role is Role.BOOLEAN:
+            _fill_by_phrase(other, each)
+            if each.name in other.args and draft.set(each, other.args[each.name], []):
+                draft.stated_by.append(part)
 
 
 def _left_out_too(draft: Draft, each: Property) -> list[int]:
