@@ -35,7 +35,7 @@ from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.references import referred, states_anything
 from helmdeck_planner.embedded.arguments.refs import fill_refs
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
-from helmdeck_planner.embedded.arguments.screen import fill_screen
+from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
 from helmdeck_planner.embedded.arguments.told import fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
@@ -146,6 +146,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_numbers(draft)
     fill_words_beside_to(draft)
     fill_names(draft)
+    fill_entered(draft)
     fill_told(draft, sources.background)
     fill_payload(draft)
     _fill_quotes(draft)

@@ -9,7 +9,7 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PLAIN_WORDS
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PERSON_IDS, PLAIN_WORDS
 
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
@@ -20,6 +20,7 @@ _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
 _PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
+_PEOPLE: Final = frozenset(map(stem, ("user", "person", "colleague")))
 _QUOTE_ROLES: Final = (
     Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID, Role.PATTERN, Role.PATH, Role.PLACE, Role.CODE, Role.SQL,
 )  # fmt: skip
@@ -29,6 +30,8 @@ def labels_of(draft: Draft, each: Property) -> frozenset[str]:
     """Return the stems that label an input; for a plain ``name`` or ``id`` those of the entry's object."""
     if each.role is Role.PATH:
         return each.labels | _PATH_LABELS
+    if PERSON_IDS & {word.removesuffix("s") for word in each.words} and each.role in (Role.TEXT, Role.NAME):
+        return each.labels | _PEOPLE
     if each.labels:
         return each.labels
     # "key" is a label where it is the whole name; "id" and "name" are, beside the words for the object.

@@ -99,7 +99,7 @@ def _fill_repository(draft: Draft, *, has_ref: bool) -> None:
         first, _, second = draft.tokens[best].value.partition("/")
         draft.set(owner, first, [best])
         draft.set(repo, second, [best], is_shared=True)
-    elif has_ref and len(folders) == 1 and not draft.free(Kind.PATH) and fits[best] >= 0:
+    elif (has_ref or fits[best]) and len(folders) == 1 and all(is_file(draft.tokens[place]) for place in draft.free(Kind.PATH)) and fits[best] >= 0:
         draft.set(folders[0], draft.tokens[best].value, [best])
 
 
