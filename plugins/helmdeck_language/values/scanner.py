@@ -80,11 +80,24 @@ _SQL: Final = (
 )
 # Quotation marks and brackets belong to a URL in pairs, or inside of a word: "https://example.org/a_(b)".
 _URL_PART: Final = r"[^\s()\[\]'<>\"`\u2018-\u201f\u2026\u00ab\u00bb]|\([^\s()]{0,200}\)|\[[^\s\[\]]{0,200}\]|'[^\s']{0,200}'(?!\w)|[()\[\]'\u2019](?=\w)"
+# JavaScript without marks: an arrow function, or a call on a global object. Brackets and quotation marks are in pairs.
+_JS_STRING: Final = r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`"
+_JS_INNER: Final = rf"(?:{_JS_STRING}|[^()\[\]{{}}'\"`\n])"
+_JS_DEEP: Final = rf"(?:{_JS_STRING}|\({_JS_INNER}{{0,200}}\)|\[{_JS_INNER}{{0,200}}\]|\{{{_JS_INNER}{{0,200}}\}}|[^()\[\]{{}}'\"`\n])"
+_JS_TERM: Final = rf"(?:\({_JS_DEEP}{{0,300}}\)|\[{_JS_DEEP}{{0,300}}\]|\{{{_JS_DEEP}{{0,400}}\}}|{_JS_STRING}|[\w$]|[.!](?=[\w$])|\?\.)"
+_JS: Final = (
+    rf"(?:async\ )?(?:\([\w\s,$={{}}\[\]]{{0,80}}\)|(?P<arg>[a-z_$][\w$]{{0,30}})(?=\s?=>[^\n]{{0,80}}\b(?P=arg)\b))\s?=>\s?{_JS_TERM}{{1,400}}"
+    rf"|(?<![\w.])(?:document|window|navigator|localStorage|sessionStorage|performance)\.{_JS_TERM}{{1,400}}"
+)
+_JS_MORE: Final = rf"(?:\s(?:===?|!==?|[<>]=?|[-+*/%]|&&|\|\||\?|:)\s{_JS_TERM}{{1,200}}){{0,6}}"
+# A regular expression between slashes; a path has none of its marks.
+_REGEX: Final = r"(?<![\w/.])/(?=[^/\n]{0,200}(?:\\[a-z.]|\[[^\]\n]+\]|\.[*+]|\|))[^/\n]{1,200}/[gimsuy]{0,6}(?![\w/])"
 _PATTERNS: Final = (
     (
         "CODE",
         (
         r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"
+        rf"|(?-i:{_JS}){_JS_MORE}|{_REGEX}"
         # A position of chess in FEN.
         r"|(?<![\w/])(?:[pnbrqk1-8]{1,8}/){7}[pnbrqk1-8]{1,8}(?:\ [wb]\ (?:-|[kq]{1,4})\ (?:-|[a-h][36])(?:\ \d{1,3}\ \d{1,4})?)?(?![\w/])"
         ),
@@ -109,7 +122,7 @@ _PATTERNS: Final = (
         (
         r"(?<![\w/:.@])(?:[A-Za-z]:\\[\w.\\-]{0,200}[\w\\-]|(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,40}[\w.@+-]{0,99}[\w-]/?(?!\w)"
         r"|(?:[\w.-][\w.@+-]{0,99}/(?:[\w.@+-]{1,100}/){0,39})?[\w.-]{0,100}[\w-]\.(?!\d)[A-Za-z][A-Za-z0-9]{0,4}(?![\w/@]|\.\w)|(?:[\w.-]{1,100}/){2,40}[\w-]{0,100}"
-        r"|[\w.-]{1,100}/(?=[\s,;]|\Z)|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
+        r"|[\w.-]{1,100}/(?=[\s,;?!)]|\.?(?:\s|\Z))|(?<!\.)\.(?:env|[a-z][a-z_-]{0,20}(?:rc|ignore|attributes|config|version|access|profile|keep))(?:\.[a-z]{1,12}){0,2}(?![\w/])|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
         ),
     ),
     ("SLUG", r"(?<![\w/:.@-])[A-Za-z_][\w.-]{0,99}/[\w.-]{0,99}[\w](?![\w/@])"),

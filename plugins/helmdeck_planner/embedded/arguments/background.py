@@ -8,12 +8,10 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import fill_switches_from
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
-from helmdeck_planner.embedded.arguments.listed import fill_by_verb
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
@@ -49,16 +47,12 @@ def fill_background(
             _switch_off(draft, part)
             continue
         facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
-        follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
-        if follows and fill_by_verb(draft, part):
-            continue
-        if follows and not any(token.is_value for token in part.tokens):
-            fill_switches_from(draft, part)
         if not _states_facts(facts, draft.wording):
             continue
         other = drafted(facts)
         quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
+        follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
         # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
         is_about = follows or has_reference(other)
         taken = []

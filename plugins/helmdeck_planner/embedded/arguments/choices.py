@@ -21,7 +21,6 @@ from helmdeck_planner.embedded.entries.property_words import (
     SWITCHES_OFF,
     SWITCHES_ON,
 )
-from helmdeck_planner.embedded.request.parts import Part
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
@@ -216,7 +215,10 @@ def fill_switches(draft: Draft) -> None:
     for each in draft.open_inputs():
         if each.role is not Role.BOOLEAN:
             continue
-        _fill_by_phrase(draft, each)
+        name = " ".join(each.words)
+        on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
+        if bool(on) != bool(off):
+            draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
         if each.is_required or each.name in draft.args:
             continue
         if "all" in each.words and len(each.words) == 1:
@@ -247,23 +249,6 @@ def fill_switches(draft: Draft) -> None:
         ]
         if wanted <= {term for place in places for term in _parts_of(draft, place)}:
             draft.set(each, True, places)
-
-
-def _fill_by_phrase(draft: Draft, each: Property) -> None:
-    name = " ".join(each.words)
-    on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
-    if bool(on) != bool(off):
-        draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
-
-
-def fill_switches_from(draft: Draft, part: Part) -> None:
-    """Set switches from a part behind the step that states nothing else: "send it off with Enter"."""
-    other = Draft(draft.source, part, draft.profile, draft.wording)
-    for each in draft.open_inputs():
-        if each.role is Role.BOOLEAN:
-            _fill_by_phrase(other, each)
-            if each.name in other.args and draft.set(each, other.args[each.name], []):
-                draft.stated_by.append(part)
 
 
 def _left_out_too(draft: Draft, each: Property) -> list[int]:

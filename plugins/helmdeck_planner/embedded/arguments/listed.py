@@ -8,7 +8,6 @@ from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import word_run
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.request.parts import Part
 
 _NAMES: Final = (Kind.WORD, Kind.ID, Kind.SLUG, Kind.QUOTE, Kind.HASH)
 _MIN_VERB: Final = 4
@@ -41,29 +40,24 @@ def is_name_of_list(draft: Draft, place: int) -> bool:
     return is_free and not draft.stems(place) & labels
 
 
-def fill_by_verb(draft: Draft, part: Part) -> bool:
-    """Set the only open input that the verb of a part names, and return whether it was.
-
-    :param part: the part of the step, or one behind it that refers to it.
-    """
-    own = draft if part is draft.part else Draft(draft.source, part, draft.profile, draft.wording)
-    verb = part.verb_place
-    inputs = [each for each in draft.open_inputs() if verb >= 0 and _is_named_by(own, each, verb)]
-    if len(inputs) != 1:
-        return False
-    refers = verb + 1 < len(own.tokens) and own.tokens[verb + 1].word in own.wording.language.references
-    starts = [
-        place + 1
-        for place in range(verb + 1, len(own.tokens) - 1)
-        if own.preposition(place) in ("to", "with") or (refers and place == verb + 1 and not own.preposition(place + 1))
-    ]
-    starts = [place for place in starts if is_name_of_list(own, place)]
-    if not starts or not (refers or own is draft):
-        return False
-    runs = joined_names(own, word_run(own, starts[-1]))
+def fill_by_verb(draft: Draft) -> None:
+    """Set the only open input that the verb of a part names, from what is behind "to" or "with", or behind "it"."""
+    verb = draft.part.verb_place
+    inputs = [each for each in draft.open_inputs() if verb >= 0 and _is_named_by(draft, each, verb)]
+    starts = [place + 1 for place in range(verb + 1, len(draft.tokens) - 1) if _leads(draft, place)]
+    starts = [place for place in starts if is_name_of_list(draft, place)]
+    if len(inputs) != 1 or not starts:
+        return
+    runs = joined_names(draft, word_run(draft, starts[-1]))
     end = runs[-1][-1] + 1
-    ends = end >= len(own.tokens) or not own.tokens[end].is_word or bool(own.preposition(end))
-    return ends and set_names(own, inputs[0], runs[0]) and (own is draft or _take(draft, inputs[0], own))
+    if end >= len(draft.tokens) or not draft.tokens[end].is_word or draft.preposition(end):
+        set_names(draft, inputs[0], runs[0])
+
+
+def _leads(draft: Draft, place: int) -> bool:
+    """Whether the value of "assign #5 to ana", "tag #5 with bug" and "label it bug" starts behind a word."""
+    is_object = place == draft.part.verb_place + 1 and draft.tokens[place].word in draft.wording.language.references
+    return draft.preposition(place) in ("to", "with") or is_object
 
 
 def _is_named_by(draft: Draft, each: Property, verb: int) -> bool:
@@ -71,9 +65,3 @@ def _is_named_by(draft: Draft, each: Property, verb: int) -> bool:
     word = draft.tokens[verb].word
     is_start = len(word) >= _MIN_VERB and any(name.startswith(word) and name != word for name in each.words)
     return each.role in (Role.NAME, Role.TEXT) and bool(draft.stems(verb) & each.labels or is_start)
-
-
-def _take(draft: Draft, each: Property, other: Draft) -> bool:
-    """Take the value of an input from the draft of another part."""
-    draft.stated_by.append(other.part)
-    return draft.set(each, other.args[each.name], [])

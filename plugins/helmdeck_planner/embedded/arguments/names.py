@@ -10,6 +10,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, set_names
+from helmdeck_planner.embedded.arguments.results import fill_content, fill_result
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, LAST_NAME, PERSON_NAME
 
@@ -109,17 +110,24 @@ def fill_names(draft: Draft) -> None:
         places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
         own = [draft.tokens[place].word for place in places]
         # "move everything from /a to /b" names no file.
-        if (own and draft.wording.language.empty.issuperset(own)) or (
+        is_empty = draft.wording.language.empty | draft.wording.language.values["extensions"]
+        if (own and is_empty.issuperset(own)) or (
             places and each.role is Role.CODE and draft.tokens[places[0]].is_word
         ):
             places = []
-        if not places and each.role in (Role.NAME, Role.PATH) and (each.is_required or _is_only_name(draft, each)):
+        if (
+            not places
+            and each.role in (Role.NAME, Role.PATH, Role.PATTERN)
+            and (each.is_required or _is_only_name(draft, each))
+        ):
             places = named(draft, each)
         if places and each.is_list and draft.tokens[places[0]].kind is not Kind.PATH:
             set_names(draft, each, places)
         elif places:
             draft.set(each, id_text(draft, places), places)
-    fill_by_verb(draft, draft.part)
+    fill_by_verb(draft)
+    fill_result(draft)
+    fill_content(draft)
     _fill_identifier(draft)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind, Token, stem
@@ -39,7 +38,9 @@ def takes_ref(profile: Profile, each: Property) -> bool:
     names = set(each.words)
     if each.role not in (Role.NAME, Role.TEXT, Role.ID) or each.is_list or not names <= REF_NAMES:
         return False
-    return "branch" in names or bool(_REFS & (each.hints | profile.text | frozenset(profile.name)) and names & REF_WORDS)
+    return "branch" in names or bool(
+        _REFS & (each.hints | profile.text | frozenset(profile.name)) and names & REF_WORDS
+    )
 
 
 def fill_refs(draft: Draft) -> None:
@@ -64,7 +65,8 @@ def is_ref(draft: Draft, place: int) -> bool:
         return token.word in BRANCHES or (is_plain_word(draft, place) and token.word not in PLAIN_WORDS)
     following = place + 1
     ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or draft.is_filler(following)
-    return token.word in BRANCHES and ends and bool(draft.preposition(place - 1))
+    has_repository = following + 1 < len(draft.tokens) and draft.tokens[following + 1].kind is Kind.SLUG
+    return token.word in BRANCHES and ends and (bool(draft.preposition(place - 1)) or has_repository)
 
 
 def _is_meant(draft: Draft, each: Property, place: int) -> bool:
@@ -99,7 +101,12 @@ def _fill_repository(draft: Draft, *, has_ref: bool) -> None:
         first, _, second = draft.tokens[best].value.partition("/")
         draft.set(owner, first, [best])
         draft.set(repo, second, [best], is_shared=True)
-    elif (has_ref or fits[best]) and len(folders) == 1 and all(is_file(draft.tokens[place]) for place in draft.free(Kind.PATH)) and fits[best] >= 0:
+    elif (
+        (has_ref or fits[best])
+        and len(folders) == 1
+        and all(is_file(draft.tokens[place]) for place in draft.free(Kind.PATH))
+        and fits[best] >= 0
+    ):
         draft.set(folders[0], draft.tokens[best].value, [best])
 
 

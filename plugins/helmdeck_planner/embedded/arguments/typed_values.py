@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.refs import is_unlike_path
 from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     CURRENCIES,
@@ -72,6 +73,9 @@ def fill_typed(draft: Draft) -> None:
             places = sorted((*places, *(place for place in draft.free(Kind.DATE) if is_moment(draft, place))))
         else:
             places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
+        if role is Role.PATTERN and not places and all("url" in each.hints for each in inputs):
+            # "requests with /api/orders in their address"
+            places = [place for place in draft.free(Kind.PATH) if not is_file(draft.tokens[place])]
         if not places and not _takes_any_text(draft):
             # "fetch 'https://example.org'"
             places = draft.quoted(*kinds)
@@ -195,6 +199,12 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
         if each.side == "" and "sender" in each.words:
             return draft.preposition_before(places[0]) not in _SOURCE and not _is_sender(draft, places[0])
         return bool(OTHER_PEOPLE & set(each.words)) and not has_label(draft, each, places[0])
+    if (
+        each.role is Role.PATH
+        and not is_file(draft.tokens[places[0]])
+        and _FILES & {stem(word) for word in (*each.words, *each.text.lower().split()[:2])}
+    ):
+        return not has_label(draft, each, places[0])  # "/api/orders" is no file to save to
     is_only = not draft.profile.required and [
         other for other in draft.profile.properties if other.role is each.role
     ] == [each]
@@ -257,6 +267,8 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
     token = draft.tokens[place]
     if each.role is Role.DATE:
         return in_iso(each, token.value)
+    if each.role is Role.PATH:
+        return token.value.rstrip("/") or token.value
     if each.role is not Role.SQL or token.kind is not Kind.SQL:
         return token.value
     text, before = token.value, ""
