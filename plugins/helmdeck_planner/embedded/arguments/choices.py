@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.entries.property_words import (
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
+_EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
 
@@ -82,6 +83,21 @@ def _ends_clause(draft: Draft, each: Property, place: int) -> bool:
     if following >= len(draft.tokens) or not draft.tokens[following].is_word or draft.is_filler(following):
         return True
     return bool(draft.stems(following) & (each.labels | frozenset(draft.profile.name)))
+
+
+def fill_examples(draft: Draft) -> None:
+    """Set kinds of things from the only word that a description has as an example: "pods" for "(e.g., pods, services)"."""
+    for each in draft.open_inputs():
+        if each.role not in (Role.TEXT, Role.NAME) or each.is_list or not KIND_WORDS & set(each.words):
+            continue
+        examples = {stem(word) for group in _EXAMPLES.findall(each.text) for word in re.findall(r"[a-z]{3,20}", group)}
+        places = [
+            place
+            for place in draft.free(Kind.WORD)
+            if place != draft.part.verb_place and stem(draft.tokens[place].word) in examples
+        ]
+        if len(places) == 1:
+            draft.set(each, draft.tokens[places[0]].value, places)
 
 
 def fill_colours(draft: Draft) -> None:
@@ -231,6 +247,8 @@ def fill_switches(draft: Draft) -> None:
             draft.set(each, True, places)
             continue
         wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
+        if each.words[0] == "include" and len(wanted) > 1:
+            wanted.discard(stem("include"))  # "with an image"
         if any(wanted <= other.labels for other in draft.profile.required if other is not each):
             continue  # of "thought 1 of 5", none is "needs more thoughts"
         if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):

@@ -18,6 +18,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import (
+    describes_entry,
     fill_payload,
     has_reference,
     is_gerund,
@@ -352,6 +353,9 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
                 continue
             places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
             places = places or topic(draft)
+            is_asked = draft.part.is_question or (places and describes_entry(draft, places[0]))
+            if is_asked and _names_thing(draft, each) and not draft.preposition_before(places[0] if places else 0):
+                continue  # "which id does lodash have" names a library, and no topic
             if places:
                 draft.set(each, draft.text(places[0], places[-1]).strip(), places)
             elif document and not _refers_to_result(draft, sources):
@@ -366,6 +370,11 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             each.role is Role.PLACE and (stem(draft.part.verb) in draft.profile.verbs or draft.part.verb_place < 0)
         ):
             _fill_object(draft, each)
+
+
+def _names_thing(draft: Draft, each: Property) -> bool:
+    """Whether an entry requires the name of a thing beside a query about it."""
+    return any(other.role is Role.NAME for other in draft.profile.required if other is not each)
 
 
 def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:

@@ -18,6 +18,8 @@ from helmdeck_planner.embedded.entries.units import UNIT_OF
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
 )
+# Ids that are words as well: the UID "prom-main".
+_FREE_IDS: Final = frozenset(("uid", "slug", "handle"))
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
@@ -230,7 +232,7 @@ def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
         return token.kind is not Kind.QUOTE or takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
     text = draft.text(places[0], places[-1])
     # "the playlist lo-fi" is a name, and "uid pay-eu" an id.
-    is_name = (
+    is_name = not _FREE_IDS & set(each.words) and (
         "-" in text and text.replace("-", "").isalpha() and draft.tokens[places[0] - 1].word not in ROLE_WORDS["id"]
     )
     return takes_names(each) or bool(_ID_SHAPE.fullmatch(text) and not is_name)

@@ -42,7 +42,7 @@ def labelled(draft: Draft, each: Property) -> list[int]:
     """Return the places of the value after a label of an input; empty without one."""
     labels = labels_of(draft, each)
     if each.role is Role.NAME and [other for other in draft.profile.required if other.role in _NAME_ROLES] == [each]:
-        object_labels = frozenset(draft.profile.name)
+        object_labels = frozenset(draft.profile.name) | _described(each)
     else:
         object_labels = frozenset()
     # Its own label first: in "the project Website of the workspace Acme", a workspace is "Acme".
@@ -50,15 +50,13 @@ def labelled(draft: Draft, each: Property) -> list[int]:
         for place in range(len(draft.tokens)):
             if place == draft.part.verb_place or not _is_label(draft.stems(place), known):
                 continue
-            value = _value_after(draft, each, place)
+            value = _value_before(draft, each, place) or _value_after(draft, each, place)
             is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
             if value and not (is_id and known is not labels):
                 return value
     if each.role is Role.NAME and not each.is_list:
         # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".
-        described = frozenset(stem(word.lower()) for word in _NAME_OF.findall(each.text)) - frozenset(
-            draft.profile.name
-        )
+        described = _described(each) - frozenset(draft.profile.name)
         places = _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
         if not places and len(terms := each.text.split()) == _KIND_AND_NOUN:
             # "the Eastgate branch" for "Home branch"
@@ -70,6 +68,11 @@ def labelled(draft: Draft, each: Property) -> list[int]:
             else places
         )
     return []
+
+
+def _described(each: Property) -> frozenset[str]:
+    """Return the stems of what an input is the name of: "deployment" for "name of the deployment to scale"."""
+    return frozenset(stem(word.lower()) for word in _NAME_OF.findall(each.text))
 
 
 def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
@@ -95,6 +98,15 @@ def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
     return bool(stems & labels) or any(
         len(label) >= _MIN_LABEL and term.endswith(label) for term in stems for label in labels
     )
+
+
+def _value_before(draft: Draft, each: Property, place: int) -> list[int]:
+    """Return the place of a value between an article and a label: "the 7.4-alpine tag"."""
+    is_stated = place > 1 and draft.tokens[place - 1].is_value and _takes(each, draft.tokens[place - 1])
+    has_article = is_stated and draft.tokens[place - 2].word in draft.wording.language.determiners
+    is_id = has_article and draft.tokens[place - 1].kind is Kind.ID
+    # "the Context7 library" is that of the server.
+    return [place - 1] if is_id and stem(draft.tokens[place - 1].value.lower()) not in draft.profile.text else []
 
 
 def _value_after(draft: Draft, each: Property, place: int) -> list[int]:

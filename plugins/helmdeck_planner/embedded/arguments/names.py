@@ -10,7 +10,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, set_names
-from helmdeck_planner.embedded.arguments.results import fill_content, fill_result
+from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, LAST_NAME, PERSON_NAME
 
@@ -127,6 +127,7 @@ def fill_names(draft: Draft) -> None:
             draft.set(each, id_text(draft, places), places)
     fill_by_verb(draft)
     fill_result(draft)
+    fill_command(draft)
     fill_content(draft)
     _fill_identifier(draft)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import Kind, stem
+from helmdeck_language import ACTIONS, Action, Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import RESULT_HINTS
 
 _HINTS: Final = frozenset(map(stem, RESULT_HINTS))
+_COMMANDS: Final = frozenset(("command", "cmd"))
 _VALUES: Final = (Kind.ID, Kind.NUMBER, Kind.EMAIL, Kind.URL, Kind.DATE, Kind.TIME, Kind.HASH)
 
 
@@ -24,6 +25,28 @@ def fill_result(draft: Draft) -> None:
     ]
     if len(inputs) == len(places) == 1:
         draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
+def fill_command(draft: Draft) -> None:
+    """Set a command of a shell from the words behind "run": "run npm test"; "run the tests" states none."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and _COMMANDS & set(each.words)]
+    start = draft.part.verb_place + 1
+    is_run = start > 0 and ACTIONS.get(draft.part.verb, frozenset()) & {Action.RUN}
+    if len(inputs) != 1 or not is_run or start >= len(draft.tokens) or draft.is_filler(start):
+        return
+    end = start
+    while end < len(draft.tokens) and end not in draft.used_places and not _ends_command(draft, end):
+        end += 1
+    draft.set(inputs[0], draft.text(start, end - 1) if end > start else "", list(range(start, end)))
+
+
+def _ends_command(draft: Draft, place: int) -> bool:
+    """Whether words behind a command start that say where or how it runs: "in the terminal", ", at most 5 s"."""
+    following = place + 1
+    is_tail = draft.tokens[place].value == "," or bool(draft.preposition(place))
+    return is_tail and (
+        following >= len(draft.tokens) or draft.is_filler(following) or draft.tokens[following].is_value
+    )
 
 
 def _takes_result(each: Property) -> bool:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_coded, fill_colours, fill_switches
+from helmdeck_planner.embedded.arguments.choices import (
+    fill_choices,
+    fill_coded,
+    fill_colours,
+    fill_examples,
+    fill_switches,
+)
 from helmdeck_planner.embedded.arguments.dates import fill_date_range, fill_month, in_iso, is_moment, with_date
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import has_label
@@ -102,6 +108,7 @@ def fill_typed(draft: Draft) -> None:
     _fill_caller(draft)
     fill_choices(draft)
     fill_coded(draft)
+    fill_examples(draft)
     fill_colours(draft)
     fill_switches(draft)
 
