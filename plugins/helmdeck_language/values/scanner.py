@@ -138,7 +138,7 @@ _PATTERNS: Final = (
         (
         r"(?<![\w/:.@])(?:[A-Za-z]:\\[\w.\\-]{0,200}[\w\\-]|(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,40}[\w.@+-]{0,99}[\w-]/?(?!\w)"
         r"|(?:[\w.-][\w.@+-]{0,99}/(?:[\w.@+-]{1,100}/){0,39})?[\w.-]{0,100}[\w-]\.(?!\d)[A-Za-z][A-Za-z0-9]{0,4}(?![\w/@]|\.\w)|(?:[\w.-]{1,100}/){2,40}[\w-]{0,100}"
-        r"|[\w.-]{1,100}/(?=[\s,;?!)]|\.?(?:\s|\Z))|(?<!\.)\.(?:env|[a-z][a-z_-]{0,20}(?:rc|ignore|attributes|config|version|access|profile|keep))(?:\.[a-z]{1,12}){0,2}(?![\w/])|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
+        r"|[\w.-]{1,100}/(?=[\s,;?!)]|\.?(?:\s|\Z))|(?-i:Makefile|Dockerfile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Pipfile|CODEOWNERS|LICENSE)(?![\w/.])|(?<!\.)\.(?:env|[a-z][a-z_-]{0,20}(?:rc|ignore|attributes|config|version|access|profile|keep))(?:\.[a-z]{1,12}){0,2}(?![\w/])|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
         ),
     ),
     ("SLUG", r"(?<![\w/:.@-])[A-Za-z_][\w.-]{0,99}/[\w.-]{0,99}[\w](?![\w/@])"),

@@ -30,7 +30,7 @@ from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, la
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects
-from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
+from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.references import referred, states_anything
@@ -43,7 +43,7 @@ from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -129,6 +129,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
         return draft
     fill_screen(draft)
     fill_new_paths(draft)
+    fill_moved(draft)
     fill_replacement(draft)
     fill_refs(draft)
     _fill_labelled_quotes(draft)
@@ -254,6 +255,8 @@ def _fill_quotes_by_preposition(draft: Draft) -> None:
 
 def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:
     place = _QUOTE_ROLES.index(each.role) if each.role in _QUOTE_ROLES else len(_QUOTE_ROLES)
+    if each.role is Role.NAME and draft.part.verb in NAMING_VERBS:
+        place = -1  # "rename issue 9 to 'Crash'"
     return not each.is_required, -_telling_words(draft, each), place
 
 

@@ -282,7 +282,10 @@ def _is_joined(draft: Draft, place: int) -> bool:
     if not _JOINED.fullmatch(token.value) or token.word.rpartition(".")[2] in FILE_EXTENSIONS:
         return False
     halves = re.split(r"[-_.]", token.word)
-    if any(draft.wording.is_filler(half) or half in language.prepositions or len(half) < 2 for half in halves):
+    if any(
+        draft.wording.is_filler(half) or half in language.prepositions or (len(half) < 2 and not half.isdigit())
+        for half in halves
+    ):
         return False
     if "_" in token.value or "." in token.value:
         return True

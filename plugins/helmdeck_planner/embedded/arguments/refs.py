@@ -64,22 +64,39 @@ def is_ref(draft: Draft, place: int) -> bool:
     if _is_labelled(draft, place, _NAMED_REFS):
         return token.word in BRANCHES or (is_plain_word(draft, place) and token.word not in PLAIN_WORDS)
     following = place + 1
-    ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or draft.is_filler(following)
+    ends = (
+        following >= len(draft.tokens)
+        or not draft.tokens[following].is_word
+        or draft.is_filler(following)
+        or draft.tokens[following].word in draft.wording.language.naming
+    )
     has_repository = following + 1 < len(draft.tokens) and draft.tokens[following + 1].kind is Kind.SLUG
     return token.word in BRANCHES and ends and (bool(draft.preposition(place - 1)) or has_repository)
 
 
 def _is_meant(draft: Draft, each: Property, place: int) -> bool:
-    preposition = draft.preposition_before(place)
+    before = _before(draft, place)
+    preposition = draft.preposition(before)
     if _is_base(each):
         if each.side == "target":
-            return preposition in ("to", "against") or bool(draft.stems(place - 1) & _TARGETING)
+            return preposition in ("to", "against") or bool(draft.stems(before) & _TARGETING)
         return preposition in ("from", "against") or (
-            draft.preposition(place - 1) in ("on", "at") and bool(draft.stems(place - 2) & _BASING)
+            preposition in ("on", "at") and bool(draft.stems(before - 1) & _BASING)
         )
-    if each.side == "source" or (each.side and "base" in draft.profile.text):
-        return False
+    if each.side and "base" in draft.profile.text:
+        # "get fix/a into main"
+        return each.is_required and preposition not in ("to", "against")
     return bool(each.is_required or preposition or _is_labelled(draft, place, _REFS))
+
+
+def _before(draft: Draft, place: int) -> int:
+    """Return the place before a value, and before its article and its label."""
+    before = place - 1
+    while before > 0 and (
+        draft.tokens[before].word in draft.wording.language.determiners or draft.stems(before) & _REFS - _TARGETING
+    ):
+        before -= 1
+    return before
 
 
 def _is_base(each: Property) -> bool:
