@@ -107,7 +107,7 @@ _CONDITIONS: Final = (
     rf"{_CONDITION}(?:\s(?-i:AND|OR)\s{_CONDITION}){{1,10}}(?:\s(?-i:ORDER\sBY)\s\w{{1,40}}(?:\s(?:ASC|DESC))?)?"
 )
 # A regular expression between slashes; a path has none of its marks.
-_REGEX: Final = r"(?<![\w/.])/(?=[^/\n]{0,200}(?:\\[a-z.]|\[[^\]\n]+\]|\.[*+]|\|))[^/\n]{1,200}/[gimsuy]{0,6}(?![\w/])"
+_REGEX: Final = r"(?<![\w/.])/(?=(?:\\/|[^/\n]){0,200}(?:\\[a-z.]|\[[^\]\n]+\]|\.[*+]|\|))(?:\\.|[^/\\\n]){1,200}/[gimsuy]{0,6}(?![\w/])"
 _PATTERNS: Final = (
     (
         "CODE",
@@ -147,7 +147,7 @@ _PATTERNS: Final = (
         "ID",
         (
         r"(?<![\w.-])(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|\d{8,}\.\d{3,}"
-        r"|(?:HEAD(?:[~^]\d{0,3}){0,5}|[0-9a-f]{7,40}):[\w./-]{1,200}(?<=\w)|HEAD(?:[~^]\d{0,3}){1,5}|[\w./-]{1,60}@\{[^}\s]{1,20}\}"
+        r"|(?:HEAD(?:[~^]\d{0,3}){0,5}|[0-9a-f]{7,40}|v\d[\w.-]{0,30}):[\w./-]{1,200}(?<=\w)|HEAD(?:[~^]\d{0,3}){1,5}|[\w./-]{1,60}@\{[^}\s]{1,20}\}"
         # Versions, image tags, Base64 and percent-encoded text.
         r"|(?:\w{0,60}%[0-9A-Fa-f]{2}){1,40}[\w.~-]{0,200}"
         r"|v?\d{1,9}(?:\.\d{1,9}){2,4}(?:[-+.]?[A-Za-z][\w.+-]{0,40})?|v\d{1,9}\.\d{1,9}(?:-[A-Za-z]\w{0,30})?|\d{1,4}(?:\.\d{1,4}){1,3}-(?:alpine|slim|lts|rc|beta|alpha|stable|dev|snapshot|nightly|jdk|jre|fpm)[\w.]{0,20}|[A-Za-z0-9+/]{6,400}={1,2}(?![=\w])"

@@ -204,6 +204,8 @@ def _is_request(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
     if place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "alone"):
         return True  # "a large one"
+    if place + 2 < len(draft.tokens) and draft.tokens[place + 2].kind is Kind.DATE and draft.preposition(place + 1):
+        return False  # "updated since 2025-03-01" names a date, and no order
     return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
 
 

@@ -14,6 +14,7 @@ _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
 _PAYLOAD: Final = (Role.NAME, Role.CONTENT)
 _MAX_PAYLOAD: Final = 3
 _MAX_LEAD: Final = 3
+_AUXILIARIES: Final = ("is", "was", "are", "were", "has", "have", "had", "can", "does", "did")
 # Words between a verb and the "for" before what is searched for.
 _MAX_PLACE: Final = 4
 # Of these, the ones that are never followed by where to search: "search on the web".
@@ -232,6 +233,7 @@ def told_text(draft: Draft) -> list[int]:
         is_colon = tokens[place].value == ":" and _ends_object(draft, place)
         is_clause = tokens[place].word == "that" and draft.part.verb in TELLING_VERBS and place - 1 > verb
         is_clause = is_clause and not draft.is_filler(place - 1)
+        is_clause = is_clause or (tokens[place].word == "that" and _starts_statement(draft, place))
         if not (is_colon or is_clause):
             continue
         end = len(tokens)
@@ -242,6 +244,13 @@ def told_text(draft: Draft) -> list[int]:
         has_words = has_words and all(tokens[other].kind not in (Kind.QUOTE, Kind.CODE) for other in places)
         return places if has_words and draft.used_places.isdisjoint(places) else []
     return []
+
+
+def _starts_statement(draft: Draft, that: int) -> bool:
+    """Whether "that" behind a value starts a text: "comment on #5 that the fix is out", but not "the issue #5 that is open"."""
+    following = draft.tokens[that + 1]
+    is_subject = following.is_word and not draft.wording.verb(following.word) and following.word not in _AUXILIARIES
+    return draft.tokens[that - 1].is_value and is_subject
 
 
 def _ends_object(draft: Draft, colon: int) -> bool:

@@ -71,7 +71,8 @@ def is_ref(draft: Draft, place: int) -> bool:
         or draft.tokens[following].word in draft.wording.language.naming
     )
     has_repository = following + 1 < len(draft.tokens) and draft.tokens[following + 1].kind is Kind.SLUG
-    return token.word in BRANCHES and ends and (bool(draft.preposition(place - 1)) or has_repository)
+    is_object = place - 1 == draft.part.verb_place or (place > 0 and draft.is_one_of(place - 1, "particles"))
+    return token.word in BRANCHES and ends and (bool(draft.preposition(place - 1)) or has_repository or is_object)
 
 
 def _is_meant(draft: Draft, each: Property, place: int) -> bool:
@@ -143,7 +144,9 @@ def is_unlike_path(draft: Draft, place: int) -> bool:
 
 
 def _is_slashed(token: Token) -> bool:
-    return token.kind is Kind.SLUG or (token.kind is Kind.PATH and token.value[0] not in "/~." and not is_file(token))
+    return token.kind is Kind.SLUG or (
+        token.kind is Kind.PATH and token.value[0] not in "/~." and token.value[-1] != "/" and not is_file(token)
+    )
 
 
 def _is_labelled(draft: Draft, place: int, labels: frozenset[str]) -> bool:

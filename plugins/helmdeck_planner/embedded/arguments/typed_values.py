@@ -215,7 +215,11 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
     is_only = not draft.profile.required and [
         other for other in draft.profile.properties if other.role is each.role
     ] == [each]
-    return not is_only and not any(has_label(draft, each, place) for place in places)
+    is_object = (
+        places[0] == draft.part.verb_place + 1
+        and len([o for o in draft.profile.properties if o.role is each.role]) == 1
+    )
+    return not (is_only or is_object) and not any(has_label(draft, each, place) for place in places)
 
 
 def _without_others(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> list[int]:
