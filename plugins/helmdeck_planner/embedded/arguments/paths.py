@@ -54,10 +54,10 @@ def fill_moved(draft: Draft) -> None:
         return
     name = draft.tokens[files[0]].value
     for side, preposition in _MOVED:
-        folder = draft.tokens[folders[sides.index(preposition)]].value.rstrip("/")
-        draft.set(
-            inputs[side], f"{folder}/{name}", files if side == "source" else folders[sides.index("to") :][:1], folders
-        )
+        place = folders[sides.index(preposition)]
+        folder = draft.tokens[place].value.rstrip("/")
+        draft.set(inputs[side], f"{folder}/{name}", files if side == "source" else [place])
+    draft.used_places.update(folders)
 
 
 def fill_folders(draft: Draft) -> None:
