@@ -10,6 +10,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PERSON_IDS, PLAIN_WORDS
+from helmdeck_planner.embedded.entries.units import UNIT_OF
 
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
@@ -104,9 +105,11 @@ def _value_before(draft: Draft, each: Property, place: int) -> list[int]:
     """Return the place of a value between an article and a label: "the 7.4-alpine tag"."""
     is_stated = place > 1 and draft.tokens[place - 1].is_value and _takes(each, draft.tokens[place - 1])
     has_article = is_stated and draft.tokens[place - 2].word in draft.wording.language.determiners
+    word = draft.tokens[place - 1].value.lower()
     is_id = has_article and draft.tokens[place - 1].kind is Kind.ID
-    # "the Context7 library" is that of the server.
-    return [place - 1] if is_id and stem(draft.tokens[place - 1].value.lower()) not in draft.profile.text else []
+    # "the 3-day document" has no id, and "the Context7 library" is that of the server.
+    is_other = word.rpartition("-")[2] in UNIT_OF or stem(word) in draft.profile.text
+    return [place - 1] if is_id and not is_other else []
 
 
 def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
