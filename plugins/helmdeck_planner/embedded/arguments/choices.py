@@ -140,6 +140,8 @@ def _choice_places(draft: Draft, value: Any) -> list[int]:
     every = [fold(token.value) for token in draft.tokens]
     for first in range(len(every) if wanted else 0):
         found = ""
+        if len(wanted) == 1 and draft.tokens[first].value != str(value):
+            continue  # "a" is no choice "A"
         for last in range(first, len(every)):
             found += every[last]
             if found == wanted:
@@ -172,12 +174,17 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
             if is_action and own == draft.stems(place) & own and own:
                 return place
             continue
-        is_meant = token.word in related or (
-            len(own) == 1
-            and own & draft.stems(place)
-            and not _names_object(draft, each, [place])
-            # "waiting for approval" is not approved.
-            and draft.preposition(place - 1) != "for"
+        half, _, label = token.word.partition("-")
+        is_meant = (
+            token.word in related
+            or (half == value.lower() and stem(label) in each.labels)
+            or (
+                len(own) == 1
+                and own & draft.stems(place)
+                and not _names_object(draft, each, [place])
+                # "waiting for approval" is not approved.
+                and draft.preposition(place - 1) != "for"
+            )
         )
         if is_meant and _is_request(draft, each, place):
             return place

@@ -34,7 +34,7 @@ from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, 
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.references import referred, states_anything
-from helmdeck_planner.embedded.arguments.refs import fill_refs
+from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
@@ -144,6 +144,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_versions(draft)
     fill_typed(draft)
     fill_ids(draft)
+    fill_commits(draft)
     fill_objects(draft)
     fill_numbers(draft)
     fill_words_beside_to(draft)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from helmdeck_language import Kind, Token, stem
@@ -23,6 +24,8 @@ from helmdeck_planner.embedded.entries.property_words import (
 
 _REFS: Final = frozenset(map(stem, REF_WORDS))
 _NAMED_REFS: Final = frozenset((stem("branch"), stem("tag")))
+_COMMITS: Final = frozenset((stem("commit"), stem("sha")))
+_HASH: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 _REPOS: Final = frozenset(map(stem, FOLDER_WORDS)) - _FILES
 _BASING: Final = frozenset(map(stem, BASING_WORDS))
@@ -52,6 +55,16 @@ def fill_refs(draft: Draft) -> None:
         own = [place for place in found if _is_meant(draft, each, place)]
         if len(own) == 1:
             draft.set(each, draft.tokens[own[0]].value, own)
+
+
+def fill_commits(draft: Draft) -> None:
+    """Set an optional commit from the only hash that is left: "which branches have 9f3c2ab"; one that is left out from "without"."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.ID and _COMMITS & each.hints]
+    places = [place for place in draft.free(Kind.ID) if _HASH.fullmatch(draft.tokens[place].value)]
+    excludes = any(draft.is_one_of(place, "excluding") for place in range(len(draft.tokens)))
+    fitting = [each for each in inputs if bool({"not", "no", "without"} & set(each.words)) == excludes]
+    if len(fitting) == len(places) == 1:
+        draft.set(fitting[0], draft.tokens[places[0]].value, places)
 
 
 def is_ref(draft: Draft, place: int) -> bool:

@@ -69,11 +69,17 @@ def fill_words_beside_to(draft: Draft) -> None:
             if places := _state_after(draft, to) or _after_to(draft, to):
                 draft.set(each, draft.text(places[0], places[-1]), places)
             continue
-        if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
+        # "point the record r1 to 198.51.100.23" for an optional "new value"
+        is_meant = each.is_required or (
+            "new" in each.hints and draft.tokens[to + 1 : to + 2] and draft.tokens[to + 1].is_value
+        )
+        if not is_meant or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
             continue
         if each.role is Role.NAME and named(draft, each):
             continue
-        is_new = bool({"new", "value"} & set(each.words)) or (each.role is Role.NAME and "new" in each.hints)
+        is_new = bool({"new", "value"} & set(each.words)) or (
+            "new" in each.hints and (each.role is Role.NAME or not each.is_required)
+        )
         is_old = "old" in each.words
         if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
             draft.set(each, draft.text(places[0], places[-1]), places)
