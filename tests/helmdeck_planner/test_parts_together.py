@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from helmdeck_core import UNKNOWN_TOOL
+from helmdeck_selection import read_catalog
 from tests.case_support import each_case
-from tests.helmdeck_planner.test_lexical_plans import plan, read
+from tests.helmdeck_planner import test_lexical_servers as servers
+from tests.helmdeck_planner.test_lexical_plans import plan, read, tool
 
 
 def test_all_behind_the_colon_of_an_act_that_lacks_a_text_is_its_text() -> None:
@@ -47,3 +49,39 @@ def test_an_act_without_a_value_beside_a_step_is_reported() -> None:
 
 def test_a_title_and_the_name_behind_it_are_one_part() -> None:
     assert [part.text for part in read("ask Dr. Ruiz about ship S-100").parts] == ["ask Dr. Ruiz about ship S-100"]
+
+
+@pytest.mark.parametrize("request_text", ["which ships are not moored", "which ships haven't been moored yet"])
+def test_a_negated_participle_is_the_opposite_that_the_catalog_has(request_text: str) -> None:
+    catalog = read_catalog(
+        {
+            "tools": [
+                tool("list_moored_ships", "List the moored ships.", is_read_only=True),
+                tool("list_unmoored_ships", "List the unmoored ships.", is_read_only=True),
+            ]
+        },
+        "test",
+    )
+    assert plan(request_text, catalog) == [("list_unmoored_ships", {})]
+
+
+@each_case(
+    ("request_text", "arguments"),
+    [
+        ("scale checkout to 5 replicas and cart to 3", [("checkout", 5), ("cart", 3)]),
+        ("scale web to 4 replicas, api to 2 and worker to 1", [("web", 4), ("api", 2), ("worker", 1)]),
+    ],
+)
+def test_a_further_object_with_a_value_has_a_step_of_the_same_verb(
+    request_text: str, arguments: list[tuple[str, int]]
+) -> None:
+    assert servers.plan("kubernetes", request_text) == [
+        ("kubectl_scale", {"name": name, "replicas": count}) for name, count in arguments
+    ]
+
+
+@pytest.mark.parametrize("lead", ["run this for me", "here's the query"])
+def test_a_statement_behind_a_colon_belongs_to_the_act_before_it(lead: str) -> None:
+    assert plan(f"{lead}: SELECT name FROM ships ORDER BY name") == [
+        ("query_registry", {"sql": "SELECT name FROM ships ORDER BY name"})
+    ]

@@ -276,7 +276,11 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
         if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
-            is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
+            is_empty = not any(other.is_value for other in current)
+            follows_colon = is_empty and tokens[end - 1].value == ":"
+            is_command = is_repeated or _starts_command(
+                tokens, end, wording, is_strong=is_strong, follows_colon=follows_colon
+            )
             is_command = (
                 is_command or starts_state(tokens, end, current, wording) or starts_repeat(tokens, end, wording)
             )
@@ -365,13 +369,21 @@ def _content(tokens: Sequence[Token], wording: Wording) -> int:
     return sum(token.is_value or (token.is_word and token.word not in wording.language.lead_ins) for token in tokens)
 
 
-def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is_strong: bool) -> bool:
+def _starts_command(
+    tokens: Sequence[Token], place: int, wording: Wording, *, is_strong: bool, follows_colon: bool = False
+) -> bool:
+    """Whether a command starts at a place.
+
+    :param follows_colon: a colon is before it, and a part without a value: "run this: SELECT ...".
+    """
     if place >= len(tokens):
         return False
     token = tokens[place]
     following = tokens[place + 1] if place + 1 < len(tokens) else None
-    if starts_exclusion(tokens, place, wording) or token.kind is Kind.SQL:
+    if starts_exclusion(tokens, place, wording):
         return True
+    if token.kind is Kind.SQL:
+        return not follows_colon
     if not token.is_word:
         return False
     if embedded_question(tokens[place:], wording):
