@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.further import with_further
 from helmdeck_planner.embedded.pick import Pick, is_gap, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.states import is_thing
@@ -71,6 +72,8 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     :param sources: with the parts before both as the earlier ones.
     """
     wording = sources.wording
+    if further := with_further(before, after, sources):
+        return further
     if text := _with_text(before, after, sources, chosen):
         return text
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()

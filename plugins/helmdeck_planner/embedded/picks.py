@@ -29,6 +29,7 @@ from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import continued, joined_act
 from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.further import updated
 from helmdeck_planner.embedded.pick import Pick, is_gap
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
@@ -146,6 +147,10 @@ class _Reader:
             earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
             self.sources = attrs.evolve(self.sources, earlier=earlier)
         found = self._chosen(own, self.sources)
+        if update := updated(own, found, self.sources, self.profiles):
+            own, best = update
+            self._append(own, best.profile, [best])
+            return
         if sides := divided(own, found, self.sources, self._chosen):
             for side in sides:
                 self._add_single(side)

@@ -121,8 +121,9 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     draft = Draft(sources.request, part, profile, sources.wording)
     draft.used_places.update(without)
     for each in profile.properties:
-        if each.name in sources.defaults:
-            draft.args[each.name] = sources.defaults[each.name]
+        stated = part.further if each.name in part.further else sources.defaults
+        if each.name in stated:
+            draft.args[each.name] = stated[each.name]
     if not part.tokens:
         return draft
     fill_screen(draft)

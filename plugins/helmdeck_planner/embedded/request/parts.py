@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 
@@ -43,6 +43,7 @@ class Part:
     :ivar is_excluded: it must not be planned.
     :ivar is_wish: it names no act, but a thing that is needed.
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
+    :ivar further: arguments of its step that a clause behind it states: "and label it bug".
     """
 
     text: str
@@ -53,6 +54,7 @@ class Part:
     is_excluded: bool
     is_wish: bool = False
     act: DialogueAct = _ANY_ACT
+    further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
 
     @property
     def content(self) -> tuple[Token, ...]:
