@@ -10,7 +10,7 @@ from helmdeck_core import UNKNOWN_TOOL
 from helmdeck_selection import read_catalog
 from tests.case_support import each_case
 from tests.helmdeck_planner import test_lexical_servers as servers
-from tests.helmdeck_planner.test_lexical_plans import plan, read, tool
+from tests.helmdeck_planner.test_lexical_plans import LIST_OF_TEXT, TEXT, plan, read, tool
 
 
 def test_all_behind_the_colon_of_an_act_that_lacks_a_text_is_its_text() -> None:
@@ -84,4 +84,50 @@ def test_a_further_object_with_a_value_has_a_step_of_the_same_verb(
 def test_a_statement_behind_a_colon_belongs_to_the_act_before_it(lead: str) -> None:
     assert plan(f"{lead}: SELECT name FROM ships ORDER BY name") == [
         ("query_registry", {"sql": "SELECT name FROM ships ORDER BY name"})
+    ]
+
+
+FILES = read_catalog(
+    {
+        "tools": [
+            tool("list_directory", "List the files of a directory.", "path", is_read_only=True, path=TEXT),
+            tool("list_directory_with_sizes", "List the files of a directory with how large each is.", "path",
+                 is_read_only=True, path=TEXT),
+            tool("read_files", "Read several files at once.", "paths", is_read_only=True, paths=LIST_OF_TEXT),
+            tool("upload_file", "Give a file to the open file chooser.", "path", path=TEXT),
+            tool("clean_cache", "Clean the cache."),
+        ]
+    },
+    "test",
+)  # fmt: skip
+
+
+def test_a_command_about_it_means_the_thing_of_the_fact_before_it() -> None:
+    assert plan("The file chooser is waiting. Give it /data/lease.pdf", FILES) == [
+        ("upload_file", {"path": "/data/lease.pdf"})
+    ]
+
+
+@each_case(
+    ("request_text", "expected"),
+    [
+        ("I want to compare a.txt and b.txt, so show me both", [("read_files", {"paths": ["a.txt", "b.txt"]})]),
+        ("we want to move house, list the files in /srv/", [("list_directory", {"path": "/srv/"})]),
+        ("our users can't log in, list the files in /srv/", [("list_directory", {"path": "/srv/"})]),
+        ("shoppers keep losing their basket, so list the files in /srv/", [("list_directory", {"path": "/srv/"})]),
+        (
+            "I want to order 20 chairs and list the files in /srv/",
+            [(UNKNOWN_TOOL, {}), ("list_directory", {"path": "/srv/"})],
+        ),
+    ],
+)
+def test_a_purpose_or_a_fact_before_a_step_is_no_gap(
+    request_text: str, expected: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert plan(request_text, FILES) == expected
+
+
+def test_two_questions_have_the_step_that_answers_both() -> None:
+    assert plan("What is in /data/exports and how large is each file?", FILES) == [
+        ("list_directory_with_sizes", {"path": "/data/exports"})
     ]

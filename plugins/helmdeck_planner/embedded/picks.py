@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
+from helmdeck_core import Entry
+from helmdeck_language import ENGLISH, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -25,8 +25,7 @@ from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
-from helmdeck_planner.embedded.choice.weighing import weigh
-from helmdeck_planner.embedded.continuations import continued, joined_act
+from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
 from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import updated
@@ -35,6 +34,7 @@ from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_planner.embedded.restatements import asks_again, only_shows
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
@@ -172,7 +172,7 @@ class _Reader:
             if as_wish and not is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
-        if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
+        if before is not None and (asks_again(own, profile, before, wording) or only_shows(own, before, wording)):
             return
         if (
             before is not None
@@ -238,7 +238,8 @@ class _Reader:
         second = self._pick_of(self.parts[start + length]) if length else None
         if first is None or second is None:
             return 1, None
-        joined = continued(first, second, self._before(start), self._chosen)
+        before = self._before(start)
+        joined = continued(first, second, before, self._chosen) or with_subject(first, second, before, self._chosen)
         return length + 1, joined or with_fact(first, second, self.sources.wording)
 
     def _replace(self, start: int, length: int, pick: Pick) -> None:
@@ -393,42 +394,6 @@ def _taking_all(found: Sequence[Scored]) -> Scored | None:
         ),
         None,
     )
-
-
-def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
-    """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
-    profile = before.profile
-    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
-    if (
-        profile is None
-        or profile.writes
-        or not is_reading
-        or not refers(part, wording)
-        or profile.entry.kind is EntryKind.PIPELINE
-    ):
-        return False
-    has_object = any(
-        token.is_value
-        or (token.is_word and not wording.is_filler(token.word) and token.word not in wording.language.references)
-        for token in part.content
-    )
-    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
-
-
-def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
-    """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
-    if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
-        return False
-    if any(token.is_value for token in part.tokens):
-        return False
-    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
-
-
-def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
-    """Whether a question about "it" has only words that describe what an entry returns."""
-    weighted = weigh(part, wording)
-    stems = [*weighted.objects, *weighted.tail]
-    return refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
 
 
 def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:

@@ -42,6 +42,7 @@ class Part:
     :ivar is_question: it starts with a question word.
     :ivar is_excluded: it must not be planned.
     :ivar is_wish: it names no act, but a thing that is needed.
+    :ivar is_purpose: it only says what for the next part is requested: "I want to compare them, so show me both".
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
     :ivar further: arguments of its step that a clause behind it states: "and label it bug".
     """
@@ -53,6 +54,7 @@ class Part:
     is_question: bool
     is_excluded: bool
     is_wish: bool = False
+    is_purpose: bool = False
     act: DialogueAct = _ANY_ACT
     further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
 
@@ -65,7 +67,9 @@ class Part:
 def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Part]:
     """Return the parts of a request in order, excluded ones included."""
     parts: list[Part] = []
+    lead: Sequence[Token] = ()
     for segment, is_bare in segments(rephrased(tokens, wording), wording):
+        lead_before, lead = lead, ()
         own = without_lead_ins(segment, wording)
         own = list(repeated(own, parts[-1].tokens if parts else (), wording)) or own
         cut = excluded_from(own, wording)
@@ -83,6 +87,8 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         lead = segment[: len(segment) - len(own)]
         if not (made.verb or made.is_question) and any(token.word in wording.language.wishes for token in lead):
             made = attrs.evolve(made, is_wish=True)
+        if parts and _is_purpose(parts[-1], lead_before, made, lead, wording):
+            parts[-1] = attrs.evolve(parts[-1], is_purpose=True)
         if parts and parts[-1].is_excluded and is_bare and made.verb:
             # "don't move or delete it": the exclusion continues.
             made = attrs.evolve(made, is_excluded=True)
@@ -91,6 +97,19 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
     return _with_conditions(text, parts, wording)
+
+
+def _is_purpose(before: Part, wish: Sequence[Token], part: Part, joint: Sequence[Token], wording: Wording) -> bool:
+    """Whether a part says what for the next one is requested: "I want to compare them, so show me both".
+
+    :param wish: the words before the first of both.
+    :param joint: the words between them: no "and" or "then".
+    """
+    language = wording.language
+    is_wish = language is ENGLISH and any(token.word in language.wishes for token in wish)
+    is_act = part.verb_place == 0 or part.is_question
+    adds = any(token.word in language.joints | language.strong_joints for token in joint)
+    return is_wish and before.verb_place == 0 and not before.is_question and is_act and bool(joint) and not adds
 
 
 def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:

@@ -53,10 +53,9 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_command = is_repeated or _starts_command(
                 tokens, end, wording, is_strong=is_strong, follows_colon=follows_colon
             )
-            is_command = (
-                is_command or starts_state(tokens, end, current, wording) or starts_repeat(tokens, end, wording)
-            )
-            if _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
+            is_state = starts_state(tokens, end, current, wording)
+            is_command = is_command or is_state or starts_repeat(tokens, end, wording)
+            if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
                 current, is_bare = [without_lead_ins(current, wording)[0]], False
                 place = end
