@@ -54,8 +54,9 @@ def is_fact(part: Part, wording: Wording) -> bool:
 
 def _describes_state(part: Part) -> bool:
     """Whether a part says what goes on or does not work: "an alert is waiting", "our users can't log in"."""
-    words = [token.word for token in itertools.takewhile(lambda token: token.kind is not Kind.MARK, part.tokens)]
-    return any(
+    words = [token.word for token in part.tokens]
+    # "Black Friday is coming, scale checkout to 8 replicas" has a command as well.
+    return "," not in words and any(
         word in _UNABLE or (word in _BEING and following.endswith("ing") and following != "being")
         for word, following in itertools.pairwise([*words[1:], ""])
     )

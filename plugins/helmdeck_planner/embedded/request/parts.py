@@ -122,12 +122,22 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
             before is not None
             and is_stated
             and (_asks_about(part, before, wording) or _is_about(part, before, wording))
-        ):
+        ) or (before is not None and _leads(before, part, text, wording)):
             start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
             found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
         else:
             found.append(part)
     return found
+
+
+def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:
+    """Whether words only name what the command behind their comma is about: "for the team Mobile, open an issue"."""
+    is_lead = not (before.verb or before.is_question or before.is_excluded or before.is_wish)
+    is_lead = is_lead and wording.language is ENGLISH and bool(wording.preposition(before.tokens[0]))
+    names = [token for token in before.tokens[1:] if token.is_value or token.value[:1].isupper()]
+    is_named = bool(names) and all(token.is_word or token.kind is Kind.QUOTE for token in names)
+    gap = text[before.tokens[-1].end : part.tokens[0].start] if is_lead else "."
+    return is_named and part.verb_place == 0 and not part.is_excluded and not any(mark in gap for mark in ".;!?")
 
 
 def _states_condition(part: Part) -> bool:
