@@ -77,3 +77,27 @@ def test_a_clause_about_what_a_step_shows_updates_it(clause: str, further: dict[
         ("get_issue", {"number": 12}),
         ("update_issue", {"number": 12, **further}),
     ]
+
+
+@each_case(
+    ("server", "request_text", "expected"),
+    [
+        (
+            "todo",
+            'read the comments on the task "Call Ada" and add "Done" there',
+            ("todoist_comment_create", {"task_name": "Call Ada", "content": "Done"}),
+        ),
+        ("linear", 'show me ENG-12 and say "On it" under it', ("create_comment", {"issueId": "ENG-12", "body": "On it"})),
+    ],
+)  # fmt: skip
+def test_a_text_about_what_a_step_shows_is_a_comment_on_it(
+    server: str, request_text: str, expected: tuple[str, dict[str, Any]]
+) -> None:
+    assert plan(server, request_text)[1:] == [expected]
+
+
+def test_it_is_what_the_step_before_acts_on() -> None:
+    assert plan("trello", "move card C-77 to list L-9 and archive it") == [
+        ("move_card", {"cardId": "C-77", "listId": "L-9"}),
+        ("archive_card", {"cardId": "C-77"}),
+    ]

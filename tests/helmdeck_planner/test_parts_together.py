@@ -131,3 +131,24 @@ def test_two_questions_have_the_step_that_answers_both() -> None:
     assert plan("What is in /data/exports and how large is each file?", FILES) == [
         ("list_directory_with_sizes", {"path": "/data/exports"})
     ]
+
+
+@each_case(
+    ("server", "request_text", "expected"),
+    [
+        (
+            "linear",
+            'for the team Mobile, open an issue titled "Crash"',
+            ("create_issue", {"title": "Crash", "team": "Mobile"}),
+        ),
+        (
+            "airtable",
+            'in base appX1, table tblY2, search for "Moss"',
+            ("search_records", {"baseId": "appX1", "tableId": "tblY2", "searchTerm": "Moss"}),
+        ),
+    ],
+)
+def test_words_before_a_command_say_what_it_is_about(
+    server: str, request_text: str, expected: tuple[str, dict[str, Any]]
+) -> None:
+    assert servers.plan(server, request_text) == [expected]

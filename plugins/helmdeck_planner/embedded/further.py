@@ -22,6 +22,7 @@ from helmdeck_planner.embedded.request.wording import Wording
 
 _POINTING: Final = word_list("named_objects")
 _RESULTS: Final = word_list("results_of_steps")
+_WRITING: Final = word_list("writing_verbs")
 _SETTING: Final = word_list("setting_verbs")
 # The inputs for which everyday verbs state the value: "tag it bug".
 _STATING: Final = word_rows("stating_verbs")
@@ -81,8 +82,36 @@ def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Pro
     profile, args = rows[0]
     if not is_gap(found) and found[0].is_complete and found[0].profile is not profile:
         return None
-    scored = Scored(profile, 0.0, 1.0, 0.0, 0.0, False, True, True, True, evidence=_UPDATED)
-    return attrs.evolve(about, further=args), scored
+    return attrs.evolve(about, further=args), _certain(profile, _UPDATED)
+
+
+def commented(part: Part, found: Sequence[Scored], sources: Sources, profiles: Profiles) -> Scored | None:
+    """Return the only entry that takes a text for all that the step before identifies: "write under it 'On it'" comments on an issue.
+
+    :param found: the candidates of the clause, the best first.
+    """
+    before = sources.earlier[-1] if sources.earlier else None
+    texts = [token for token in part.tokens if token.is_value]
+    is_about = any(token.word in _POINTING or token.word == "there" for token in part.tokens)
+    is_text = part.verb_place == 0 and part.tokens[0].word in _WRITING and [each.kind for each in texts] == [Kind.QUOTE]
+    if before is None or before.profile is None or not (is_about and is_text):
+        return None
+    thing = {each.name: before.args.get(each.name) for each in before.profile.required}
+
+    def takes_both(profile: Profile) -> bool:
+        args = arguments_of(drafted(part, profile, sources))
+        own = [args[each.name] for each in profile.required if each.name in args]
+        is_whole = len(own) == len(profile.required) and texts[0].value in own
+        return is_whole and all(args.get(name) == value for name, value in thing.items())
+
+    if not thing or (not is_gap(found) and takes_both(found[0].profile)):
+        return None
+    rows = [each for each in profiles if each.writes is not False and not each.deletes and takes_both(each)]
+    return _certain(rows[0], _UPDATED) if len(rows) == 1 else None
+
+
+def _certain(profile: Profile, evidence: float) -> Scored:
+    return Scored(profile, 0.0, 1.0, 0.0, 0.0, False, True, True, True, evidence=evidence)
 
 
 def further(part: Part, profile: Profile, known: Collection[str], sources: Sources) -> dict[str, Any]:

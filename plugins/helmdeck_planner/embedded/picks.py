@@ -28,7 +28,7 @@ from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
 from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
-from helmdeck_planner.embedded.further import updated
+from helmdeck_planner.embedded.further import commented, updated
 from helmdeck_planner.embedded.pick import Pick, is_gap
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
@@ -44,6 +44,7 @@ _MIN_WORDS: Final = 2
 _MAX_JOINED: Final = 4
 # Among so many words, "is" makes a sentence of "process 4 is stuck".
 _EARLY: Final = 4
+_ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
 _STATING: Final = word_list("stating")
 # Probability by evidence below which an entry that rules choose serves no part that names no act.
 _UNLIKELY: Final = 0.2
@@ -146,7 +147,9 @@ class _Reader:
             self.picks[-1] = attrs.evolve(self.picks[-1], profile=None)
             earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
             self.sources = attrs.evolve(self.sources, earlier=earlier)
-        found = self._chosen(own, self.sources)
+        found = self._of_same_thing(own, self._chosen(own, self.sources))
+        if comment := commented(own, found, self.sources, self.profiles):
+            found = [comment]
         if update := updated(own, found, self.sources, self.profiles):
             own, best = update
             self._append(own, best.profile, [best])
@@ -297,6 +300,20 @@ class _Reader:
             return other if (other[0].evidence or 0.0) >= CLEAR else found
         is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
         return other if is_gap(found) or is_better else found
+
+    def _of_same_thing(self, part: Part, found: list[Scored]) -> list[Scored]:
+        """Put the entry first that acts on what the step before acts on, if a part only has "it": "move the card and archive it"."""
+        before = self.sources.earlier[-1].profile if self.sources.earlier else None
+        wording = self.sources.wording
+        is_bare_act = all(
+            place == part.verb_place or wording.is_filler(token.word) or token.word in _ORDERING
+            for place, token in enumerate(part.tokens)
+        )
+        if before is None or not is_bare_act or not found or not refers(part, wording):
+            return found
+        same = [each for each in found if set(each.profile.name) & set(before.name) and each.is_complete]
+        is_other = not set(found[0].profile.name) & set(before.name)
+        return [same[0], *(each for each in found if each is not same[0])] if same and is_other else found
 
     def _is_far(self, part: Part, best: Scored) -> bool:
         """Whether the wording of a part hardly means the entry that rules choose."""
