@@ -10,7 +10,7 @@ from helmdeck_core import UNKNOWN_TOOL
 from helmdeck_selection import read_catalog
 from tests.case_support import each_case
 from tests.helmdeck_planner import test_lexical_servers as servers
-from tests.helmdeck_planner.test_lexical_plans import LIST_OF_TEXT, TEXT, plan, read, tool
+from tests.helmdeck_planner.test_lexical_plans import LIST_OF_TEXT, NUMBER, TEXT, plan, read, tool
 
 
 def test_all_behind_the_colon_of_an_act_that_lacks_a_text_is_its_text() -> None:
@@ -152,3 +152,36 @@ def test_words_before_a_command_say_what_it_is_about(
     server: str, request_text: str, expected: tuple[str, dict[str, Any]]
 ) -> None:
     assert servers.plan(server, request_text) == [expected]
+
+
+@each_case(
+    ("server", "request_text", "expected"),
+    [
+        ("docker", "fetch the last 20 log lines of web-1 and those of web-2",
+         [("fetch_container_logs", {"container_id": name, "tail": 20}) for name in ("web-1", "web-2")]),
+        ("home", "get the state of light.hall and that of light.cellar",
+         [("get_state", {"entity_id": name}) for name in ("light.hall", "light.cellar")]),
+        ("todoist", 'add a task "Buy milk" and another called "Buy eggs"',
+         [("create_task", {"content": name}) for name in ("Buy milk", "Buy eggs")]),
+    ],
+)  # fmt: skip
+def test_a_pronoun_with_another_value_repeats_the_step(
+    server: str, request_text: str, expected: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert servers.plan(server, request_text) == expected
+
+
+def test_its_is_what_a_step_moved_where_it_now_is() -> None:
+    catalog = read_catalog(
+        {
+            "tools": [
+                tool("move_file", "Move or rename a file.", "source destination", source=TEXT, destination=TEXT),
+                tool("read_file", "Read a file.", "path", is_read_only=True, path=TEXT, head=NUMBER),
+            ]
+        },
+        "test",
+    )
+    assert plan("rename a.txt to b.txt and read its first 3 lines", catalog)[1] == (
+        "read_file",
+        {"path": "b.txt", "head": 3},
+    )

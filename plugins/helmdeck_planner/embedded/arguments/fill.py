@@ -32,7 +32,7 @@ from helmdeck_planner.embedded.arguments.objects import fill_objects
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
-from helmdeck_planner.embedded.arguments.references import referred, states_anything
+from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
@@ -329,6 +329,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
                 for token in stating.part.tokens
                 if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
             ]
+            if each.role is Role.PATH and (moved := moved_to(before)):
+                found = [moved]
             if len(found) != 1:
                 continue
             needed = [other for other in inputs if other.role is each.role and other.name not in before.args]

@@ -13,6 +13,9 @@ from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _SAME: Final = word_list("same")
+_THOSE: Final = word_list("those")
+_ONE: Final = word_list("one")
+_OF: Final = ("of", "from", "for")
 _NEGATIONS: Final = word_list("negations")
 _BETWEEN: Final = word_list("before_participles")
 _NEAR: Final = 4
@@ -65,10 +68,13 @@ def _with_opposites(tokens: Sequence[Token], wording: Wording) -> Sequence[Token
 
 
 def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    """Whether "same for" starts at a place."""
-    following = tokens[place + 1] if place + 2 < len(tokens) else None
-    is_same = wording.language is ENGLISH and following is not None and tokens[place].word in _SAME
-    return is_same and following is not None and bool(wording.preposition(following))
+    """Whether "same for", "those of" or "one called" starts at a place."""
+    if wording.language is not ENGLISH or place + 2 >= len(tokens):
+        return False
+    word, following = tokens[place].word, tokens[place + 1]
+    is_named = word in _ONE and following.word in wording.language.naming
+    is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
+    return is_named or is_pointed or (word in _SAME and bool(wording.preposition(following)))
 
 
 def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording) -> tuple[Token, ...]:
@@ -77,7 +83,11 @@ def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording)
         return ()
     new = tokens[2:]
     kinds = {token.kind for token in new if token.is_value} or {Kind.WORD}
-    places = [place for place, token in enumerate(before) if token.kind in kinds]
+    # An id may look like a path or a word: "light.hall", "light.cellar".
+    is_id = len(new) == 1 and not new[0].value.isalpha()
+    places = [
+        place for place, token in enumerate(before) if token.kind in kinds and (not is_id or not token.value.isalpha())
+    ] or [place for place, token in enumerate(before) if is_id and token.is_value]
     if not places or places[-1] == 0:
         return ()
     return (*before[: places[-1]], *new, *before[places[-1] + 1 :])
