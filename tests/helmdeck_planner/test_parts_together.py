@@ -185,3 +185,9 @@ def test_its_is_what_a_step_moved_where_it_now_is() -> None:
         "read_file",
         {"path": "b.txt", "head": 3},
     )
+
+
+def test_a_noun_before_is_names_the_thing_of_the_next_command() -> None:
+    assert servers.plan("kubernetes", "Checkout is overloaded. Scale it to 6 replicas") == [
+        ("kubectl_scale", {"name": "checkout", "replicas": 6})
+    ]

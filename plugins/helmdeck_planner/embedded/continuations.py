@@ -144,7 +144,8 @@ def with_subject(before: Pick, after: Pick, sources: Sources, chosen: Chosen) ->
     """
     tokens = after.part.tokens
     pointing = [place for place, token in enumerate(tokens) if token.word in _OBJECTS and place > 0]
-    is_open = before.profile is None and after.profile is None and len(pointing) == 1
+    is_settled = after.profile is not None and after.found[0].is_complete
+    is_open = before.profile is None and not is_settled and len(pointing) == 1
     subject = subject_of(before.part, sources.wording) if is_open and is_fact(before.part, sources.wording) else ()
     if not subject or after.part.verb_place != 0:
         return None

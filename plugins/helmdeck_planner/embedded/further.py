@@ -70,7 +70,7 @@ def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Pro
     # All other words are those of the input.
     about = attrs.evolve(part, tokens=(part.tokens[0], pointing))
     rows = []
-    for profile in profiles:
+    for profile in profiles.all():
         is_update = Action.UPDATE in ACTIONS.get(profile.verb, frozenset()) and not profile.deletes
         if not is_update or profile.writes is False or not set(profile.name) & set(before.profile.name):
             continue
@@ -106,7 +106,7 @@ def commented(part: Part, found: Sequence[Scored], sources: Sources, profiles: P
 
     if not thing or (not is_gap(found) and takes_both(found[0].profile)):
         return None
-    rows = [each for each in profiles if each.writes is not False and not each.deletes and takes_both(each)]
+    rows = [each for each in profiles.all() if each.writes is not False and not each.deletes and takes_both(each)]
     return _certain(rows[0], _UPDATED) if len(rows) == 1 else None
 
 

@@ -26,6 +26,7 @@ _MIN_VERB: Final = 5
 # A longer number may be an id.
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
+_BEING: Final = word_list("being")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
 # What a part asks for whose language the model does not know.
 _ANY_ACT: Final = DialogueAct(nothing=0.0, look_up=0.5, change=0.5)
@@ -186,6 +187,8 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return passive, place
     if (found := state_verb(tokens, wording))[0]:
         return found
+    if wording.language is ENGLISH and len(tokens) > 1 and tokens[1].word in _BEING:
+        return "", -1  # "checkout is overloaded" checks nothing out
     if first:
         return first, 0
     if _starts_act(tokens, wording):

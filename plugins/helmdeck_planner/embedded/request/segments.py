@@ -163,6 +163,7 @@ def _starts_command(
         return True  # "let the kitchen channel know"
     has_object = following is not None and (
         following.is_value
+        or is_thing(following)
         or following.word in _OBJECT_STARTS
         or following.word in _PARTICLES
         or following.word in _DEMONSTRATIVES
