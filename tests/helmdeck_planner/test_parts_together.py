@@ -191,3 +191,10 @@ def test_a_noun_before_is_names_the_thing_of_the_next_command() -> None:
     assert servers.plan("kubernetes", "Checkout is overloaded. Scale it to 6 replicas") == [
         ("kubectl_scale", {"name": "checkout", "replicas": 6})
     ]
+
+
+def test_a_verb_that_may_be_a_noun_requests_something_else_behind_a_value() -> None:
+    assert servers.plan("docker", "stop container web-7 and order pizza for six") == [
+        ("stop_container", {"container_id": "web-7"}),
+        (UNKNOWN_TOOL, {}),
+    ]

@@ -180,6 +180,7 @@ def _starts_command(
             return not (token.value[:1].isupper() and wording.language is not ENGLISH and not is_strong)
         return (
             has_object
+            or _requests_other(tokens, place, wording)
             or _names_value(tokens, place + 1, wording)
             or bool(following and (wording.preposition(following) or following.value[:1].isupper()))
         )
@@ -192,10 +193,20 @@ def _starts_command(
         or (is_act(token.word) and (has_object or is_strong or _names_value(tokens, place + 1, wording)))
     ):
         return True
-    is_unknown_verb = (following.word in _OBJECT_STARTS and not is_never_verb(token)) or (
+    is_before_object = following.word in _OBJECT_STARTS or (is_strong and has_object and wording.language is ENGLISH)
+    is_unknown_verb = (is_before_object and not is_never_verb(token)) or (
         wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
     )
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
+
+
+def _requests_other(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a verb and a noun follow a value, and the catalog has neither: "post 'hi' and order pizza for six"."""
+    verb, noun, before = tokens[place], (*tokens[place + 1 : place + 2], None)[0], tokens[place - 2 : place - 1]
+    is_pair = noun is not None and noun.is_word and noun.value.islower() and not wording.is_filler(noun.word)
+    is_other = is_pair and not (wording.is_of_catalog(verb.word) or wording.is_of_catalog(noun.word if noun else ""))
+    is_joined = tokens[place - 1].word in wording.language.joints
+    return is_other and is_joined and bool(before) and (before[0].is_value or is_thing(before[0]))
 
 
 def _asks_state(tokens: Sequence[Token], place: int) -> bool:
