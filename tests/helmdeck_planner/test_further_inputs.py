@@ -45,6 +45,8 @@ ISSUES = read_catalog(
          {"description": "slow songs"}),
         ("pagerduty", 'open an incident on service PSVC01 with the title "Slow" and set its urgency to high',
          "create_incident", {"urgency": "high"}),
+        ("puppeteer", "grab a shot of just #total, call it total-v2", "puppeteer_screenshot", {"name": "total-v2"}),
+        ("todoist", 'add a task "Call Bo", it is urgent', "create_task", {"priority": "urgent"}),
         ("calendar", 'create the event "Review" on 2027-02-03 and invite ann@oak.example and bo@oak.example',
          "create_event", {"attendees": ["ann@oak.example", "bo@oak.example"]}),
     ],

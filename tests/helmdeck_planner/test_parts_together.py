@@ -87,6 +87,7 @@ def test_a_statement_behind_a_colon_belongs_to_the_act_before_it(lead: str) -> N
     ]
 
 
+PATH = {**TEXT, "description": "Path of the repository"}
 FILES = read_catalog(
     {
         "tools": [
@@ -198,3 +199,29 @@ def test_a_verb_that_may_be_a_noun_requests_something_else_behind_a_value() -> N
         ("stop_container", {"container_id": "web-7"}),
         (UNKNOWN_TOOL, {}),
     ]
+
+
+@pytest.mark.parametrize("reason", ["it has been spamming us since noon", "we can't reach it", "there is no need"])
+def test_a_reason_behind_the_comma_of_a_command_is_no_part_of_it(reason: str) -> None:
+    assert servers.plan("workflows", f"switch off workflow wf_1189, {reason}") == [
+        ("deactivate_workflow", {"id": "wf_1189"})
+    ]
+
+
+def test_a_purpose_states_the_folder_of_the_steps_behind_it() -> None:
+    catalog = read_catalog(
+        {
+            "tools": [
+                tool(
+                    "create_branch", "Create a branch in a repository.", "repo_path branch", repo_path=PATH, branch=TEXT
+                ),
+                tool(
+                    "switch_branch", "Switch a repository to a branch.", "repo_path branch", repo_path=PATH, branch=TEXT
+                ),
+            ]
+        },
+        "test",
+    )
+    request_text = "I want to try a layout in /srv/book: create the branch two-columns and switch to it"
+    repo = {"repo_path": "/srv/book", "branch": "two-columns"}
+    assert plan(request_text, catalog) == [("create_branch", repo), ("switch_branch", repo)]

@@ -64,7 +64,8 @@ def _describes_state(part: Part) -> bool:
 
 def subject_of(part: Part, wording: Wording) -> Sequence[Token]:
     """Return the words before the verb of a fact, if they name a thing: "the file chooser" of "the file chooser is waiting"."""
-    end = next((place for place, token in enumerate(part.tokens) if token.word in _FINITE), 0)
+    is_id = bool(part.tokens) and (part.tokens[0].is_value or is_thing(part.tokens[0]))
+    end = 1 if is_id else next((place for place, token in enumerate(part.tokens) if token.word in _FINITE), 0)
     subject = part.tokens[:end]
     names = any(token.is_value or (token.is_word and not wording.is_filler(token.word)) for token in subject)
     if not names or subject[0].word in wording.language.statements:

@@ -79,7 +79,7 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
         return text
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
     labelled = _starts_with_label(after.part, properties, wording)
-    if after.part.is_question or not (labelled or _is_further(before, after)):
+    if after.part.is_question or not (labelled or _is_further(before, after) or _is_reduced(after, sources)):
         return None
     joined = _together(before.part, after.part, sources.request)
     if before.profile is not None:
@@ -170,12 +170,19 @@ def _is_further(before: Pick, after: Pick) -> bool:
     return after.profile is None or not after.found[0].is_complete
 
 
+def _is_reduced(after: Pick, sources: Sources) -> bool:
+    """Whether a part without a step is a participle and what depends on it, behind a comma: "..., cut from develop"."""
+    tokens = after.part.tokens
+    is_clause = len(tokens) > 1 and after.part.verb_place == 0 and bool(sources.wording.preposition(tokens[1]))
+    return is_clause and after.profile is None and sources.request[: tokens[0].start].rstrip().endswith(",")
+
+
 def _starts_with_label(part: Part, properties: Sequence[Property], wording: Wording) -> bool:
     """Whether a part starts with the label of an input and its value: "subject: Wreaths", "name it Kitchen Refit"."""
     if len(part.tokens) < 2:
         return False
     first, second = part.tokens[:2]
-    if first.word in _NAMING | _SAYING and second.kind is Kind.QUOTE:
+    if first.word in _NAMING | _SAYING | wording.language.values["saying"] and second.kind is Kind.QUOTE:
         return True
     if _is_naming(part.tokens):
         return True

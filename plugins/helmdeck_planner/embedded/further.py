@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -20,7 +20,8 @@ from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.word_lists import word_list, word_rows
 from helmdeck_planner.embedded.request.wording import Wording
 
-_POINTING: Final = word_list("named_objects")
+_POINTING: Final = word_list("named_objects") | {"those", "these"}
+_NAMING: Final = word_list("naming_verbs")
 _RESULTS: Final = word_list("results_of_steps")
 _WRITING: Final = word_list("writing_verbs")
 _SETTING: Final = word_list("setting_verbs")
@@ -114,12 +115,14 @@ def _certain(profile: Profile, evidence: float) -> Scored:
     return Scored(profile, 0.0, 1.0, 0.0, 0.0, False, True, True, True, evidence=evidence)
 
 
-def further(part: Part, profile: Profile, known: Collection[str], sources: Sources) -> dict[str, Any]:
+def further(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
     """Return the arguments that a clause about a step states for an open input of it; none unless they take all of the clause.
 
-    :param known: the inputs that are set.
+    :param known: the inputs that are set. A word that was taken for a name gives way to "call it Edge".
     """
     wording = sources.wording
+    if part.tokens[0].word in _NAMING:
+        known = {name: value for name, value in known.items() if not _is_word(value)}
     if part.verb_place != 0 or part.is_question or part.is_excluded:
         return {}
     rest, refers = _without_object(part.tokens[1:], profile, wording)
@@ -138,6 +141,10 @@ def further(part: Part, profile: Profile, known: Collection[str], sources: Sourc
     if not rest:
         return _state(verb, inputs)
     return _plain(rest, profile, known, sources) or _switch(verb, rest, inputs, wording)
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.isalpha() and value.islower()
 
 
 def _stands_alone(each: Property) -> bool:

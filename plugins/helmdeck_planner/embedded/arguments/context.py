@@ -173,7 +173,12 @@ def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
     names = [token.value for token in tokens if token.is_word and "_" in token.value.strip("_")]
     needed = [each for each in draft.open_inputs() if each.is_required and not each.is_list]
     for each in needed:
-        if _is_context(each) and each.role is Role.PATH and len(folders) == 1 and _refers_back(draft):
+        if (
+            _is_context(each)
+            and each.role is Role.PATH
+            and len(folders) == 1
+            and (before.part.is_purpose or _refers_back(draft))
+        ):
             draft.set(each, folders[0], [])
     if len(needed) != 1 or needed[0].name in draft.args:
         return

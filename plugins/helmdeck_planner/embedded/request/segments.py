@@ -24,8 +24,13 @@ _DEMONSTRATIVES: Final = word_list("demonstratives")
 _QUESTIONS_AFTER_JOINT: Final = word_list("questions_after_joint")
 # "and is lock.door locked?"
 _ASKING: Final = word_list("asking_after_joint")
+# 'Who "Ada"' is a field and its value.
+_NOT_ASKED: Final = (Kind.QUOTE, Kind.MARK)
 _COMMANDING: Final = word_list("commanding")
 _TITLES: Final = word_list("titles")
+# "it has been failing"
+_SUBJECTS: Final = word_list("subjects")
+_FINITE: Final = word_list("being") | word_list("finite")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
@@ -54,7 +59,9 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
                 tokens, end, wording, is_strong=is_strong, follows_colon=follows_colon
             )
             is_state = starts_state(tokens, end, current, wording)
-            is_command = is_command or is_state or starts_repeat(tokens, end, wording)
+            is_reason = tokens[end - 1].value == "," and _starts_reason(tokens, end)
+            is_reason = is_reason and bool(_leading_verb(current, wording))
+            is_command = is_command or is_state or is_reason or starts_repeat(tokens, end, wording)
             if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
                 current, is_bare = [without_lead_ins(current, wording)[0]], False
@@ -70,6 +77,15 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         place += 1
     if current:
         yield current, is_bare
+
+
+def _starts_reason(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a fact about a command starts behind its comma: "switch it off, it has been failing since noon"."""
+    subject, verb = (*tokens[place : place + 2], None, None)[:2]
+    if subject is None or verb is None or place + 2 >= len(tokens):
+        return False
+    is_finite = verb.word in _FINITE or verb.word.endswith("n't")
+    return subject.word in _SUBJECTS and is_finite
 
 
 def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
@@ -174,7 +190,7 @@ def _starts_command(
         return _asks_state(tokens, place)
     if token.word in wording.language.questions:
         is_asking = wording.language is not ENGLISH or token.word in _QUESTIONS_AFTER_JOINT
-        return is_asking and place + 2 < len(tokens) and bool(following and following.is_word)
+        return is_asking and place + 2 < len(tokens) and bool(following and following.kind not in _NOT_ASKED)
     if verb := wording.verb(token.word):
         if is_strong or verb not in NOUNS_TOO or wording.language is not ENGLISH:
             return not (token.value[:1].isupper() and wording.language is not ENGLISH and not is_strong)
