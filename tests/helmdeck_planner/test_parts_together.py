@@ -225,3 +225,20 @@ def test_a_purpose_states_the_folder_of_the_steps_behind_it() -> None:
     request_text = "I want to try a layout in /srv/book: create the branch two-columns and switch to it"
     repo = {"repo_path": "/srv/book", "branch": "two-columns"}
     assert plan(request_text, catalog) == [("create_branch", repo), ("switch_branch", repo)]
+
+
+@pytest.mark.parametrize("folder", ["repos/shop", "/srv/shop"])
+def test_the_first_words_say_where_all_commands_behind_them_act(folder: str) -> None:
+    catalog = read_catalog(
+        {
+            "tools": [
+                tool("stage_files", "Stage files.", "repo_path files", repo_path=PATH, files=LIST_OF_TEXT),
+                tool("commit", "Commit the staged files.", "repo_path message", repo_path=PATH, message=TEXT),
+            ]
+        },
+        "test",
+    )
+    assert plan(f'In {folder} stage src/a.py and commit it with the message "Fix a"', catalog) == [
+        ("stage_files", {"repo_path": folder, "files": ["src/a.py"]}),
+        ("commit", {"repo_path": folder, "message": "Fix a"}),
+    ]

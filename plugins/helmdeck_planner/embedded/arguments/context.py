@@ -103,9 +103,11 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
         return
     [value] = [token for token in settings[0].tokens if token.is_value]
     owner, _, repo = value.value.partition("/")
-    by_role = {Role.OWNER: owner, Role.REPO: repo} if value.kind is Kind.SLUG else {Role.PATH: value.value}
-    for each in inputs:
-        if each.name not in draft.args and each.role in by_role:
+    is_repo = value.kind is Kind.SLUG and any(each.role is Role.OWNER for each in draft.profile.properties)
+    by_role = {Role.OWNER: owner, Role.REPO: repo} if is_repo else {Role.PATH: value.value}
+    for each in draft.open_inputs():
+        # A part without a path of its own acts on the folder itself: "in /tmp/build, list everything".
+        if each.is_required and not each.is_list and each.side != "target" and each.role in by_role:
             draft.set(each, by_role[each.role], [])
 
 

@@ -49,6 +49,9 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             current, is_bare = [], False
             place += 1
             continue
+        if place == len(current) and _ends_context(current, tokens, wording):
+            yield current, is_bare
+            current = []
         is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
         if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
@@ -77,6 +80,16 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         place += 1
     if current:
         yield current, is_bare
+
+
+def _ends_context(current: Sequence[Token], tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether a command starts right behind the first words, which say where: "in repos/shop stage a.txt"."""
+    if not current or not wording.preposition(current[0]) or not is_context(current, wording):
+        return False
+    is_file = current[-1].kind is Kind.PATH and "." in current[-1].value.rpartition("/")[2]
+    start = tokens[len(current)]
+    is_verb = start.is_word and start.value.islower() and bool(wording.verb(start.word))
+    return is_verb and not is_file and _starts_command(tokens, len(current), wording, is_strong=True)
 
 
 def _starts_reason(tokens: Sequence[Token], place: int) -> bool:
