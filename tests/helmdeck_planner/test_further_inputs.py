@@ -58,7 +58,7 @@ def test_a_clause_about_a_step_states_an_input_of_it(
     assert (name, {key: args.get(key) for key in further}) == (tool_name, further)
 
 
-@pytest.mark.parametrize("clause", ["translate it into French", "give it a polish", "call Ada"])
+@pytest.mark.parametrize("clause", ["translate it into French", "give it a polish", "hand it a rose", "call Ada"])
 def test_a_clause_that_states_no_input_is_a_gap(clause: str) -> None:
     assert [name for name, _ in plan("docker", f"create a container from nginx:1.27 and {clause}")] == [
         "create_container",

@@ -23,6 +23,7 @@ from helmdeck_planner.embedded.request.wording import Wording
 _POINTING: Final = word_list("named_objects") | {"those", "these"}
 _NAMING: Final = word_list("naming_verbs")
 _RESULTS: Final = word_list("results_of_steps")
+_TRANSFERRING: Final = word_list("transferring_verbs")
 _WRITING: Final = word_list("writing_verbs")
 _SETTING: Final = word_list("setting_verbs")
 # The inputs for which everyday verbs state the value: "tag it bug".
@@ -134,6 +135,8 @@ def further(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sou
             return {each.name: value}
     for each in inputs:
         is_meant = _is_named_by(verb, each) and (refers or not _stands_alone(each))
+        # "give it a star" gives it to nobody.
+        is_meant = is_meant and (verb not in _TRANSFERRING or bool(rest and wording.preposition(rest[0])))
         if is_meant and (value := _value(each, rest, sources)) is not None:
             return {each.name: value}
     if not refers:
