@@ -76,7 +76,7 @@ MONITOR = tool("get_lock_state", entity_id=TEXT)
         (WRITE, "write webapp/.nvmrc with nothing but 20.11.1 in it", {"path": "webapp/.nvmrc", "content": "20.11.1"}),
         (WRITE, "write the file VERSION.txt with the content 1.0.0", {"path": "VERSION.txt", "content": "1.0.0"}),
         (MOVE, "move a.txt from /in to /out", {"source": "/in/a.txt", "destination": "/out/a.txt"}),
-        (SEARCH, "search for the .proto files below services/", {"path": "services", "pattern": "*.proto"}),
+        (SEARCH, "search for the .proto files below services/", {"path": "services/", "pattern": "*.proto"}),
         (RUN, "run cargo build --release with a timeout of 90000 ms", {
             "command": "cargo build --release", "timeout_ms": 90000,
         }),
