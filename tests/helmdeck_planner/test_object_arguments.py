@@ -86,8 +86,8 @@ def files(**contents: str) -> list[dict[str, str]]:
         ((CREATE,), "create the entities Anna (person, likes tea) and Bob (robot, can fly)", [
             entity("Anna", "person", "likes tea"), entity("Bob", "robot", "can fly"),
         ]),
-        ((CREATE,), "create the entity db-1, type host: it runs Linux and stands in rack B12", [
-            entity("db-1", "host", "it runs Linux", "stands in rack B12"),
+        ((CREATE,), "create the entity db-1, type host: it runs Linux and is old", [
+            entity("db-1", "host", "it runs Linux", "is old"),
         ]),
         ((CREATE,), "create entities for app-1 and app-2, type host, with the note 'old'", [
             entity("app-1", "host", "old"), entity("app-2", "host", "old"),

@@ -68,7 +68,7 @@ def _is_further(pick: Pick, head: Pick, profile: Profile) -> bool:
     owners = [each for each in profile.required if each.fields]
     labels = {term for each in owners for term in item_fields(profile, each).labels}
     starts_field = len(tokens) > 1 and stem(tokens[0].word) in labels and tokens[1].is_value
-    has_same_verb = tokens[0] is head.part.tokens[0]
+    has_same_verb = tokens[:1] == head.part.tokens[:1]
     return starts_field or (pick.profile in (None, profile) and (has_same_verb or not _is_complete(pick)))
 
 

@@ -41,7 +41,7 @@ def clauses(draft: Draft, start: int) -> list[tuple[int, int]]:
 
 
 def _is_joint(draft: Draft, place: int) -> bool:
-    """Whether another clause follows "and": "and stands in rack 12", but not "and coffee"."""
+    """Whether another clause follows "and": "and runs in rack 12", but not "and coffee"."""
     if draft.tokens[place].word not in draft.wording.language.joints:
         return False
     following = place + 1 + draft.is_one_of(place + 1, "pronouns")

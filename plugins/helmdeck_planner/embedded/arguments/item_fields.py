@@ -1,4 +1,4 @@
-"""Tells the fields of the objects of a list apart: which one is a name, a kind, a text, and which words label each."""
+"""The fields of the objects of a list: which one takes a name, a kind or a text, and which words label each."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from helmdeck_planner.embedded.entries.property_words import CONTAINING
 from helmdeck_planner.embedded.request.concepts import concepts
 
 CLAUSES: Final = ("that", "who", "which")
-"""Words before what is told of a thing."""
+"""Words before a clause about a thing."""
 # Verbs that are followed by two things.
 _LINKING: Final = ("link", "connect", "relate")
 

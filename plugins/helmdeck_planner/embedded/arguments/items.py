@@ -141,14 +141,14 @@ class _Reader:
             self._next_value()
 
     def _next_value(self) -> None:
-        """Forget what was said of the value before; a label of a list holds on: "the notes 'a' and 'b'"."""
+        """Drop the label and the preposition of the value before; the label of a list remains: "the notes 'a' and 'b'"."""
         self.preposition = ""
         self.is_further = self.label is not None
         if self.label is not None and not self.label.is_list:
             self.label = None
 
     def _word(self, place: int) -> bool:
-        """Read a word that is no value; return whether it is one."""
+        """Read a word, and return whether it belongs to no value."""
         draft, word = self.draft, self.draft.tokens[place].word
         if word in CLAUSES and self._clause(place + 1):
             return True

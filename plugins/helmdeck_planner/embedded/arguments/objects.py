@@ -100,7 +100,7 @@ def _fields(draft: Draft) -> list[_Field]:
 def _field(draft: Draft, place: int, *, is_listed: bool) -> _Field | None:
     """Return the field whose name is at a place.
 
-    :param is_listed: fields and values follow each other there, without a word in between.
+    :param is_listed: values follow the names of their fields directly there.
     """
     token = draft.tokens[place]
     is_name = token.is_word and place not in draft.used_places and not draft.is_filler(place)

@@ -104,8 +104,7 @@ def choose_by_evidence(
     """
     found = candidates(part, sources, lexical, profiles, context)
     rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
-    scored = [attrs.evolve(each.scored, evidence=share) for share, each in rows]
-    return by_shape(_pooled(scored), part, sources)
+    return by_shape(_pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows]), part, sources)
 
 
 def _pooled(found: Sequence[Scored]) -> list[Scored]:
