@@ -145,6 +145,11 @@ def test_the_objects_that_take_all_words_decide_between_entries(request_text: st
     assert [step["tool"] for step in plan(request_text, *MEMORY)] == [name]
 
 
+def test_two_joined_names_stay_in_one_command() -> None:
+    found = arguments("forget legacy-ftp and smtp-relay-old altogether, both boxes were scrapped in June", *MEMORY)
+    assert found == {"entityNames": ["legacy-ftp", "smtp-relay-old"]}
+
+
 def test_a_pronoun_is_the_object_of_the_step_before() -> None:
     [_, step] = plan("add the observation 'retired' to Tom and delete the observation 'at work' from him", *MEMORY)
     assert step["args"] == {"deletions": [{"entityName": "Tom", "observations": ["at work"]}]}
