@@ -75,6 +75,8 @@ _SQL_END: Final = (
 )
 _SQL: Final = (
     r"(?-i:SELECT\b[^\0]{1,400}?\bFROM\b)|select\s+(?:\*|count\s*\()|(?-i:SELECT)\s+\S+\s*" + _SQL_END,
+    r"select\s+[\w.*()]+(?:\s*,\s*[\w.*()]+)+\s+from\s+\w",
+    r"select\s+(?!the\b|an?\b|all\b)[\w.*(), ]{1,100}?\sfrom\s+\w+\s+(?:where\s+\w+\s*[=<>]|group\s+by\s|order\s+by\s|limit\s+\d)",
     r"insert\s+into\s+\S+\s*(?:\(|values|(?-i:SELECT))|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+(?=\s+where\b|\s*;|\s*\Z)",
     r"create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|on\b|as\b)",
     r"(?-i:DROP|ALTER|CREATE|TRUNCATE)\s+(?-i:TABLE|VIEW|INDEX)\s+\S+",

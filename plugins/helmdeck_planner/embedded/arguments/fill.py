@@ -43,7 +43,7 @@ from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -349,7 +349,7 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
     """Set required texts: the topic of the part, the text after its verb, or the pasted document."""
     document = sources.document
     for each in draft.open_inputs():
-        if not each.is_required:
+        if not each.is_required and not _is_only_query(draft, each):
             continue
         if each.role is Role.QUERY:
             is_set = fill_query(draft, each, sources.background)
@@ -365,6 +365,12 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             each.role is Role.PLACE and (stem(draft.part.verb) in draft.profile.verbs or draft.part.verb_place < 0)
         ):
             _fill_object(draft, each)
+
+
+def _is_only_query(draft: Draft, each: Property) -> bool:
+    """Whether an entry that requires nothing searches for what an input takes: "find the page Holiday plan"."""
+    is_search = draft.part.verb in SEARCHING_VERBS and draft.profile.writes is False and not draft.profile.required
+    return is_search and [other for other in draft.profile.properties if other.role is Role.QUERY] == [each]
 
 
 def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:
