@@ -118,7 +118,7 @@ def test_a_named_value_goes_to_its_input(entry: dict[str, Any], request_text: st
         (REQUESTS, "list the network requests", {}),
     ],
 )
-def test_words_that_only_describe_a_value_are_no_value(
+def test_words_that_only_describe_a_value_are_left_out(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
@@ -144,7 +144,7 @@ def test_code_without_marks_is_one_value(code: str) -> None:
 @pytest.mark.parametrize(
     "text", ["merge fix => main", "a meeting (with Ada (CEO))", "open /srv/logs/ and /etc/", "f(x)"]
 )
-def test_words_and_paths_are_no_code(text: str) -> None:
+def test_words_and_paths_are_not_code(text: str) -> None:
     assert Kind.CODE not in {token.kind for token in scan(text)}
 
 

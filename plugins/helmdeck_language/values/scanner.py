@@ -94,7 +94,7 @@ _INNER_CODE: Final = functools.reduce(
 )
 _BRACKETS: Final = rf"\({_INNER_CODE}{{0,300}}\)|\[{_INNER_CODE}{{0,300}}\]|\{{{_INNER_CODE}{{0,400}}\}}"
 _TERM: Final = rf"(?:{_BRACKETS}|{_STRING}|[\w$]|[.!](?=[\w$])|\?\.)"
-# JavaScript: an arrow function, or what is asked of a global object.
+# JavaScript: an arrow function, or an expression on a global object.
 _JS: Final = (
     rf"(?:(?:async\ )?(?:\([\w\s,$={{}}\[\]]{{0,80}}\)|(?P<arg>[a-z_$][\w$]{{0,30}})(?=\s?=>[^\n]{{0,80}}\b(?P=arg)\b))\s?=>\s?{_TERM}{{1,400}}"
     rf"|(?<![\w.])(?:document|window|navigator|localStorage|sessionStorage|performance)\.{_TERM}{{1,400}})"

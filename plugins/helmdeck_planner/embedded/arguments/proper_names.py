@@ -93,11 +93,11 @@ def _fill_subject(draft: Draft, needed: Sequence[Property]) -> None:
     """Set the only required name from the subject of a question: "which id does Chart.js have"."""
     for place in range(1, len(draft.tokens) - 1) if draft.part.is_question and len(needed) == 1 else ():
         subject = draft.tokens[place]
-        is_asked = draft.tokens[place - 1].word in _ASKING and draft.tokens[place + 1].word in _HAVING
+        is_between = draft.tokens[place - 1].word in _ASKING and draft.tokens[place + 1].word in _HAVING
         is_name = subject.is_value or (
             subject.is_word and not draft.is_filler(place) and not describes_entry(draft, place)
         )
-        if is_asked and is_name and place not in draft.used_places:
+        if is_between and is_name and place not in draft.used_places:
             set_names(draft, needed[0], [place])
 
 

@@ -22,8 +22,8 @@ def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool
         return draft.set(each, *searched)
     places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
     places = places or topic(draft)
-    is_asked = draft.part.is_question or (bool(places) and describes_entry(draft, places[0]))
-    if is_asked and _names_thing(draft, each) and not draft.preposition_before(places[0] if places else 0):
+    is_vague = draft.part.is_question or (bool(places) and describes_entry(draft, places[0]))
+    if is_vague and _names_thing(draft, each) and not draft.preposition_before(places[0] if places else 0):
         # "which id does lodash have" names a library, and no topic
         _fill_from_purpose(draft, each, background)
         return True
