@@ -71,10 +71,12 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     :param sources: with the parts before both as the earlier ones.
     """
     wording = sources.wording
-    if text := _with_text(before, after, sources, chosen):
-        return text
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
     labelled = _starts_with_label(after.part, properties, wording)
+    # "create an issue: title 'Crash', label bug" has labelled values behind its colon, and no text.
+    is_text = not (properties and labelled)
+    if is_text and (text := _with_text(before, after, sources, chosen)):
+        return text
     if after.part.is_question or not (labelled or _is_further(before, after)):
         return None
     joined = _together(before.part, after.part, sources.request)
