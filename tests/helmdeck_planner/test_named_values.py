@@ -86,6 +86,10 @@ MONITOR = tool("get_lock_state", entity_id=TEXT)
         (GZIP, "compress https://example.org/b.txt into b.txt.gz", {"url": "https://example.org/b.txt", "name": "b.txt.gz"}),
         (WRITE, "write webapp/.nvmrc with nothing but 20.11.1 in it", {"path": "webapp/.nvmrc", "content": "20.11.1"}),
         (WRITE, "write the file VERSION.txt with the content 1.0.0", {"path": "VERSION.txt", "content": "1.0.0"}),
+        (WRITE, "write a file called VERSION in /srv/app that says '2.1.0'", {"path": "/srv/app/VERSION", "content": "2.1.0"}),
+        (UPDATE, "update issue 9: title 'Tabs overflow', labels ui and mobile", {
+            "issue_number": 9, "title": "Tabs overflow", "labels": ["ui", "mobile"],
+        }),
         (MOVE, "move a.txt from /in to /out", {"source": "/in/a.txt", "destination": "/out/a.txt"}),
         (SEARCH, "search for the .proto files below services/", {"path": "services", "pattern": "*.proto"}),
         (RUN, "run cargo build --release with a timeout of 90000 ms", {
@@ -165,3 +169,9 @@ def test_a_value_is_known_by_its_form_and_its_place(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
+
+
+def test_a_file_before_a_step_is_the_one_that_it_changes() -> None:
+    edit = tool("replace_text", path=TEXT, old_text=TEXT, new_text=TEXT)
+    request = "In src/a.py, replace 'import os' with 'import sys'"
+    assert arguments(request, edit) == {"path": "src/a.py", "old_text": "import os", "new_text": "import sys"}

@@ -12,6 +12,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import is_opaque
 from helmdeck_planner.embedded.arguments.refs import takes_ref
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARCHING_VERBS
@@ -97,6 +98,12 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
     [value] = [token for token in settings[0].tokens if token.is_value]
     owner, _, repo = value.value.partition("/")
     by_role = {Role.OWNER: owner, Role.REPO: repo} if value.kind is Kind.SLUG else {Role.PATH: value.value}
+    if value.kind is Kind.PATH and is_file(value):
+        # "in a.py, turn 'x' into 'y'"
+        files = [
+            each for each in draft.open_inputs() if each.is_required and each.role is Role.PATH and not each.is_list
+        ]
+        inputs = files if len(files) == 1 else []
     for each in inputs:
         if each.name not in draft.args and each.role in by_role:
             draft.set(each, by_role[each.role], [])
