@@ -91,7 +91,7 @@ MONITOR = tool("get_lock_state", entity_id=TEXT)
             "issue_number": 9, "title": "Tabs overflow", "labels": ["ui", "mobile"],
         }),
         (MOVE, "move a.txt from /in to /out", {"source": "/in/a.txt", "destination": "/out/a.txt"}),
-        (SEARCH, "search for the .proto files below services/", {"path": "services", "pattern": "*.proto"}),
+        (SEARCH, "search for the .proto files below services/", {"path": "services/", "pattern": "*.proto"}),
         (RUN, "run cargo build --release with a timeout of 90000 ms", {
             "command": "cargo build --release", "timeout_ms": 90000,
         }),

@@ -33,7 +33,7 @@ from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, 
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.queries import fill_query
-from helmdeck_planner.embedded.arguments.references import referred, states_anything
+from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
 from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
@@ -123,8 +123,9 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     draft = Draft(sources.request, part, profile, sources.wording)
     draft.used_places.update(without)
     for each in profile.properties:
-        if each.name in sources.defaults:
-            draft.args[each.name] = sources.defaults[each.name]
+        stated = part.further if each.name in part.further else sources.defaults
+        if each.name in stated:
+            draft.args[each.name] = stated[each.name]
     if not part.tokens:
         return draft
     fill_screen(draft)
@@ -336,6 +337,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
                 for token in stating.part.tokens
                 if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
             ]
+            if each.role is Role.PATH and (moved := moved_to(before)):
+                found = [moved]
             if len(found) != 1:
                 continue
             needed = [other for other in inputs if other.role is each.role and other.name not in before.args]

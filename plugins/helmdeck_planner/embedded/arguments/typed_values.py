@@ -278,8 +278,6 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
     token = draft.tokens[place]
     if each.role is Role.DATE:
         return in_iso(each, token.value)
-    if each.role is Role.PATH:
-        return token.value.rstrip("/") or token.value
     if each.role is not Role.SQL or token.kind is not Kind.SQL:
         return token.value
     text, before = token.value, ""
