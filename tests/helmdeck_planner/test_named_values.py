@@ -52,6 +52,17 @@ THOUGHT = tool(
 GET = tool("get_resources", {"name": TEXT}, resource_type=described("Type of resource (e.g., pods, services)"))
 EVALUATE = tool("evaluate_script", function=described("() => { /* code */ }"))
 COMMENT = tool("add_comment", issue_number=NUMBER, comment=described("Text of the comment"))
+LIBRARY = tool("resolve_library_id", query=described("What to look up"), library_name=described("Name of the library"))
+PAGES = tool("find_pages", {"query": described("Text to search for")})
+ASSIGN = tool("update_task", {"state": TEXT, "assignee": described("User ID, name or email")}, id=TEXT)
+PROJECT = tool("pause_project", project_id=described("ID of the project"))
+DAY = {**TEXT, "format": "date"}
+SLOTS = tool("find_free_slots", start_date=DAY, end_date=DAY)
+RECORD = tool("create_record", type={"enum": ["A", "TXT"]}, value=described("IP address or network"))
+REMOTE = tool(
+    "list_branches",
+    {"contains": described("The commit sha to look for"), "not_contains": described("The commit sha to leave out")},
+)
 MONITOR = tool("get_lock_state", entity_id=TEXT)
 
 
@@ -75,6 +86,10 @@ MONITOR = tool("get_lock_state", entity_id=TEXT)
         (GZIP, "compress https://example.org/b.txt into b.txt.gz", {"url": "https://example.org/b.txt", "name": "b.txt.gz"}),
         (WRITE, "write webapp/.nvmrc with nothing but 20.11.1 in it", {"path": "webapp/.nvmrc", "content": "20.11.1"}),
         (WRITE, "write the file VERSION.txt with the content 1.0.0", {"path": "VERSION.txt", "content": "1.0.0"}),
+        (WRITE, "write a file called VERSION in /srv/app that says '2.1.0'", {"path": "/srv/app/VERSION", "content": "2.1.0"}),
+        (UPDATE, "update issue 9: title 'Tabs overflow', labels ui and mobile", {
+            "issue_number": 9, "title": "Tabs overflow", "labels": ["ui", "mobile"],
+        }),
         (MOVE, "move a.txt from /in to /out", {"source": "/in/a.txt", "destination": "/out/a.txt"}),
         (SEARCH, "search for the .proto files below services/", {"path": "services/", "pattern": "*.proto"}),
         (RUN, "run cargo build --release with a timeout of 90000 ms", {
@@ -107,7 +122,7 @@ def test_a_named_value_goes_to_its_input(entry: dict[str, Any], request_text: st
         (REQUESTS, "list the network requests", {}),
     ],
 )
-def test_words_that_only_describe_a_value_are_no_value(
+def test_words_that_only_describe_a_value_are_left_out(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
@@ -133,5 +148,30 @@ def test_code_without_marks_is_one_value(code: str) -> None:
 @pytest.mark.parametrize(
     "text", ["merge fix => main", "a meeting (with Ada (CEO))", "open /srv/logs/ and /etc/", "f(x)"]
 )
-def test_words_and_paths_are_no_code(text: str) -> None:
+def test_words_and_paths_are_not_code(text: str) -> None:
     assert Kind.CODE not in {token.kind for token in scan(text)}
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (LIBRARY, "which library id does Chart.js have? I want stacked bars.", {"library_name": "Chart.js", "query": "stacked bars"}),
+        (LIBRARY, "which library id does lodash have?", {"library_name": "lodash"}),
+        (PAGES, "find the pages on opening hours", {"query": "opening hours"}),
+        (ASSIGN, "give task PAY-81 to nadia@fern.example", {"id": "PAY-81", "assignee": "nadia@fern.example"}),
+        (PROJECT, "pause project nwpyfjco", {"project_id": "nwpyfjco"}),
+        (SLOTS, "find free slots between 2 February and 6 February 2026", {"start_date": "2026-02-02", "end_date": "2026-02-06"}),
+        (RECORD, "create a TXT record for 203.0.113.0/24", {"type": "TXT", "value": "203.0.113.0/24"}),
+        (REMOTE, "list the branches that have 9f3c2ab", {"contains": "9f3c2ab"}),
+    ],
+)  # fmt: skip
+def test_a_value_is_known_by_its_form_and_its_place(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
+
+
+def test_a_file_before_a_step_is_the_one_that_it_changes() -> None:
+    edit = tool("replace_text", path=TEXT, old_text=TEXT, new_text=TEXT)
+    request = "In src/a.py, replace 'import os' with 'import sys'"
+    assert arguments(request, edit) == {"path": "src/a.py", "old_text": "import os", "new_text": "import sys"}

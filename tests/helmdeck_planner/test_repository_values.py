@@ -77,7 +77,7 @@ FORMS: dict[str, Any] = {"owner": "tide", "repo": "forms"}
         (SHOW, "show the tip of release/2.1 in /srv/a", {"repo_path": "/srv/a", "revision": "release/2.1"}),
     ],
 )  # fmt: skip
-def test_a_repository_is_told_from_a_branch_a_path_and_a_commit(
+def test_repositories_branches_paths_and_commits_are_distinguished(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
@@ -89,7 +89,7 @@ def test_a_new_branch_is_the_one_to_switch_to() -> None:
     assert arguments(request, LOCAL, switch) == {"repo_path": "/srv/a", "branch_name": "fix/a"}
 
 
-def test_a_branch_after_a_step_is_no_repository() -> None:
+def test_a_branch_after_a_step_is_not_a_repository() -> None:
     status = tool("git_status", repo_path=TEXT)
     request = "show the status of /srv/a, then the diff between branches against origin/main"
     assert arguments(request, status, DIFF) == {"repo_path": "/srv/a", "target": "origin/main"}

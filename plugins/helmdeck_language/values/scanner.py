@@ -75,6 +75,8 @@ _SQL_END: Final = (
 )
 _SQL: Final = (
     r"(?-i:SELECT\b[^\0]{1,400}?\bFROM\b)|select\s+(?:\*|count\s*\()|(?-i:SELECT)\s+\S+\s*" + _SQL_END,
+    r"select\s+[\w.*()]+(?:\s*,\s*[\w.*()]+)+\s+from\s+\w",
+    r"select\s+(?!the\b|an?\b|all\b)[\w.*(), ]{1,100}?\sfrom\s+\w+\s+(?:where\s+\w+\s*[=<>]|group\s+by\s|order\s+by\s|limit\s+\d)",
     r"insert\s+into\s+\S+\s*(?:\(|values|(?-i:SELECT))|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+(?=\s+where\b|\s*;|\s*\Z)",
     r"create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|on\b|as\b)",
     r"(?-i:DROP|ALTER|CREATE|TRUNCATE)\s+(?-i:TABLE|VIEW|INDEX)\s+\S+",
@@ -92,7 +94,7 @@ _INNER_CODE: Final = functools.reduce(
 )
 _BRACKETS: Final = rf"\({_INNER_CODE}{{0,300}}\)|\[{_INNER_CODE}{{0,300}}\]|\{{{_INNER_CODE}{{0,400}}\}}"
 _TERM: Final = rf"(?:{_BRACKETS}|{_STRING}|[\w$]|[.!](?=[\w$])|\?\.)"
-# JavaScript: an arrow function, or what is asked of a global object.
+# JavaScript: an arrow function, or an expression on a global object.
 _JS: Final = (
     rf"(?:(?:async\ )?(?:\([\w\s,$={{}}\[\]]{{0,80}}\)|(?P<arg>[a-z_$][\w$]{{0,30}})(?=\s?=>[^\n]{{0,80}}\b(?P=arg)\b))\s?=>\s?{_TERM}{{1,400}}"
     rf"|(?<![\w.])(?:document|window|navigator|localStorage|sessionStorage|performance)\.{_TERM}{{1,400}})"

@@ -75,10 +75,13 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     wording = sources.wording
     if further := with_further(before, after, sources):
         return further
-    if text := _with_text(before, after, sources, chosen) or _specific(before, after, sources, chosen):
-        return text
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
     labelled = _starts_with_label(after.part, properties, wording)
+    # "create an issue: title 'Crash', label bug" has labelled values behind its colon, and no text.
+    is_text = not (properties and labelled)
+    text = _with_text(before, after, sources, chosen) if is_text else None
+    if text := text or _specific(before, after, sources, chosen):
+        return text
     if after.part.is_question or not (labelled or _is_further(before, after) or _is_reduced(after, sources)):
         return None
     joined = _together(before.part, after.part, sources.request)

@@ -18,7 +18,6 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import (
-    describes_entry,
     fill_payload,
     has_reference,
     is_gerund,
@@ -34,6 +33,7 @@ from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
+from helmdeck_planner.embedded.arguments.queries import fill_query
 from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
 from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
@@ -327,20 +327,11 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
     """Set required texts: the topic of the part, the text after its verb, or the pasted document."""
     document = sources.document
     for each in draft.open_inputs():
-        if not each.is_required:
+        if not each.is_required and not _is_only_query(draft, each):
             continue
         if each.role is Role.QUERY:
-            if searched := _sender(draft, each):
-                draft.set(each, *searched)
-                continue
-            places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
-            places = places or topic(draft)
-            is_asked = draft.part.is_question or (places and describes_entry(draft, places[0]))
-            if is_asked and _names_thing(draft, each) and not draft.preposition_before(places[0] if places else 0):
-                continue  # "which id does lodash have" names a library, and no topic
-            if places:
-                draft.set(each, draft.text(places[0], places[-1]).strip(), places)
-            elif document and not _refers_to_result(draft, sources):
+            is_set = fill_query(draft, each, sources.background)
+            if not is_set and document and not _refers_to_result(draft, sources):
                 whole = "brief" in each.words
                 if not whole or len(document) <= MAX_DOCUMENT_CHARS:
                     draft.set(each, document if whole else document.partition("\n")[0].strip(), [])
@@ -354,18 +345,10 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             _fill_object(draft, each)
 
 
-def _names_thing(draft: Draft, each: Property) -> bool:
-    """Whether an entry requires the name of a thing beside a query about it."""
-    return any(other.role is Role.NAME for other in draft.profile.required if other is not each)
-
-
-def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:
-    """Return "from:ada@example.org" for a query whose description shows this form."""
-    for place in draft.free(Kind.EMAIL):
-        before = draft.tokens[place - 1].word if place else ""
-        if before and f"{before}:" in each.text.lower():
-            return f"{before}:{draft.tokens[place].value}", [place - 1, place]
-    return None
+def _is_only_query(draft: Draft, each: Property) -> bool:
+    """Whether an entry that requires nothing searches for what an input takes: "find the page Holiday plan"."""
+    is_search = draft.part.verb in SEARCHING_VERBS and draft.profile.writes is False and not draft.profile.required
+    return is_search and [other for other in draft.profile.properties if other.role is Role.QUERY] == [each]
 
 
 def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:

@@ -75,9 +75,18 @@ def fill_ids(draft: Draft) -> None:
     elif needed and not left:
         _fill_card_numbers(draft, needed)
         _fill_id_word(draft, [each for each in needed if each.name not in draft.args])
+    _fill_mailed(draft)
     if len(left) == 1 < len(needed):
         # "a new code for B14: 4471"
         _fill_card_numbers(draft, [each for each in needed if each.name not in draft.args])
+
+
+def _fill_mailed(draft: Draft) -> None:
+    """Set an optional person from the only mail address, where the schema takes one: "give PAY-81 to ana@example.org"."""
+    people = [each for each in draft.open_inputs() if each.role is Role.ID and PERSON_IDS & set(each.words)]
+    mails = draft.free(Kind.EMAIL)
+    if len(people) == len(mails) == 1 and "email" in people[0].hints and not draft.profile.takes(Role.EMAIL):
+        draft.set(people[0], draft.tokens[mails[0]].value, mails)
 
 
 def _person_first(draft: Draft, needed: Sequence[Property], left: Sequence[int]) -> list[Property]:

@@ -34,6 +34,7 @@ def fill_new_paths(draft: Draft) -> None:
         place
         for place in range(1, len(draft.tokens))
         if draft.tokens[place - 1].word in draft.wording.language.naming
+        and not draft.is_one_of(place - 1, "saying")
         and draft.tokens[place].kind in _NAMES
         and not draft.tokens[place].value.startswith(("/", "~"))
         and place not in draft.used_places

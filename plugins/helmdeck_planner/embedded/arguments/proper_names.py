@@ -35,6 +35,8 @@ _MIN_UNKNOWN: Final = 5
 _TITLE: Final = frozenset((stem("title"),))
 _APOSTROPHES: Final = ("'", "’")
 _AUXILIARIES: Final = ("has", "is", "was", "must", "should", "can", "may", "will")
+_ASKING: Final = ("do", "does", "did")
+_HAVING: Final = ("have", "need", "use")
 _ENDS: Final = ".?!:-–—\"'"
 _POSSESSIVES: Final = ("'s", "\u2019s")
 
@@ -49,6 +51,7 @@ def fill_proper_names(draft: Draft) -> None:
     _fill_alike(draft)
     _fill_channel(draft)
     _fill_whole_name(draft)
+    _fill_subject(draft, needed)
     _fill_dated(draft)
     needed = [each for each in needed if each.name not in draft.args]
     if len(needed) == 1:
@@ -84,6 +87,18 @@ def _fill_whole_name(draft: Draft) -> None:
         runs = [run for run in runs if len(run) > 1]
         if len(runs) == 1:
             set_person(draft, runs[0])
+
+
+def _fill_subject(draft: Draft, needed: Sequence[Property]) -> None:
+    """Set the only required name from the subject of a question: "which id does Chart.js have"."""
+    for place in range(1, len(draft.tokens) - 1) if draft.part.is_question and len(needed) == 1 else ():
+        subject = draft.tokens[place]
+        is_between = draft.tokens[place - 1].word in _ASKING and draft.tokens[place + 1].word in _HAVING
+        is_name = subject.is_value or (
+            subject.is_word and not draft.is_filler(place) and not describes_entry(draft, place)
+        )
+        if is_between and is_name and place not in draft.used_places:
+            set_names(draft, needed[0], [place])
 
 
 def _fill_dated(draft: Draft) -> None:

@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.entries.property_words import (
 
 _REFS: Final = frozenset(map(stem, REF_WORDS))
 _NAMED_REFS: Final = frozenset((stem("branch"), stem("tag")))
+_VERSIONED: Final = frozenset((stem("branch"), stem("commit"), stem("revision")))
 _COMMITS: Final = frozenset((stem("commit"), stem("sha")))
 _HASH: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
@@ -41,9 +42,8 @@ def takes_ref(profile: Profile, each: Property) -> bool:
     names = set(each.words)
     if each.role not in (Role.NAME, Role.TEXT, Role.ID) or each.is_list or not names <= REF_NAMES:
         return False
-    return "branch" in names or bool(
-        _REFS & (each.hints | profile.text | frozenset(profile.name)) and names & REF_WORDS
-    )
+    # A "target" is one only in an entry about branches or commits.
+    return "branch" in names or bool(_VERSIONED & (each.hints | profile.text) and names & REF_WORDS)
 
 
 def fill_refs(draft: Draft) -> None:
@@ -53,6 +53,9 @@ def fill_refs(draft: Draft) -> None:
     for each in sorted(inputs, key=lambda each: not _is_base(each)):
         found = [place for place in range(len(draft.tokens)) if is_ref(draft, place)]
         own = [place for place in found if _is_meant(draft, each, place)]
+        if len(own) > 1:
+            # "compare HEAD with fix/a"
+            own = [place for place in own if draft.tokens[place].word != "head"]
         if len(own) == 1:
             draft.set(each, draft.tokens[own[0]].value, own)
 

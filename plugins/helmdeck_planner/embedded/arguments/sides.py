@@ -66,7 +66,8 @@ def fill_words_beside_to(draft: Draft) -> None:
         return
     for each in draft.open_inputs():
         if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes:
-            if places := _state_after(draft, to) or _after_to(draft, to):
+            places = _state_after(draft, to) or _after_to(draft, to)
+            if places and (draft.tokens[places[0]].is_word or draft.tokens[places[0]].kind is Kind.QUOTE):
                 draft.set(each, draft.text(places[0], places[-1]), places)
             continue
         # "point the record r1 to 198.51.100.23" for an optional "new value"
