@@ -52,7 +52,11 @@ class Parser(argparse.ArgumentParser):
         """Raise the message that argparse would print, with the option that a misspelt one is similar to."""
         label, _, words = message.partition("unrecognized arguments: ")
         word = words.partition(" ")[0].partition("=")[0]
-        hint = did_you_mean(word, self._option_string_actions) if not label and word.startswith("--") else ""
+        hint = ""
+        if not label and word.startswith("--"):
+            hint = did_you_mean(word, self._option_string_actions)
+        elif not label and word.endswith(".toml"):
+            hint = f" (did you mean '--config {word}'?)"
         raise UsageError(f"{message}{hint}; see `{self.prog} --help`")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
