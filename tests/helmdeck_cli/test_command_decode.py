@@ -148,6 +148,7 @@ def test_unknown_stop_reason_is_a_warning(decode):
     done = decode('{"a": 1}', "--stop-reason", "bored")
     assert done.code == 0
     assert "unknown stop reason 'bored'" in done.err
+    assert "'MAX' (did you mean 'max_tokens'?); it is treated as missing" in decode("{}", "--stop-reason", "MAX").err
 
 
 def test_decode_reads_standard_input_and_reports_missing_files(capsys, monkeypatch):

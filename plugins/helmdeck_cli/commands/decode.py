@@ -72,7 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     deck = make_deck(arguments)
     stop_reason = arguments.stop_reason
     if stop_reason is not None and deck.runtime.normalise_stop(stop_reason, "").value == "Unknown":
-        note(f"helmdeck: warning: unknown stop reason {stop_reason!r}; it is treated as missing")
+        near = deck.runtime.stop_reasons.near(stop_reason)
+        hint = f" (did you mean {near!r}?)" if near else " (known are stop, length, tool_calls and others)"
+        note(f"helmdeck: warning: unknown stop reason {stop_reason!r}{hint}; it is treated as missing")
     if arguments.calls:
         text = raw.decode("utf-8", "replace")
         found = deck.tool_calls(text, tools=arguments.tool, stop_reason=stop_reason, model=arguments.model)
