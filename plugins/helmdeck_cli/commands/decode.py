@@ -65,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the value, or the cause of the failure; the details go to standard error."""
     from helmdeck_core import CallFailed
 
+    if not arguments.calls and (arguments.tool or arguments.model):
+        raise UsageError(f"{'--tool' if arguments.tool else '--model'} is for tool calls; add --calls")
     raw = in_utf8(read_input(arguments.file))
     if arguments.file is None and not raw:
         raise UsageError("there is no response to decode; name a file or use standard input")
@@ -166,9 +168,11 @@ def _schema_check(path: str | None) -> tuple[Callable[[Any], bool] | None, list[
     problems: list[str] = []
     if path is None:
         return None, problems
-    from helmdeck_core import schema_problems
+    from helmdeck_core import schema_mistake, schema_problems
 
     schema = read_object(path)
+    if mistake := schema_mistake(schema, is_trusted=True):
+        raise UsageError(f"{path}: the schema {mistake}")
 
     def fits(value: Any) -> bool:
         found = schema_problems(schema, value)
