@@ -39,5 +39,6 @@ def newer_schema(subject: str, place: str, version: int, known: int) -> NewerSch
 
 def failure(subject: str, exc: BaseException, url: str = "") -> StorageError:
     """Return the error for an exception of a driver, whose message may repeat a part of the URL."""
-    detail = quoted(f"{type(exc).__name__}: {exc}", Secrets(url_secrets(url)))
-    return StorageError(f"{subject} failed: {detail}")
+    has_file = isinstance(exc, OSError) and exc.strerror and exc.filename
+    text = f"{exc.filename}: {exc.strerror}" if has_file else f"{type(exc).__name__}: {exc}"
+    return StorageError(f"{subject} failed: {quoted(text, Secrets(url_secrets(url)))}")

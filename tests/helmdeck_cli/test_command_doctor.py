@@ -196,6 +196,12 @@ def test_unreadable_configuration_file_is_a_finding(cli, tmp_path):
     assert found(done, "plugins")[0][0] == "ok"
 
 
+def test_folder_in_place_of_a_store_is_named(cli, configure, tmp_path):
+    configure('[history]\nurl = "sqlite:plans"\n')
+    (tmp_path / "plans").mkdir()
+    assert found(cli("doctor", "--json"), "store", "history") == [("fail", "plans is a folder")]
+
+
 def test_store_that_others_can_read_is_a_warning(cli, configure, tmp_path):
     if os.name != "posix":
         pytest.skip("permissions of files are those of POSIX")
