@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
+from helmdeck_core import Entry
+from helmdeck_language import ENGLISH, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -25,15 +25,16 @@ from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, meanings
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
-from helmdeck_planner.embedded.choice.weighing import weigh
-from helmdeck_planner.embedded.continuations import continued, joined_act
+from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
 from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.further import commented, updated
 from helmdeck_planner.embedded.pick import Pick, is_gap
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_planner.embedded.restatements import asks_again, only_shows
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
@@ -43,6 +44,7 @@ _MIN_WORDS: Final = 2
 _MAX_JOINED: Final = 4
 # Among so many words, "is" makes a sentence of "process 4 is stuck".
 _EARLY: Final = 4
+_ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
 _STATING: Final = word_list("stating")
 # Probability by evidence below which an entry that rules choose serves no part that names no act.
 _UNLIKELY: Final = 0.2
@@ -82,7 +84,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     settings = settings_of(parts, wording)
-    sources = Sources(separated.request, wording, settings=settings)
+    sources = Sources(separated.request, wording, separated.document, settings=settings)
     is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
     reader = _Reader(sources, lexical, profiles, is_bare_catalog)
     for part in parts:
@@ -145,7 +147,13 @@ class _Reader:
             self.picks[-1] = attrs.evolve(self.picks[-1], profile=None)
             earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
             self.sources = attrs.evolve(self.sources, earlier=earlier)
-        found = self._chosen(own, self.sources)
+        found = self._of_same_thing(own, self._chosen(own, self.sources))
+        if comment := commented(own, found, self.sources, self.profiles):
+            found = [comment]
+        if update := updated(own, found, self.sources, self.profiles):
+            own, best = update
+            self._append(own, best.profile, [best])
+            return
         if sides := divided(own, found, self.sources, self._chosen):
             for side in sides:
                 self._add_single(side)
@@ -167,7 +175,7 @@ class _Reader:
             if as_wish and not is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
-        if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
+        if before is not None and (asks_again(own, profile, before, wording) or only_shows(own, before, wording)):
             return
         if (
             before is not None
@@ -233,7 +241,8 @@ class _Reader:
         second = self._pick_of(self.parts[start + length]) if length else None
         if first is None or second is None:
             return 1, None
-        joined = continued(first, second, self._before(start), self._chosen)
+        before = self._before(start)
+        joined = continued(first, second, before, self._chosen) or with_subject(first, second, before, self._chosen)
         return length + 1, joined or with_fact(first, second, self.sources.wording)
 
     def _replace(self, start: int, length: int, pick: Pick) -> None:
@@ -291,6 +300,20 @@ class _Reader:
             return other if (other[0].evidence or 0.0) >= CLEAR else found
         is_better = other[0].is_complete and (other[0].evidence or 0.0) >= UNSURE
         return other if is_gap(found) or is_better else found
+
+    def _of_same_thing(self, part: Part, found: list[Scored]) -> list[Scored]:
+        """Put the entry first that acts on what the step before acts on, if a part only has "it": "move the card and archive it"."""
+        before = self.sources.earlier[-1].profile if self.sources.earlier else None
+        wording = self.sources.wording
+        is_bare_act = all(
+            place == part.verb_place or wording.is_filler(token.word) or token.word in _ORDERING
+            for place, token in enumerate(part.tokens)
+        )
+        if before is None or not is_bare_act or not found or not refers(part, wording):
+            return found
+        same = [each for each in found if set(each.profile.name) & set(before.name) and each.is_complete]
+        is_other = not set(found[0].profile.name) & set(before.name)
+        return [same[0], *(each for each in found if each is not same[0])] if same and is_other else found
 
     def _is_far(self, part: Part, best: Scored) -> bool:
         """Whether the wording of a part hardly means the entry that rules choose."""
@@ -388,42 +411,6 @@ def _taking_all(found: Sequence[Scored]) -> Scored | None:
         ),
         None,
     )
-
-
-def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
-    """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
-    profile = before.profile
-    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
-    if (
-        profile is None
-        or profile.writes
-        or not is_reading
-        or not refers(part, wording)
-        or profile.entry.kind is EntryKind.PIPELINE
-    ):
-        return False
-    has_object = any(
-        token.is_value
-        or (token.is_word and not wording.is_filler(token.word) and token.word not in wording.language.references)
-        for token in part.content
-    )
-    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
-
-
-def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
-    """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
-    if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
-        return False
-    if any(token.is_value for token in part.tokens):
-        return False
-    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
-
-
-def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
-    """Whether a question about "it" has only words that describe what an entry returns."""
-    weighted = weigh(part, wording)
-    stems = [*weighted.objects, *weighted.tail]
-    return refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
 
 
 def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
