@@ -50,8 +50,7 @@ def load_arguments(
     if config is None:
         check_type("file", file or "", str, Path)
         check_type("environ", environ or {}, Mapping)
-        path = None if file is None else Path(file)
-        return load_config(file=path, environ=os.environ if environ is None else environ, arguments=arguments)
+        return load_config(file=file, environ=os.environ if environ is None else environ, arguments=arguments)
     if arguments or file is not None or environ is not None:
         raise TypeError("config is complete: it cannot be combined with other configuration arguments")
     if not isinstance(config, Config | LoadedConfig):
