@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 import attrs
@@ -163,10 +164,15 @@ _PATTERNS: Final = (
      r"(?:['\u2019\u2010-](?=[^\W\d_])[^\W_]{1,60}|_[^\W_]{1,60}|\.(?=[a-z])\w{1,60})*")),
     ("MARK", r"[^\s\w]"),
 )  # fmt: skip
-_TOKEN: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS), re.IGNORECASE)
 # French and Italian articles and pronouns that are joined to the next word.
 _ELISION: Final = re.compile(r"(?:[ldnjmtsc]|qu)['\u2019](?=\w)", re.IGNORECASE)
 _INNER: Final = ("fenced", "ticked", "q1", "q2", "q3", "q4", "q5", "q6")
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """The pattern of a token; to compile it takes longer than all modules of the language, and most commands scan nothing."""
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS), re.IGNORECASE)
 
 
 def scan(text: str) -> list[Token]:
@@ -176,7 +182,7 @@ def scan(text: str) -> list[Token]:
     >>> [(token.kind.name, token.value) for token in scan("mail 3 files to ann@example.org")]
     [('WORD', 'mail'), ('NUMBER', '3'), ('WORD', 'files'), ('WORD', 'to'), ('EMAIL', 'ann@example.org')]
     """
-    return [token for match in _TOKEN.finditer(text) for token in _tokens(match)]
+    return [token for match in _token().finditer(text) for token in _tokens(match)]
 
 
 def _tokens(match: re.Match[str]) -> Iterator[Token]:
