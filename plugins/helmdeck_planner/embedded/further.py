@@ -53,7 +53,8 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
     is_own = after.profile is not None and after.profile is not profile and not creates
     if is_own and after.found[0].is_complete and (after.found[0].takes_any or after.found[0].is_named):
         return None
-    found = further(after.part, profile, args, sources)
+    is_same = after.profile is profile and not after.part.further.keys() & args.keys()
+    found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
     if not found:
         return None
     text = sources.request[before.part.tokens[0].start : after.part.tokens[-1].end]
@@ -77,8 +78,11 @@ def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Pro
         if not is_update or profile.writes is False or not set(profile.name) & set(before.profile.name):
             continue
         known = arguments_of(drafted(about, profile, sources))
-        if all(each.name in known for each in profile.required) and (args := further(part, profile, known, sources)):
-            rows.append((profile, args))
+        if all(each.name in known for each in profile.required):
+            args = further(part, profile, known, sources)
+            # The verb alone may be a state: "close it".
+            is_state = len(part.tokens) == len(about.tokens) and len(known) > len(profile.required)
+            rows += [(profile, args)] if args or is_state else []
     if len(rows) != 1:
         return None
     profile, args = rows[0]
@@ -233,7 +237,8 @@ def _stripped(tokens: Sequence[Token], wording: Wording) -> Iterator[Token]:
     while place < len(own) and not own[place].is_value:
         token = own[place]
         is_person = stem(token.word) in _PEOPLE and place + 1 < len(own)
-        is_filler = token.kind is Kind.MARK or wording.preposition(token) or wording.is_filler(token.word)
+        is_filler = token.kind is Kind.MARK or wording.preposition(token)
+        is_filler = is_filler or (wording.is_filler(token.word) and token.value.islower())
         if not (is_filler or is_person or (token.word in _PARTICLES and place + 1 < len(own))):
             break
         place += 1
