@@ -237,8 +237,8 @@ def _stripped(tokens: Sequence[Token], wording: Wording) -> Iterator[Token]:
     while place < len(own) and not own[place].is_value:
         token = own[place]
         is_person = stem(token.word) in _PEOPLE and place + 1 < len(own)
-        is_filler = token.kind is Kind.MARK or wording.preposition(token)
-        is_filler = is_filler or (wording.is_filler(token.word) and token.value.islower())
+        is_filler = wording.is_filler(token.word) and token.value.islower()
+        is_filler = is_filler or token.kind is Kind.MARK or bool(wording.preposition(token))
         if not (is_filler or is_person or (token.word in _PARTICLES and place + 1 < len(own))):
             break
         place += 1
