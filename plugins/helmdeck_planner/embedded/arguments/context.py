@@ -11,6 +11,7 @@ from helmdeck_language import ENGLISH, NOUNS_TOO, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import is_opaque
+from helmdeck_planner.embedded.arguments.refs import takes_ref
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARCHING_VERBS
@@ -120,6 +121,8 @@ def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
         is_object = each.is_required and not each.is_list and each.role in (Role.ID, Role.NUMBER)
         is_object = is_object and not _labels_another(draft, each)
         is_object = is_object and (each.role is Role.ID or bool({"number", "index"} & set(each.words)))
+        # "create the branch fix/a and switch over"
+        is_object = is_object or (each.is_required and takes_ref(draft.profile, each) and each.role is Role.NAME)
         if is_object and (value := _value_before(steps[-1], each)) is not None:
             draft.set(each, value, [])
 

@@ -169,7 +169,11 @@ def _has_conjunction(words: Sequence[str], wording: Wording) -> bool:
 def _are_joined(between: Sequence[Token], wording: Wording) -> bool:
     language = wording.language
     joints = language.joints | language.strong_joints
-    has_joint = any(token.word in joints or token.value in ",&" for token in between)
+    # "from next in acme/web": a word after a preposition joins nothing.
+    has_joint = any(
+        (token.word in joints or token.value in ",&") and not (place and wording.preposition(between[place - 1]))
+        for place, token in enumerate(between)
+    )
     return has_joint and all(
         token.word in joints
         or token.value in ",&"

@@ -18,6 +18,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import (
+    describes_entry,
     fill_payload,
     has_reference,
     is_gerund,
@@ -29,19 +30,20 @@ from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, la
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects
-from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
+from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
+from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
-from helmdeck_planner.embedded.arguments.screen import fill_screen
+from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
 from helmdeck_planner.embedded.arguments.told import fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -128,7 +130,9 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
         return draft
     fill_screen(draft)
     fill_new_paths(draft)
+    fill_moved(draft)
     fill_replacement(draft)
+    fill_refs(draft)
     _fill_labelled_quotes(draft)
     alone = Sources(sources.request, sources.wording)
     background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))
@@ -141,10 +145,12 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_versions(draft)
     fill_typed(draft)
     fill_ids(draft)
+    fill_commits(draft)
     fill_objects(draft)
     fill_numbers(draft)
     fill_words_beside_to(draft)
     fill_names(draft)
+    fill_entered(draft)
     fill_told(draft, sources.background)
     fill_payload(draft)
     _fill_quotes(draft)
@@ -251,6 +257,8 @@ def _fill_quotes_by_preposition(draft: Draft) -> None:
 
 def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:
     place = _QUOTE_ROLES.index(each.role) if each.role in _QUOTE_ROLES else len(_QUOTE_ROLES)
+    if each.role is Role.NAME and draft.part.verb in NAMING_VERBS:
+        place = -1  # "rename issue 9 to 'Crash'"
     return not each.is_required, -_telling_words(draft, each), place
 
 
@@ -352,6 +360,9 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
                 continue
             places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
             places = places or topic(draft)
+            is_asked = draft.part.is_question or (places and describes_entry(draft, places[0]))
+            if is_asked and _names_thing(draft, each) and not draft.preposition_before(places[0] if places else 0):
+                continue  # "which id does lodash have" names a library, and no topic
             if places:
                 draft.set(each, draft.text(places[0], places[-1]).strip(), places)
             elif document and not _refers_to_result(draft, sources):
@@ -366,6 +377,11 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             each.role is Role.PLACE and (stem(draft.part.verb) in draft.profile.verbs or draft.part.verb_place < 0)
         ):
             _fill_object(draft, each)
+
+
+def _names_thing(draft: Draft, each: Property) -> bool:
+    """Whether an entry requires the name of a thing beside a query about it."""
+    return any(other.role is Role.NAME for other in draft.profile.required if other is not each)
 
 
 def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:

@@ -8,6 +8,7 @@ from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SWAPPING_VERBS
+from helmdeck_planner.embedded.request.clauses import base_form
 
 # English prepositions before the new text, and after it.
 _WITH: Final = ("with", "by", "to")
@@ -16,22 +17,23 @@ _ENDS: Final = ("in", "at", "of", "from", "on")
 
 def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
     """Return the places of the old and of the new text; ``None`` if the part states no such pair."""
-    part, tokens = draft.part, draft.tokens
+    tokens = draft.tokens
     if pair := _becoming(draft):
         return pair
-    if part.verb not in REPLACING_VERBS or part.verb_place < 0:
+    verb, start = _replacing(draft)
+    if verb not in REPLACING_VERBS or start < 0:
         return None
     prepositions = [draft.wording.preposition(token) for token in tokens]
     middle = next(
         (
             place
-            for place in range(part.verb_place + 2, len(tokens))
-            if prepositions[place] in _WITH or (prepositions[place] == "for" and part.verb in SWAPPING_VERBS)
+            for place in range(start + 2, len(tokens))
+            if prepositions[place] in _WITH or (prepositions[place] == "for" and verb in SWAPPING_VERBS)
         ),
         len(tokens),
     )
     # "change the color from red to blue"
-    first = next((place + 1 for place in range(part.verb_place + 1, middle) if prepositions[place] == "from"), None)
+    first = next((place + 1 for place in range(start + 1, middle) if prepositions[place] == "from"), None)
     stop = next(
         (
             place
@@ -40,13 +42,20 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         ),
         len(tokens),
     )
-    old, new = _text(draft, first or part.verb_place + 1, middle), _text(draft, middle + 1, stop)
+    old, new = _text(draft, first or start + 1, middle), _text(draft, middle + 1, stop)
     if len(new) == 1 and tokens[new[0]].is_value and old and tokens[old[-1]].kind is tokens[new[0]].kind:
         # "change version 1.2 to 1.3"
         old = old[-1:]
     if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
         return None
     return old, new
+
+
+def _replacing(draft: Draft) -> tuple[str, int]:
+    """Return the verb that replaces, and its place: of "preview changing 'a' to 'b'" it is "change"."""
+    part, following = draft.part, draft.part.verb_place + 1
+    verb = base_form(draft.tokens[following].word, draft.wording) if following < len(draft.tokens) else ""
+    return (part.verb, part.verb_place) if part.verb in REPLACING_VERBS or not verb else (verb, following)
 
 
 def _becoming(draft: Draft) -> tuple[list[int], list[int]] | None:

@@ -160,7 +160,8 @@ def _part(text: str, tokens: Sequence[Token], wording: Wording, *, is_excluded: 
     is_question = bool(own) and (bool(question) or own[0].word in wording.language.questions)
     verb, place = _find_verb(own, wording)
     if is_question:
-        verb, place = _question_verb(own), 0
+        # "whether light.porch is on" starts with what it asks about.
+        verb, place = _question_verb(own), 0 if own[0].word in wording.language.questions else -1
     written = text[own[0].start : own[-1].end] if own else ""
     return Part(written, own, verb, place, is_question, is_excluded)
 
