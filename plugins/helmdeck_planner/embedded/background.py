@@ -53,7 +53,7 @@ def is_fact(part: Part, wording: Wording) -> bool:
 
 
 def _describes_state(part: Part) -> bool:
-    """Whether a part says what goes on or does not work: "an alert is waiting", "our users can't log in"."""
+    """Whether a part says what happens or fails: "an alert is waiting", "our users can't log in"."""
     words = [token.word for token in part.tokens]
     # "Black Friday is coming, scale checkout to 8 replicas" has a command as well.
     return "," not in words and any(

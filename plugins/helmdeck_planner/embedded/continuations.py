@@ -120,11 +120,11 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
 def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
     """Return the one entry that answers two questions: "what is in /data, and how large is each" lists with sizes."""
     general = before.profile
-    is_asked = before.part.is_question and after.part.is_question
+    is_question = before.part.is_question and after.part.is_question
     if (
         general is None
         or general.writes is not False
-        or not is_asked
+        or not is_question
         or any(token.is_value for token in after.part.tokens)
     ):
         return None

@@ -12,6 +12,7 @@ from helmdeck_language import ACTIONS, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.pick import Pick, is_gap
@@ -73,7 +74,7 @@ def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Pro
     # All other words are those of the input.
     about = attrs.evolve(part, tokens=(part.tokens[0], pointing))
     rows = []
-    for profile in profiles.all():
+    for profile in _of_server(before.profile, profiles):
         is_update = Action.UPDATE in ACTIONS.get(profile.verb, frozenset()) and not profile.deletes
         if not is_update or profile.writes is False or not set(profile.name) & set(before.profile.name):
             continue
@@ -105,6 +106,8 @@ def commented(part: Part, found: Sequence[Scored], sources: Sources, profiles: P
     thing = {each.name: before.args.get(each.name) for each in before.profile.required}
 
     def takes_both(profile: Profile) -> bool:
+        if not thing.keys() <= {each.name for each in profile.required}:
+            return False
         args = arguments_of(drafted(part, profile, sources))
         own = [args[each.name] for each in profile.required if each.name in args]
         is_whole = len(own) == len(profile.required) and texts[0].value in own
@@ -112,8 +115,15 @@ def commented(part: Part, found: Sequence[Scored], sources: Sources, profiles: P
 
     if not thing or (not is_gap(found) and takes_both(found[0].profile)):
         return None
-    rows = [each for each in profiles.all() if each.writes is not False and not each.deletes and takes_both(each)]
+    server = _of_server(before.profile, profiles)
+    rows = [each for each in server if each.writes is not False and not each.deletes and takes_both(each)]
     return _certain(rows[0], _UPDATED) if len(rows) == 1 else None
+
+
+def _of_server(profile: Profile, profiles: Profiles) -> Iterator[Profile]:
+    """Yield the entries of the same server; none of a large catalog, whose entries would take too long to try."""
+    if len(profiles.entries) <= MAX_COMPARED:
+        yield from (each for each in profiles.all() if each.entry.source == profile.entry.source)
 
 
 def _certain(profile: Profile, evidence: float) -> Scored:
@@ -139,7 +149,7 @@ def further(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sou
             return {each.name: value}
     for each in inputs:
         is_meant = _is_named_by(verb, each) and (refers or not _stands_alone(each))
-        # "give it a star" gives it to nobody.
+        # "give it a star" names no person.
         is_meant = is_meant and (verb not in _TRANSFERRING or bool(rest and wording.preposition(rest[0])))
         if is_meant and (value := _value(each, rest, sources)) is not None:
             return {each.name: value}

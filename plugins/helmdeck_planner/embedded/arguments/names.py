@@ -165,7 +165,9 @@ def _unknown_object(draft: Draft, each: Property) -> list[int]:
         end = start + 1 + (start + 1 < len(draft.tokens) and draft.tokens[start + 1].value == ":")
         # ":eyes:" is a name, "a shot of the page" has none.
         is_marked = draft.tokens[start - 1].value == ":" == draft.tokens[end - 1].value
-        ends = (is_marked or not draft.wording.is_word(token.word)) and (end == len(draft.tokens) or bool(draft.preposition(end)))
+        ends = (is_marked or not draft.wording.is_word(token.word)) and (
+            end == len(draft.tokens) or bool(draft.preposition(end))
+        )
         has_verb = ends and len(needed) == 1 and not draft.wording.corrected_verb(token.word)
     return [start] if is_unknown and has_verb and token.value.islower() else []
 
