@@ -21,7 +21,7 @@ _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
 _UNABLE: Final = word_list("unable")
-# "before I go on holiday", "we hired a new colleague"
+# "before I leave", "we hired a new colleague"
 _CLAUSE_STARTS: Final = word_list("subordinating") | word_list("subjects")
 _BEING: Final = word_list("being")
 _FINITE: Final = word_list("stating") | _BEING
