@@ -72,6 +72,8 @@ def test_a_clause_that_states_no_input_is_a_gap(clause: str) -> None:
         ("label it wontfix", {"labels": ["wontfix"]}),
         ("give it to the user maya", {"assignees": ["maya"]}),
         ("tag it bug and close it", {"labels": ["bug"], "state": "closed"}),
+        ("tag it bug and give it to maya", {"labels": ["bug"], "assignees": ["maya"]}),
+        ("move it to closed", {"state": "closed"}),
     ],
 )
 def test_a_clause_about_what_a_step_shows_updates_it(clause: str, further: dict[str, Any]) -> None:

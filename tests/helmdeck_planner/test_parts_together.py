@@ -116,6 +116,8 @@ def test_a_command_about_it_means_the_thing_of_the_fact_before_it() -> None:
         ("we want to move house, list the files in /srv/", [("list_directory", {"path": "/srv/"})]),
         ("our users can't log in, list the files in /srv/", [("list_directory", {"path": "/srv/"})]),
         ("shoppers keep losing their basket, so list the files in /srv/", [("list_directory", {"path": "/srv/"})]),
+        ("before we leave on Friday: list the files in /srv/", [("list_directory", {"path": "/srv/"})]),
+        ("two colleagues are waiting for it: list what is in /srv/", [("list_directory", {"path": "/srv/"})]),
         (
             "I want to order 20 chairs and list the files in /srv/",
             [(UNKNOWN_TOOL, {}), ("list_directory", {"path": "/srv/"})],

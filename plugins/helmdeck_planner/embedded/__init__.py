@@ -2,7 +2,7 @@
 
 ::
 
-    request    text -> parts, one per action     parts, negation, wording (the English meaning of words)
+    request    text -> parts, one per action     segments -> parts; negation, wording (the English meaning of words)
       |
     entries    what an entry does and takes      profiles, properties, property_words.toml
       |
@@ -12,7 +12,8 @@
       |
     look_ups   an id that is only named -> the step that finds it
 
-``picks`` chooses an entry for each part, ``steps`` fills its inputs, and ``planner`` makes the answer of it.
+``picks`` chooses an entry for each part, ``steps`` fills its inputs, and ``planner`` makes the answer of it. What only the entries
+show decides which parts are one step: ``divisions``, ``continuations``, ``further``, ``restatements`` and ``background``.
 """
 
 from __future__ import annotations

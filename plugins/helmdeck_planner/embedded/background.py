@@ -21,6 +21,8 @@ _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
 _UNABLE: Final = word_list("unable")
+# "before I leave", "we hired a new colleague"
+_CLAUSE_STARTS: Final = word_list("subordinating") | word_list("subjects")
 _BEING: Final = word_list("being")
 _FINITE: Final = word_list("stating") | _BEING
 
@@ -53,7 +55,7 @@ def is_fact(part: Part, wording: Wording) -> bool:
 
 
 def _describes_state(part: Part) -> bool:
-    """Whether a part says what goes on or does not work: "an alert is waiting", "our users can't log in"."""
+    """Whether a part says what happens or fails: "an alert is waiting", "our users can't log in"."""
     words = [token.word for token in part.tokens]
     # "Black Friday is coming, scale checkout to 8 replicas" has a command as well.
     return "," not in words and any(
@@ -101,7 +103,9 @@ def _is_hint(pick: Pick, wording: Wording) -> bool:
     part = pick.part
     if part.is_purpose:
         return pick.profile is None or not pick.found[0].is_complete
-    return pick.profile is None and not _is_act(part, wording) and part.act.look_up < _ASKED and not _states_value(part)
+    is_clause = part.tokens[0].word in _CLAUSE_STARTS and not any(token.word in _REQUESTING for token in part.tokens)
+    is_remark = is_clause or part.act.look_up < _ASKED
+    return pick.profile is None and is_remark and not _is_act(part, wording) and not _states_value(part)
 
 
 def _is_act(part: Part, wording: Wording) -> bool:

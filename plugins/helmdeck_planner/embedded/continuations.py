@@ -123,17 +123,18 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
 def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
     """Return the one entry that answers two questions: "what is in /data, and how large is each" lists with sizes."""
     general = before.profile
-    is_asked = before.part.is_question and after.part.is_question
+    is_question = before.part.is_question and after.part.is_question
     if (
         general is None
         or general.writes is not False
-        or not is_asked
+        or not is_question
         or any(token.is_value for token in after.part.tokens)
     ):
         return None
     joined = _together(before.part, after.part, sources.request)
-    for found in (after.found if after.profile is not None else (), chosen(joined, sources)):
-        profile = found[0].profile if found and not is_gap(found) else general
+    answers = [after.found] if after.profile is not None else []
+    for found in (*answers, chosen(joined, sources)):
+        profile = general if is_gap(found) else found[0].profile
         is_specific = profile.writes is False and profile.verb == general.verb and set(general.name) < set(profile.name)
         if is_specific and _is_complete(drafted(joined, profile, sources)):
             return Pick(joined, profile, found)
@@ -175,9 +176,10 @@ def _is_further(before: Pick, after: Pick) -> bool:
 
 def _is_reduced(after: Pick, sources: Sources) -> bool:
     """Whether a part without a step is a participle and what depends on it, behind a comma: "..., cut from develop"."""
-    tokens = after.part.tokens
-    is_clause = len(tokens) > 1 and after.part.verb_place == 0 and bool(sources.wording.preposition(tokens[1]))
-    return is_clause and after.profile is None and sources.request[: tokens[0].start].rstrip().endswith(",")
+    following = after.part.tokens[1:2]
+    is_clause = after.part.verb_place == 0 and any(map(sources.wording.preposition, following))
+    before = sources.request[: after.part.tokens[0].start].rstrip()
+    return is_clause and after.profile is None and before.endswith(",")
 
 
 def _starts_with_label(part: Part, properties: Sequence[Property], wording: Wording) -> bool:

@@ -12,6 +12,7 @@ from helmdeck_language import ACTIONS, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
+from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.pick import Pick, is_gap
@@ -53,7 +54,8 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
     is_own = after.profile is not None and after.profile is not profile and not creates
     if is_own and after.found[0].is_complete and (after.found[0].takes_any or after.found[0].is_named):
         return None
-    found = further(after.part, profile, args, sources)
+    is_same = after.profile is profile and not after.part.further.keys() & args.keys()
+    found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
     if not found:
         return None
     text = sources.request[before.part.tokens[0].start : after.part.tokens[-1].end]
@@ -72,13 +74,16 @@ def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Pro
     # All other words are those of the input.
     about = attrs.evolve(part, tokens=(part.tokens[0], pointing))
     rows = []
-    for profile in profiles.all():
+    for profile in _of_server(before.profile, profiles):
         is_update = Action.UPDATE in ACTIONS.get(profile.verb, frozenset()) and not profile.deletes
         if not is_update or profile.writes is False or not set(profile.name) & set(before.profile.name):
             continue
         known = arguments_of(drafted(about, profile, sources))
-        if all(each.name in known for each in profile.required) and (args := further(part, profile, known, sources)):
-            rows.append((profile, args))
+        if all(each.name in known for each in profile.required):
+            args = further(part, profile, known, sources)
+            # The verb alone may be a state: "close it".
+            is_state = len(part.tokens) == len(about.tokens) and len(known) > len(profile.required)
+            rows += [(profile, args)] if args or is_state else []
     if len(rows) != 1:
         return None
     profile, args = rows[0]
@@ -101,6 +106,8 @@ def commented(part: Part, found: Sequence[Scored], sources: Sources, profiles: P
     thing = {each.name: before.args.get(each.name) for each in before.profile.required}
 
     def takes_both(profile: Profile) -> bool:
+        if not thing.keys() <= {each.name for each in profile.required}:
+            return False
         args = arguments_of(drafted(part, profile, sources))
         own = [args[each.name] for each in profile.required if each.name in args]
         is_whole = len(own) == len(profile.required) and texts[0].value in own
@@ -108,8 +115,15 @@ def commented(part: Part, found: Sequence[Scored], sources: Sources, profiles: P
 
     if not thing or (not is_gap(found) and takes_both(found[0].profile)):
         return None
-    rows = [each for each in profiles.all() if each.writes is not False and not each.deletes and takes_both(each)]
+    server = _of_server(before.profile, profiles)
+    rows = [each for each in server if each.writes is not False and not each.deletes and takes_both(each)]
     return _certain(rows[0], _UPDATED) if len(rows) == 1 else None
+
+
+def _of_server(profile: Profile, profiles: Profiles) -> Iterator[Profile]:
+    """Yield the entries of the same server; none of a large catalog, whose entries would take too long to try."""
+    if len(profiles.entries) <= MAX_COMPARED:
+        yield from (each for each in profiles.all() if each.entry.source == profile.entry.source)
 
 
 def _certain(profile: Profile, evidence: float) -> Scored:
@@ -135,7 +149,7 @@ def further(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sou
             return {each.name: value}
     for each in inputs:
         is_meant = _is_named_by(verb, each) and (refers or not _stands_alone(each))
-        # "give it a star" gives it to nobody.
+        # "give it a star" names no person.
         is_meant = is_meant and (verb not in _TRANSFERRING or bool(rest and wording.preposition(rest[0])))
         if is_meant and (value := _value(each, rest, sources)) is not None:
             return {each.name: value}
@@ -233,7 +247,8 @@ def _stripped(tokens: Sequence[Token], wording: Wording) -> Iterator[Token]:
     while place < len(own) and not own[place].is_value:
         token = own[place]
         is_person = stem(token.word) in _PEOPLE and place + 1 < len(own)
-        is_filler = token.kind is Kind.MARK or wording.preposition(token) or wording.is_filler(token.word)
+        is_filler = wording.is_filler(token.word) and token.value.islower()
+        is_filler = is_filler or token.kind is Kind.MARK or bool(wording.preposition(token))
         if not (is_filler or is_person or (token.word in _PARTICLES and place + 1 < len(own))):
             break
         place += 1

@@ -85,7 +85,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     settings = settings_of(parts, wording)
-    sources = Sources(separated.request, wording, separated.document, settings=settings)
+    sources = Sources(separated.request, wording, settings=settings)
     is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
     reader = _Reader(sources, lexical, profiles, is_bare_catalog)
     for part in parts:

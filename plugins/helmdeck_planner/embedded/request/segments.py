@@ -57,6 +57,8 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_empty = not any(other.is_value for other in current)
+            # "two colleagues wait for it: commit a.txt"
+            is_strong |= tokens[end - 1].value == ":" and len(current) > 2 and not _leading_verb(current, wording)
             follows_colon = is_empty and tokens[end - 1].value == ":"
             is_command = is_repeated or _starts_command(
                 tokens, end, wording, is_strong=is_strong, follows_colon=follows_colon
