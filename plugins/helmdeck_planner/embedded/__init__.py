@@ -8,7 +8,7 @@
       |
     choice     part + scores of the ranker       weighing -> choose: effects, input_fit, pipelines
       |        -> the entry, or a gap
-    arguments  part + entry -> values            fill: labels, typed_values, numbers, free_text; enumerations
+    arguments  part + entry -> values            fill: labels, items, typed_values, numbers, free_text; enumerations
       |
     look_ups   an id that is only named -> the step that finds it
 

@@ -29,6 +29,7 @@ from helmdeck_planner.embedded.continuations import continued, joined_act, with_
 from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
+from helmdeck_planner.embedded.object_parts import joined_objects
 from helmdeck_planner.embedded.pick import Pick, is_gap
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
@@ -228,6 +229,9 @@ class _Reader:
 
     def _joined_from(self, start: int) -> tuple[int, Pick | None]:
         """Return how many parts from a place are one, and their step."""
+        following = self.parts[start : start + _MAX_JOINED]
+        if objects := joined_objects(following, self._pick_of, self._before(start), self._chosen):
+            return objects
         run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
         after = next(iter(self.parts[start + len(run) :]), None)
         if after is not None and after.verb and refers(after, self.sources.wording):

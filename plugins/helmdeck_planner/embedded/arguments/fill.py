@@ -25,10 +25,11 @@ from helmdeck_planner.embedded.arguments.free_text import (
     topic,
 )
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
-from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
+from helmdeck_planner.embedded.arguments.items import fill_items
+from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
-from helmdeck_planner.embedded.arguments.objects import fill_objects
+from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
@@ -133,6 +134,8 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_moved(draft)
     fill_replacement(draft)
     fill_refs(draft)
+    fill_items(draft, sources.earlier)
+    fill_rows(draft)
     _fill_labelled_quotes(draft)
     alone = Sources(sources.request, sources.wording)
     background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))
@@ -162,36 +165,8 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_background(draft, *background)
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
-    _fill_items(draft, sources)
     fill_folders(draft)
     return draft
-
-
-def _fill_items(draft: Draft, sources: Sources) -> None:
-    """Set a required list of objects to one object, if the part states all of its required fields: "add the note 'x' to Ada"."""
-    for each in draft.open_inputs():
-        if not each.is_required or not each.fields or each.replacement:
-            continue
-        inner = attrs.evolve(draft.profile, properties=each.fields)
-        names = [field for field in inner.required if field.role is Role.NAME]
-        owner = _owner_of_item(draft) if len(names) == 1 and draft.free(Kind.QUOTE) else []
-        known = {names[0].name: draft.text(owner[0], owner[-1])} if owner else {}
-        left = (*draft.used_places, *owner)
-        item = drafted(draft.part, inner, Sources(sources.request, sources.wording, defaults=known), without=left)
-        if all(field.name in item.args for field in inner.required):
-            draft.set(each, [arguments_of(item)], [])
-            draft.used_places.update(item.used_places)
-
-
-def _owner_of_item(draft: Draft) -> list[int]:
-    """Return the only name in capitals after a preposition: "Ada Lovelace" in "add the note 'x' to Ada Lovelace"."""
-    starts = [
-        place
-        for place in draft.free(Kind.WORD)
-        if draft.tokens[place].value[:1].isupper()
-        and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
-    ]
-    return word_run(draft, starts[0]) if len(starts) == 1 else []
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:

@@ -27,6 +27,7 @@ from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.input_fit import input_fit
 from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, Meaning, meanings
+from helmdeck_planner.embedded.choice.shapes import by_shape
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
@@ -103,7 +104,7 @@ def choose_by_evidence(
     """
     found = candidates(part, sources, lexical, profiles, context)
     rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
-    return _pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows])
+    return by_shape(_pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows]), part, sources)
 
 
 def _pooled(found: Sequence[Scored]) -> list[Scored]:
