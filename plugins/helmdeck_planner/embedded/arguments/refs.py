@@ -155,8 +155,11 @@ def _fit(draft: Draft, place: int) -> int:
 
 
 def is_unlike_path(draft: Draft, place: int) -> bool:
-    """Whether a value such as "release/3.2" is a branch rather than a path of an entry that takes branches."""
-    return any(takes_ref(draft.profile, each) for each in draft.profile.properties) and _fit(draft, place) <= _UNLIKE
+    """Whether a value such as "release/3.2" is a branch rather than a path of an entry about branches or repositories."""
+    is_about_refs = any(
+        takes_ref(draft.profile, each) or {"repo", "repository"} & set(each.words) for each in draft.profile.properties
+    )
+    return is_about_refs and _fit(draft, place) <= _UNLIKE
 
 
 def _is_slashed(token: Token) -> bool:
