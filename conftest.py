@@ -57,6 +57,33 @@ def pytest_collection(session: pytest.Session) -> None:
                 rewrite._write_pyc(session.config.stash[rewrite.assertstate_key], code, status, compiled)  # noqa: SLF001
 
 
+SLOWEST = (
+    "test_batch_recovery", "test_browser", "test_command_pipeline", "test_distribution", "test_docs", "test_durable_runs",
+    "test_first_use", "test_gateway_agents", "test_gateway_clients", "test_making", "test_scaffold", "test_secret_leaks",
+    "test_workers",
+)  # fmt: skip
+"""Modules whose tests start programs, or take seconds each."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let every worker begin with some of the slowest modules: one that takes a minute at the end leaves the others idle."""
+    if (worker := getattr(config, "workerinput", None)) is None:
+        return
+    slow: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.path.stem in SLOWEST:
+            slow.setdefault(item.path, []).append(item)
+    rest = [item for item in items if item.path.stem not in SLOWEST]
+    workers, total = worker["workercount"], len(items)
+    items.clear()
+    for number in range(workers):  # each worker gets a part of the same size at first
+        first = [item for module in list(slow.values())[number::workers] for item in module]
+        size = max(0, (total - len(items)) // (workers - number) - len(first))
+        items += [*first, *rest[:size]]
+        rest = rest[size:]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Let garbage collections look at what tests make, and not at the modules and thousands of tests: these stay."""
@@ -69,7 +96,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """With ``-n auto``, two workers more than there are processors: tests wait for servers and other processes."""
+    """With ``-n auto``, four workers more than there are processors: tests wait for servers and other processes."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return (os.cpu_count() or 1) + 2
+    return (os.cpu_count() or 1) + 4

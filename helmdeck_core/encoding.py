@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
@@ -18,27 +19,50 @@ def without_byte_order_mark(data: bytes) -> bytes:
     return data.removeprefix(BYTE_ORDER_MARK)
 
 
-def surrogate_problem(text: str) -> str:
-    r"""Return the problem of a text with surrogates, which neither a provider nor JSON can represent; empty without one.
+def undecodable_text(value: Any, place: str = "$") -> str:
+    r"""Return the place and problem of the first text with surrogates in plain data; empty without one.
 
-    Python makes them of bytes that are not text (``surrogateescape``), and of halves of characters in JSON.
+    Neither a provider nor JSON can represent surrogates. Python makes them of bytes that are not text (``surrogateescape``),
+    and of halves of characters in JSON.
 
-    >>> from helmdeck_core import surrogate_problem
-    >>> surrogate_problem("caf\udce9 open").partition(",")[0]
-    "character 4 is the surrogate '\\udce9'"
-    >>> surrogate_problem("café open")
+    :param place: the name or path of the value.
+
+    >>> from helmdeck_core import undecodable_text
+    >>> undecodable_text({"names": ["tea", "caf\udce9"]}).partition(",")[0]
+    "$.names[1]: character 4 is the surrogate '\\udce9'"
+    >>> undecodable_text("café open")
     ''
     """
+    if isinstance(value, str):
+        return _surrogate_problem(value, place)
+    if isinstance(value, Mapping):
+        parts = [(part, f"{place}.{key}") for key, item in value.items() for part in (key, item)]
+    else:
+        parts = [(part, f"{place}[{at}]") for at, part in enumerate(value if isinstance(value, (list, tuple)) else ())]
+    return next(filter(None, (undecodable_text(*part) for part in parts)), "")
+
+
+def _surrogate_problem(text: str, place: str) -> str:
     if text.isascii():
         return ""
     try:
         text.encode()
     except UnicodeEncodeError as exc:
         return (
-            f"character {exc.start + 1} is the surrogate {text[exc.start]!r}, which is undecodable input and no text; "
+            f"{place}: character {exc.start + 1} is the surrogate {text[exc.start]!r}, which is undecodable input and no text; "
             "replace it, or decode the input with errors='replace'"
         )
     return ""
+
+
+def printable(text: str) -> str:
+    r"""Return a text with escape sequences in place of surrogates, for a message.
+
+    >>> from helmdeck_core.encoding import printable
+    >>> printable("there is no file caf\udce9.txt")
+    'there is no file caf\\udce9.txt'
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def undecodable_byte(error: UnicodeDecodeError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -168,6 +169,13 @@ def environment(*folders: Path, **variables: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not is_ours(name)}
     path = os.pathsep.join(map(str, [ROOT, ROOT / "plugins", *folders]))
     return {**kept, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
+
+
+def refused_url() -> str:
+    """The URL of a port where nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
 
 
 def start(

@@ -14,6 +14,8 @@
     python -m benchmarks.first_use --sixth             # a sixth set, by three further authors
     python -m benchmarks.first_use --seventh           # a seventh set, by three further authors
     python -m benchmarks.first_use --eighth            # an eighth set, by three further authors; its dev half is fitted, not read
+    python -m benchmarks.first_use --ninth             # a ninth set, over the recorded servers, by two further authors
+    python -m benchmarks.first_use --tenth             # a tenth set, over recorded and public servers, by two further authors
     python -m benchmarks.first_use --chains            # ids that two look-ups find, and those that none does
 """
 
@@ -107,6 +109,8 @@ SETS: Mapping[str, str] = {
     "sixth": "the sixth set, by three further authors, a third of it over servers that were new,",
     "seventh": "the seventh set, by three further authors, two fifths of it over servers that were new,",
     "eighth": "the eighth set, by three further authors, two fifths of it over servers that were new,",
+    "ninth": "the ninth set, by two further authors, over the recorded servers,",
+    "tenth": "the tenth set, by two further authors, over recorded and public servers,",
     "chains": "the requests that name what two look-ups find,",
 }
 """Folders of further requests, with what they hold."""

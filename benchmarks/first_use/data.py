@@ -27,7 +27,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import Catalog
+from helmdeck_core import Catalog, Entry
 from helmdeck_selection import read_catalog
 
 HERE = Path(__file__).resolve().parent
@@ -156,9 +156,14 @@ def _read(path: Path) -> Iterator[Request]:
 
 
 def pooled(catalogs: Mapping[str, Catalog], name: str) -> Catalog:
-    """Return a catalog; of ``ONE+OTHER`` both in one."""
+    """Return a catalog; of ``ONE+OTHER`` both in one, with the first of two entries that have the same name."""
     parts = [catalogs[each] for each in name.split("+")]
-    return parts[0] if len(parts) == 1 else Catalog(entry for each in parts for entry in each.entries)
+    if len(parts) == 1:
+        return parts[0]
+    found: dict[str, Entry] = {}
+    for entry in [entry for each in parts for entry in each.entries]:
+        found.setdefault(entry.id, entry)
+    return Catalog(found.values())
 
 
 def _request(catalog: str, lines: list[str]) -> Request:

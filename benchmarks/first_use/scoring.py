@@ -193,6 +193,10 @@ def _compare(
 def _is_value(expected: Any, found: Any) -> bool:
     if isinstance(expected, Mapping) and "any" in expected:
         return any(_is_value(each, found) for each in expected["any"])
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        return expected.keys() == found.keys() and all(_is_value(expected[name], found[name]) for name in expected)
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(map(_is_value, expected, found))
     if isinstance(expected, str) and isinstance(found, str):
         return expected.strip() == found.strip()
     return bool(expected == found) and isinstance(expected, bool) == isinstance(found, bool)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
 INTERRUPTED = 130
 """``ExitCode.INTERRUPTED``, whose module takes most of the start."""
+
+
+COLLECT_AFTER = 100_000
+"""New objects until a collection of garbage. Most objects of a command are modules and classes, which a collection never frees."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     2
     """
     try:
+        if argv is None:  # the process is that of the command
+            gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
         from helmdeck_core.cli import runner
 
         return runner.main(argv)

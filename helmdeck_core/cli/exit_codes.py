@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 
 from helmdeck_core.cli.signals import Terminated
-from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.errors import (
     CallFailed,
     CatalogError,
@@ -163,8 +162,11 @@ def error_message(error: BaseException) -> str:
         reason = "terminated" if isinstance(error, Terminated) else "interrupted"
         return "; ".join((reason, *notes))
     is_read = isinstance(error, CatalogError) and all(each.where.startswith("$") for each in error.mistakes)
-    if isinstance(error, CatalogError) and is_catalog_file(error.source) and is_read:
-        return f"{error}\n`helmdeck catalog check {error.source}` shows the lines"
+    if isinstance(error, CatalogError) and is_read:
+        from helmdeck_core.config.types import is_catalog_file  # most of the start of `helmdeck --version`
+
+        if is_catalog_file(error.source):
+            return f"{error}\n`helmdeck catalog check {error.source}` shows the lines"
     if isinstance(error, HelmdeckError):
         has_traceback = isinstance(error, PluginError | PackError) and (error.__cause__ is not None or notes)
         return f"{error}{HINT}" if has_traceback else str(error)

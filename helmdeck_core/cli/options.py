@@ -12,7 +12,7 @@ import attrs
 
 from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import UsageError, missing_directory_error
-from helmdeck_core.suggestions import did_you_mean
+from helmdeck_core.suggestions import nearest
 
 if TYPE_CHECKING:
     from helmdeck_core.config.load import LoadedConfig
@@ -52,7 +52,13 @@ class Parser(argparse.ArgumentParser):
         """Raise the message that argparse would print, with the option that a misspelt one is similar to."""
         label, _, words = message.partition("unrecognized arguments: ")
         word = words.partition(" ")[0].partition("=")[0]
-        hint = did_you_mean(word, self._option_string_actions) if not label and word.startswith("--") else ""
+        hint = ""
+        if not label and word.startswith("--"):
+            known = {option.lstrip("-"): option for option in self._option_string_actions}
+            near = nearest(word.lstrip("-"), known)
+            hint = f" (did you mean '{known[near]}'?)" if near else ""
+        elif not label and word.endswith(".toml"):
+            hint = f" (did you mean '--config {word}'?)"
         raise UsageError(f"{message}{hint}; see `{self.prog} --help`")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,14 +30,8 @@ if TYPE_CHECKING:
     from helmdeck_core.hooks.calls import Contribution
 
 
-COLLECT_AFTER = 100_000
-"""New objects until a collection of garbage. Most objects of a command are modules and classes, which a collection never frees."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; see ``entry``."""
-    if argv is None:  # the process is that of the command
-        gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     words = list(sys.argv[1:] if argv is None else argv)
     printing.prepare_streams()
     shows_tracebacks.set(_wants_traceback(words))

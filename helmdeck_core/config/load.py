@@ -68,7 +68,7 @@ class LoadedConfig:
 
 def load_config(
     *,
-    file: Path | None = None,
+    file: str | Path | None = None,
     start: Path | None = None,
     environ: Mapping[str, str] | None = None,
     arguments: Mapping[KeyPath, tuple[Any, str]] | None = None,
@@ -89,7 +89,7 @@ def load_config(
     mistakes: list[Mistake] = []
     if file is None and (named := environ.get("HELMDECK_CONFIG")):
         file = Path(named).expanduser()
-    path, from_file = _file_layer(file, start, mistakes)
+    path, from_file = _file_layer(None if file is None else Path(file), start, mistakes)
     layers = [from_file, _env_layer(environ, mistakes), _argument_layer(arguments or {}, mistakes)]
     values: dict[str, Any] = {}
     origins: dict[KeyPath, str] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack, overload
@@ -12,10 +11,11 @@ from typing import Any, Self, TypeVar, Unpack, overload
 from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.models import list_models
-from helmdeck_core.config.load import LoadedConfig, load_config
+from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
+from helmdeck_core.deck.arguments import check_type, load_arguments, plan_request
 from helmdeck_core.deck.inspection import Inspection
 from helmdeck_core.deck.portal import Portal, RunningCalls, blocking, stoppable, stops_at_close
 from helmdeck_core.deck.questions import AskOptions, make_request, typed_question
@@ -23,7 +23,7 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Role
 from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.packs import PackOutput
-from helmdeck_core.domain.plans import Plan, PlanRequest, Route
+from helmdeck_core.domain.plans import Plan, Route
 from helmdeck_core.domain.providers import ModelInfo
 from helmdeck_core.domain.questions import Answer
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits
@@ -80,29 +80,15 @@ class Helmdeck(Inspection):
         autoload: bool | None = None,
         http_clients: Mapping[str, object] | None = None,
     ) -> None:
-        arguments: dict[KeyPath, tuple[Any, str]] = {}
-        for key, value in (overrides or {}).items():
-            keys = tuple(key.split(".")) if isinstance(key, str) else key
-            arguments[keys] = (value, ".".join(keys))
-        if model is not None:
-            arguments["model",] = (model, "model")
-        if catalog_sources is not None:
-            sources = [catalog_sources] if isinstance(catalog_sources, str | Path) else catalog_sources
-            names = [str(each) if isinstance(each, Path) else each for each in sources]
-            arguments["catalog", "sources"] = (names, "catalog_sources")
-        if autoload is not None:
-            arguments["plugins", "autoload"] = (autoload, "autoload")
-        if config is not None and (arguments or file is not None or environ is not None):
-            raise TypeError("config is complete: it cannot be combined with other configuration arguments")
-        if config is not None:
-            if not isinstance(config, Config | LoadedConfig):
-                raise TypeError(
-                    f"config is a {type(config).__name__}; pass a Config, file= for a configuration file, or overrides= for single keys"
-                )
-            loaded = config if isinstance(config, LoadedConfig) else LoadedConfig(config, {})
-        else:
-            path = Path(file) if file is not None else None
-            loaded = load_config(file=path, environ=os.environ if environ is None else environ, arguments=arguments)
+        loaded = load_arguments(
+            config,
+            file=file,
+            environ=environ,
+            overrides=overrides,
+            model=model,
+            catalog_sources=catalog_sources,
+            autoload=autoload,
+        )
         self.runtime: Runtime = make_runtime(loaded, plugins, http_clients or {})
         self._engine = Engine(self.runtime)
         self._runner = Runner(self._engine)
@@ -136,7 +122,7 @@ class Helmdeck(Inspection):
         :raises PackError: the input is invalid, such as a blank request, or a step of ``done`` that the catalog does not have.
         :raises CallFailed: there is no usable response; the subclass is the cause.
         """
-        request = PlanRequest(intent, context=context, done=tuple(done), defaults=dict(defaults or {}))
+        request = plan_request(intent, context, done, defaults)
         return await self._runner.run(
             PLAN_PACK, request, output_type=Plan, model=model, caller=caller, progress=progress, limits=limits
         )
@@ -157,7 +143,7 @@ class Helmdeck(Inspection):
 
         Parameters and errors are those of ``aplan``.
         """
-        request = PlanRequest(intent, context=context, defaults=dict(defaults or {}))
+        request = plan_request(intent, context, (), defaults)
         return await self._runner.run(
             ROUTE_PACK, request, output_type=Route, model=model, caller=caller, progress=progress, limits=limits
         )
@@ -416,6 +402,7 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     """
     if plugins is not None and not isinstance(plugins, Mapping):
         raise TypeError(f'plugins is a {type(plugins).__name__}; pass plugins by name, such as {{"acme": acme_plugin}}')
+    check_type("http_clients", clients, Mapping)
     wanted = loaded.config.plugins
     found = load_plugins(
         extra=plugins,

@@ -14,6 +14,7 @@ from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.question_operation import question_facts
 from helmdeck_core.context.completed_steps import check_completed
 from helmdeck_core.context.ladder import PreparedCatalog
+from helmdeck_core.deck.arguments import check_type, plan_request
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
 from helmdeck_core.deck.questions import AskOptions, cached_decodable, make_request
@@ -80,7 +81,7 @@ class Inspection:
         :param caller: as for ``select``.
         :raises TypeError: the request is not a string.
         """
-        _check_string("the request", intent)
+        check_type("the request", intent, str)
         return self._engine.library.rank(
             intent, self.budget(model).budget, self.history.learned(caller, intent).planned
         )
@@ -95,7 +96,7 @@ class Inspection:
         :param caller: the caller, whose earlier plans for similar requests raise the scores of their entries.
         :raises TypeError: the request is not a string.
         """
-        _check_string("the request", intent)
+        check_type("the request", intent, str)
         planned = self.history.learned(caller, intent).planned
         return self._engine.library.select(self.budget(model).budget, intent, planned=planned)
 
@@ -119,9 +120,9 @@ class Inspection:
         :raises PackError: a step of ``done`` is not in the catalog.
         :raises TypeError: the request is not a string.
         """
-        _check_string("the request", intent)
-        if completed := tuple(done):
-            check_completed(f"helmdeck.{task}", completed, self.catalog)
+        check_type("the request", intent, str)
+        asked = plan_request(intent, context, done, defaults)
+        check_completed(f"helmdeck.{task}", asked.done, self.catalog)
         pack = self.runtime.contributed(Pack).get(f"helmdeck.{task}")
         question = Question(
             caller=f"helmdeck.{task}",
@@ -129,8 +130,8 @@ class Inspection:
             type=dict,
             request=intent,
             context=context,
-            done=completed,
-            defaults=dict(defaults or {}),
+            done=asked.done,
+            defaults=asked.defaults,
             learned=self.history.learned(caller, intent),
             constraint=pack.value.constraint if pack is not None else None,
             chosen_in=pack.value.chosen_in if pack is not None else (),
@@ -150,6 +151,7 @@ class Inspection:
 
     def budget(self, model: str | None = None) -> BudgetLookup:
         """Return the budget of a model, and the source of each field."""
+        check_type("model", model or "", str)
         name = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
         return self.runtime.budgets.find(name, lists_prices=True)
 
@@ -217,10 +219,11 @@ class Inspection:
         :param output_tokens: the output tokens that the provider reports; 0 when it does not.
         :param tried: receives the name and the result of every decode step that was tried.
         :raises CallFailed: the subclass of the cause.
-        :raises TypeError: the answer is neither a string nor bytes, the stop reason is not a string, or the type is not supported.
+        :raises TypeError: an argument is of another type, or the type of the value is not supported.
         """
-        _check_string("the answer", raw, bytes, bytearray)
+        check_type("the answer", raw, str, bytes, bytearray)
         stop = self._stop(stop_reason)
+        check_type("output_tokens", output_tokens, int)
         decode_as, parse = self._decodable(type)
         decode = functools.partial(self.runtime.decoder.decode, output_tokens=output_tokens, tried=tried)
         try:
@@ -247,25 +250,22 @@ class Inspection:
         :param stop_reason: for a text, the native stop reason of any provider; a response has its own.
         :param model: the model, for formats that only some models write.
         :param partial: include the complete calls of a truncated answer.
-        :raises TypeError: the answer or the stop reason is not a string, or the tools are a single string.
+        :raises TypeError: an argument is of another type, such as a single string as ``tools``.
         """
-        if isinstance(tools, str):
-            raise TypeError(f"tools must be a list of names or definitions, found the string {tools!r}")
+        if tools is not None and (isinstance(tools, str) or not isinstance(tools, Iterable)):
+            raise TypeError(f"tools must be a list of names or definitions, found {tools!r}")
         offered = None if tools is None else tuple(tools)
+        for each in offered or ():
+            check_type("a tool", each, str, ToolDefinition)
+        check_type("model", model or "", str)
         if isinstance(answer, ChatResponse):
             return self.runtime.tool_calls.judge(answer, tools=offered, model=model or "", partial=partial)
-        _check_string("the answer", answer)
+        check_type("the answer", answer, str)
         stop = self._stop(stop_reason)
         return self.runtime.tool_calls.read(answer, tools=offered, stop=stop, model=model or "", partial=partial)
 
     def _stop(self, stop_reason: str | None) -> StopReason | None:
         if stop_reason is None:
             return None
-        _check_string("stop_reason", stop_reason)
+        check_type("stop_reason", stop_reason, str)
         return self.runtime.normalise_stop(stop_reason, "")
-
-
-def _check_string(what: str, value: object, *others: type[bytes | bytearray]) -> None:
-    if not isinstance(value, (str, *others)):
-        kinds = " or ".join(kind.__name__ for kind in (str, *others))
-        raise TypeError(f"{what} must be of the type {kinds}, found {type(value).__name__}")

@@ -6,18 +6,19 @@ import contextlib
 import functools
 import json
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypedDict
 
 import attrs
 
+from helmdeck_core.deck.arguments import check_type
 from helmdeck_core.domain.answer_types import AnswerFormat, AnswerType, WrongShape
 from helmdeck_core.domain.chat import ChatRequest, Message, Role, TextPart
 from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInput
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.questions import Question
 from helmdeck_core.domain.recovery_actions import CallLimits
-from helmdeck_core.encoding import surrogate_problem
+from helmdeck_core.encoding import undecodable_text
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_core.suggestions import did_you_mean
 
@@ -105,21 +106,19 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
     if unknown := next((name for name in options if name not in known), None):
         hint = did_you_mean(unknown, known) or f"; options: {', '.join(known)}"
         raise TypeError(f"there is no option {unknown!r}{hint}")
-    if not isinstance(system := options.get("system") or "", str):
-        raise TypeError(f"system must be a string, found {type(system).__name__}")
-    if not isinstance(temperature := options.get("temperature"), int | float | None):
-        raise TypeError(f"temperature must be a number, found {type(temperature).__name__}")
-    model = options.get("model")
-    _check_texts({"system": system})
+    system, model, temperature = options.get("system") or "", options.get("model"), options.get("temperature")
+    check_type("system", system, str)
+    check_type("temperature", 0 if temperature is None else temperature, int, float)
+    check_type("model", model or "", str)
+    _check_texts([("system", system)])
     if isinstance(request, ChatRequest):
-        _check_texts({f"messages[{number}]": message.text for number, message in enumerate(request.messages)})
+        _check_texts(_texts(request.messages))
         return request if model is None else attrs.evolve(request, model=model)
     reader = next(iter(runtime.contributions.values_of(ChatInputReader)), None)
     if reader is None:
         raise TypeError("no plugin reads chat input; pass a ChatRequest, or enable the plugin chat_input")
     messages = reader.messages(request)
-    is_text = isinstance(request, str)
-    _check_texts({"the request" if is_text else f"messages[{at}]": each.text for at, each in enumerate(messages)})
+    _check_texts([("the request", request)] if isinstance(request, str) else _texts(messages))
     if images := reader.images(options.get("images") or ()):
         messages = (*messages[:-1], attrs.evolve(messages[-1], parts=(*messages[-1].parts, *images)))
     if system:
@@ -130,14 +129,22 @@ def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: As
     return ChatRequest(model=chosen, messages=messages, temperature=temperature)
 
 
-def _check_texts(texts: Mapping[str, str]) -> None:
-    """Check that texts, by their places, can be sent.
+def _texts(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+    """The texts of messages and the arguments of their tool calls, each with its place."""
+    for at, message in enumerate(messages):
+        yield f"messages[{at}]", message.text
+        for number, call in enumerate(message.tool_calls):
+            yield f"messages[{at}].tool_calls[{number}].arguments", call.arguments
+
+
+def _check_texts(texts: Iterable[tuple[str, str]]) -> None:
+    """Check that texts, each behind its place, can be sent.
 
     :raises ValueError: a text has surrogates.
     """
-    for place, text in texts.items():
-        if problem := surrogate_problem(text):
-            raise ValueError(f"{place}: {problem}")
+    for place, text in texts:
+        if problem := undecodable_text(text, place):
+            raise ValueError(problem)
 
 
 def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Question[Any]:

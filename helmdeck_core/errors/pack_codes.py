@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.encoding import printable
 from helmdeck_core.errors.base import HelmdeckError
 
 
@@ -61,7 +62,7 @@ class PackError(HelmdeckError):
 
     pack: str
     code: PackErrorCode = attrs.field(converter=known_code)
-    detail: str
+    detail: str = attrs.field(converter=printable)
     output: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
 
     def __str__(self) -> str:

@@ -28,6 +28,7 @@ from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits, check_limits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
+from helmdeck_core.encoding import undecodable_text
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed
 from helmdeck_core.hooks.foreign_code import describe_error
@@ -125,9 +126,8 @@ class Runner:
         if hidden is not None:  # raised here: a chained exception would be shown with its message
             raise hidden
         _check_output(pack, output)
-        if owned is None and (size := len(msgspec.json.encode(output))) > MAX_ENTRY_OUTPUT_BYTES:
-            detail = f"{size:,} bytes, of at most {MAX_ENTRY_OUTPUT_BYTES:,}"
-            raise PackError(name, PackErrorCode.INVALID_OUTPUT, detail)
+        if owned is None:
+            _check_entry_output(name, output)
         if output_type is not None and not isinstance(output, output_type):
             detail = f"pack {name!r} returned {type(output).__name__}, not {output_type.__name__}"
             raise owned.fault(detail) if owned is not None else TypeError(detail)
@@ -226,6 +226,16 @@ def _check_output(pack: Pack, output: Mapping[str, Any] | PackOutput) -> None:
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, detail) from exc
     if problems := schema_problems(pack.output_schema, wire, is_trusted=True, max_work=MAX_CHECK_WORK):
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
+
+
+def _check_entry_output(name: str, output: Any) -> None:
+    try:
+        size = len(msgspec.json.encode(output))
+    except UnicodeEncodeError as exc:
+        raise PackError(name, PackErrorCode.INVALID_OUTPUT, undecodable_text(output)) from exc
+    if size > MAX_ENTRY_OUTPUT_BYTES:
+        detail = f"{size:,} bytes, of at most {MAX_ENTRY_OUTPUT_BYTES:,}"
+        raise PackError(name, PackErrorCode.INVALID_OUTPUT, detail)
 
 
 def _is_own_cancellation(exc: BaseException) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from helmdeck_core.domain.chat import DISPOSITIONS, Disposition, StopReason, StopReasonTable
+from helmdeck_core.suggestions import nearest
 
 T = TypeVar("T")
 
@@ -36,6 +37,14 @@ class StopReasons:
         if wire_format:
             return self._reasons.get(wire_format, {}).get(raw.strip().casefold(), StopReason.UNKNOWN)
         return self._merged.get(_squashed(raw.rpartition(".")[2]), StopReason.UNKNOWN)
+
+    def near(self, raw: str) -> str | None:
+        """Return the known reason that an unknown one may mean, such as ``max_tokens`` for ``max``; ``None`` without one."""
+        known = sorted(
+            {native for table in self._reasons.values() for native in table}, key=lambda each: (len(each), each)
+        )
+        word = raw.strip().casefold()
+        return next((native for native in known if word and native.startswith(word)), None) or nearest(word, known)
 
     def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
         """Return what can be done about a turn that ended.

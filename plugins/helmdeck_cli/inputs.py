@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import contextlib
 import json
 import math
 import sys
@@ -178,7 +179,9 @@ def in_utf8(raw: bytes) -> bytes:
     """Convert text in UTF-16 with a byte order mark to UTF-8; other input stays as it is."""
     if not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return raw
-    return raw.decode("utf-16", "replace").encode()
+    with contextlib.suppress(UnicodeDecodeError):
+        return raw.decode("utf-16").encode()
+    return raw
 
 
 def not_text(raw: bytes) -> str:

@@ -256,6 +256,8 @@ class LearningHistory(DeckHistory):
         to_store = self._owners.to_store
         for number, row in enumerate(rows, 1):
             try:
+                if not isinstance(row, Mapping):
+                    raise TypeError(f"not an object, found {type(row).__name__}")
                 row = row if caller is None else _row_for(caller, row)
                 is_fact = row.get("kind") == "fact"
                 items.append(to_store(fact_of_row(row)) if is_fact else Note(to_store(record_of_row(row))))

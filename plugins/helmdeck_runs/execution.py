@@ -21,6 +21,7 @@ from helmdeck_core import (
     RunsConfig,
     Usage,
     did_you_mean,
+    undecodable_text,
 )
 from helmdeck_runs.runs import NO_LIMITS, PackOutcome, Run, RunSteps
 
@@ -98,7 +99,10 @@ class _Context:
             value = await self._setup.run(
                 name, arguments, model=run.model, caller=run.caller, progress=self._progress, limits=limits
             )
-            output = dict(value) if isinstance(value, Mapping) else value.to_dict()
+            found = dict(value) if isinstance(value, Mapping) else value.to_dict()
+            if problem := undecodable_text(found):  # records of steps are JSON
+                raise PackError(name, PackErrorCode.INVALID_OUTPUT, problem)
+            output = found
         except HelmdeckError as exc:
             error = exc
             if isinstance(exc, CallFailed) and exc.usage != Usage():

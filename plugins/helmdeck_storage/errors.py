@@ -39,5 +39,7 @@ def newer_schema(subject: str, place: str, version: int, known: int) -> NewerSch
 
 def failure(subject: str, exc: BaseException, url: str = "") -> StorageError:
     """Return the error for an exception of a driver, whose message may repeat a part of the URL."""
-    detail = quoted(f"{type(exc).__name__}: {exc}", Secrets(url_secrets(url)))
-    return StorageError(f"{subject} failed: {detail}")
+    text = f"{type(exc).__name__}: {exc}"
+    if isinstance(exc, OSError) and exc.strerror and exc.filename:
+        text = f"{exc.filename}: {exc.strerror}"
+    return StorageError(f"{subject} failed: {quoted(text, Secrets(url_secrets(url)))}")

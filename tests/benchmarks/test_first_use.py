@@ -117,3 +117,10 @@ def test_a_gap_counts_if_it_names_the_part(gap: str, reported: int) -> None:
 def test_a_request_in_an_unknown_language_needs_the_advice_to_use_a_model(advice: str, reported: int) -> None:
     found = score(Request("shop", "東京", needs_model=True), plan(gap="nothing fits", advice=advice), SHOP)
     assert (found.gaps, found.reported) == (1, reported)
+
+
+def test_alternatives_inside_an_object_are_compared() -> None:
+    item = {"name": "Ada", "notes": {"any": [["tall"], ["is tall"]]}}
+    request = Request("shop", "find Ada who is tall", steps=(find(items=[item]),))
+    found = score(request, plan(("find_item", {"items": [{"name": "Ada", "notes": ["is tall"]}]})), SHOP)
+    assert (found.args, found.problems) == (1, ())

@@ -98,6 +98,7 @@ def test_value_in_another_encoding_is_reported_with_its_line(decode):
     )
     assert decode(raw.encode("latin-1"), "--json").data["problems"] == [text]
     assert decode(raw.encode("utf-16")).data == {"a": "café"}
+    assert "a binary file" in decode(raw.encode("utf-16")[:-1]).err
 
 
 def test_invalid_utf8_around_the_value_is_ignored(decode):
@@ -137,6 +138,15 @@ def test_schema_selects_the_value_and_reports_problems(decode, tmp_path):
     assert done.code == ExitCode.USAGE and "not valid JSON" in done.err
     schema.write_text("{")
     assert decode('{"a": 1}', "--schema", str(schema)).code == ExitCode.USAGE
+    schema.write_text('{"type": "objct"}')
+    done = decode('{"a": 1}', "--schema", str(schema))
+    assert "the schema is malformed at $.type: 'objct' is not a type (did you mean 'object'?)" in done.err
+
+
+@pytest.mark.parametrize("option", ["--tool", "--model"])
+def test_options_for_tool_calls_require_them(decode, option):
+    done = decode('{"a": 1}', option, "web.search")
+    assert (done.code, done.err) == (ExitCode.USAGE, f"helmdeck: {option} is for tool calls; add --calls\n")
 
 
 def test_output_tokens_reveal_a_reasoning_leak(decode):
@@ -148,6 +158,7 @@ def test_unknown_stop_reason_is_a_warning(decode):
     done = decode('{"a": 1}', "--stop-reason", "bored")
     assert done.code == 0
     assert "unknown stop reason 'bored'" in done.err
+    assert "'MAX' (did you mean 'max_tokens'?); it is treated as missing" in decode("{}", "--stop-reason", "MAX").err
 
 
 def test_decode_reads_standard_input_and_reports_missing_files(capsys, monkeypatch):

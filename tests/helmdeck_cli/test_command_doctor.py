@@ -9,7 +9,7 @@ from email.utils import formatdate
 import pytest
 
 from helmdeck_core.cli import ExitCode
-from tests.cli_support import Cli, leave_the_machine
+from tests.cli_support import Cli, leave_the_machine, refused_url
 
 KEY = "sk-very-secret-key-0123456789"
 
@@ -52,12 +52,6 @@ def found(done, area, subject=None):
         for each in done.data["findings"]
         if each["area"] == area and subject in (None, each["subject"])
     ]
-
-
-def refused_url():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
 
 
 def test_healthy_deployment_is_ok_and_no_key_is_shown(cli, configure, chat_server):
@@ -194,6 +188,12 @@ def test_unreadable_configuration_file_is_a_finding(cli, tmp_path):
     assert done.code == ExitCode.CHECK_FAILED
     assert "not valid TOML" in found(done, "configuration")[0][1]
     assert found(done, "plugins")[0][0] == "ok"
+
+
+def test_folder_in_place_of_a_store_is_named(cli, configure, tmp_path):
+    configure('[history]\nurl = "sqlite:plans"\n')
+    (tmp_path / "plans").mkdir()
+    assert found(cli("doctor", "--json"), "store", "history") == [("fail", "plans is a folder")]
 
 
 def test_store_that_others_can_read_is_a_warning(cli, configure, tmp_path):

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from helmdeck_core.cli import ExitCode, command_parser, load_commands
-from tests.cli_support import Cli, leave_the_machine
+from tests.cli_support import Cli, leave_the_machine, refused_url
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +34,6 @@ def configure(tmp_path):
 
 def listing(*names, **fields):
     return {"data": [{"id": name, **fields} for name in names]}
-
-
-def refused_url():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
 
 
 def test_models_have_tier_context_prices_and_the_row_that_they_are_from(cli, configure, chat_server):

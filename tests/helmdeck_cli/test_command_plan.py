@@ -211,13 +211,15 @@ def test_text_of_the_command_line_that_is_not_utf8_is_a_usage_error_like_that_of
     ("words", "name"),
     [
         (["plan", "--catalog", "odd.toml", "hello"], "not valid TOML"),
+        (["plan", "--catalog", "odd.json", "hello"], "not valid JSON"),
         (["--config", "odd.toml", "plan", "hello"], "not valid TOML"),
         (["run", "blog.draft", "--input-file", "odd.toml"], "not valid JSON"),
     ],
 )
 def test_file_that_is_not_utf8_is_an_error_with_the_line_of_its_first_byte(cli, tmp_path, monkeypatch, words, name):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "odd.toml").write_bytes(b"# tides\n# caf\xe9\n")
+    for file in ("odd.toml", "odd.json"):
+        (tmp_path / file).write_bytes(b"# tides\n# caf\xe9\n")
     done = cli(*words)
     assert (done.code, done.out) == (ExitCode.USAGE, "")
     assert f"{name} (the byte 0xe9 in line 2 is not UTF-8)" in done.err

@@ -115,6 +115,11 @@ def test_unknown_command_is_an_error_with_a_suggestion(cli, words, suggestion):
 def test_unknown_option_error_refers_to_the_help(cli):
     done = cli("plan", "--frob", "x")
     assert done == (2, "", "helmdeck: unrecognized arguments: --frob; see `helmdeck plan --help`\n")
+    assert "--modle (did you mean '--model'?)" in cli("plan", "--modle", "x").err
+    assert "did you mean" not in cli("budgets", "--model", "x").err, "--help is only similar by its hyphens"
+    done = cli("config", "check", "deck.toml")
+    assert (done.code, done.out) == (2, "")
+    assert "unrecognized arguments: deck.toml (did you mean '--config deck.toml'?)" in done.err
     assert "--modle=x (did you mean '--model'?); see" in cli("plan", "--modle=x", "y").err
 
 

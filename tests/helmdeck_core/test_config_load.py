@@ -227,7 +227,7 @@ def test_wrong_value_is_a_mistake_and_never_an_exception_of_a_library(tmp_path, 
 
 
 def test_missing_file_is_a_mistake(tmp_path):
-    assert "cannot be read" in str(load_config(file=tmp_path / "gone.toml").mistakes[0])
+    assert "cannot be read" in str(load_config(file=str(tmp_path / "gone.toml")).mistakes[0])
 
 
 def test_binary_file_is_a_mistake(tmp_path):

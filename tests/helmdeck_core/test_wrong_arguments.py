@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from helmdeck_core import CallLimits, ChatRequest, CompletedStep, Helmdeck, Message, PackError, Role, TextPart
+from helmdeck_core import CallLimits, ChatRequest, CompletedStep, Helmdeck, Message, PackError, Role, TextPart, ToolCall
 from helmdeck_testing import make_deck, scripted_provider
 from tests.case_support import each_case
 
@@ -24,8 +24,8 @@ def deck():
         (lambda deck: deck.ask("hello", modle="acme/large"), OPTION),
         (lambda deck: deck.chat_request("hello", modle="acme/large"), OPTION),
         (lambda deck: deck.ask("hello", unheard_of=1), "'unheard_of'; options: system, images, model, temperature, "),
-        (lambda deck: deck.ask("hello", system=5), "system must be a string, found int"),
-        (lambda deck: deck.ask("hello", temperature="hot"), "temperature must be a number, found str"),
+        (lambda deck: deck.ask("hello", system=5), "system must be of the type str, found int"),
+        (lambda deck: deck.ask("hello", temperature="hot"), "temperature must be of the type int or float, found str"),
         (
             lambda deck: deck.decode(None, dict),
             "the answer must be of the type str or bytes or bytearray, found NoneType",
@@ -38,8 +38,28 @@ def deck():
         (lambda deck: deck.tool_calls(5), "the answer must be of the type str, found int"),
         (
             lambda deck: deck.tool_calls("{}", tools="web.search"),
-            "tools must be a list of names or definitions, found the string 'web.search'",
+            "tools must be a list of names or definitions, found 'web.search'",
         ),
+        (lambda deck: deck.tool_calls("{}", tools=5), "tools must be a list of names or definitions, found 5"),
+        (
+            lambda deck: deck.tool_calls("{}", tools=[{}]),
+            "a tool must be of the type str or ToolDefinition, found dict",
+        ),
+        (lambda deck: deck.tool_calls("{}", model=5), "model must be of the type str, found int"),
+        (lambda deck: deck.decode("{}", dict, output_tokens="5"), "output_tokens must be of the type int, found str"),
+        (lambda deck: deck.complete("hello", model=5), "model must be of the type str, found int"),
+        (lambda deck: deck.budget(5), "model must be of the type str, found int"),
+        (lambda deck: deck.plan("draft a post", defaults=[1]), "defaults must be of the type Mapping, found list"),
+        (
+            lambda deck: deck.explain("draft a post", done="web.search"),
+            "done must be a list of steps, such as [CompletedStep(\"web.search\")], found 'web.search'",
+        ),
+        (lambda _: Helmdeck(file=5), "file must be of the type str or Path, found int"),
+        (
+            lambda _: Helmdeck(catalog_sources=5),
+            "catalog_sources must be of the type str or Path or Iterable, found int",
+        ),
+        (lambda _: Helmdeck(overrides={5: 1}), "a key of overrides must be of the type str or tuple, found int"),
         (lambda _: Helmdeck(plugins=[object()]), "plugins is a list; pass plugins by name, such as {"),
     ],
 )
@@ -104,12 +124,18 @@ PARTS = [
     {"role": "assistant", "content": TEXT},
     {"role": "user", "content": "why"},
 ]
+CALL = Message(Role.ASSISTANT, (), tool_calls=(ToolCall("1", "tide.look", TEXT),))
 
 
 @each_case("method", ["ask", "complete", "stream"])
 @each_case(
     ("request_", "place"),
-    [(TEXT, "the request"), (PARTS, "messages[1]"), (Message(Role.USER, (TextPart(TEXT),)), "messages[0]")],
+    [
+        (TEXT, "the request"),
+        (PARTS, "messages[1]"),
+        (Message(Role.USER, (TextPart(TEXT),)), "messages[0]"),
+        (CALL, "messages[0].tool_calls[0].arguments"),
+    ],
 )
 def test_undecodable_text_is_an_error_that_names_its_place_and_is_never_sent(method, request_, place):
     provider = scripted_provider(["hello"])
@@ -118,6 +144,13 @@ def test_undecodable_text_is_an_error_that_names_its_place_and_is_never_sent(met
     with make_deck(provider, model="scripted/any") as deck, pytest.raises(ValueError, match="surrogate") as caught:
         tuple(getattr(deck, method)(request_))
     assert str(caught.value).startswith(f"{place}: character 4 is the surrogate '\\udce9'") and not provider.requests
+
+
+@each_case("name", ["output", "failure"])
+def test_undecodable_outcome_of_an_executed_step_is_invalid_input(deck, name):
+    done = [CompletedStep("blog.draft", "a draft"), CompletedStep("blog.draft", **{name: TEXT})]
+    with pytest.raises(PackError, match=rf"invalid_input: done\[1\]\.{name}: character 4 is the surrogate"):
+        deck.plan("publish the post", done=done)
 
 
 def test_undecodable_instructions_are_an_error(deck):

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import hmac
 import json
-import time
 
 from joserfc import jws
 from joserfc.jwk import ECKey, OKPKey, RSAKey
@@ -125,9 +124,3 @@ class SignIn:
     def fetches(self):
         """Fetches of the keys, without those of the discovery document."""
         return self.issuer.fetched.count(JWKS_URL)
-
-
-def real_claims(**changes):
-    """Claims for a gateway that reads the clock of the machine."""
-    now = time.time()
-    return claims_of(**{"iat": now, "exp": now + 600, **changes})

@@ -1,6 +1,5 @@
 """Google's generateContent: over every provider family, whole, as events and as an array."""
 
-import contextlib
 import json
 
 import pytest
@@ -21,15 +20,6 @@ CALLS = (
 PROPERTIES = {"word": {"type": "STRING"}, "most": {"type": "INTEGER", "nullable": True}}
 TOOLS = [{"function_declarations": [{"name": "look_up", "description": "d", "parameters": {"type": "OBJECT", "properties": PROPERTIES}}]}]  # fmt: skip
 THOUGHTS = {"thinkingConfig": {"includeThoughts": True}}
-
-
-@pytest.fixture(scope="module")
-def servers():
-    with contextlib.ExitStack() as stack:
-        running = {name: FormatServer(server_format) for name, server_format in SERVER_FORMATS.items()}
-        for server in running.values():
-            stack.callback(server.close)
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core.cli import main
+from helmdeck_core.cli import UsageError, main
 from helmdeck_gateway.imports.litellm import import_litellm
 from helmdeck_gateway.imports.yaml_source import YamlSource, shown
 from tests.case_support import each_case
@@ -199,6 +199,14 @@ def test_file_that_is_no_configuration_is_refused(text, message):
         file.write_text(text)
         with pytest.raises(Exception, match=message):
             import_litellm(file)
+
+
+def test_file_that_cannot_be_read_is_named_with_the_reason(tmp_path):
+    with pytest.raises(UsageError, match=r": the file cannot be read \(Is a directory\)$"):
+        import_litellm(tmp_path)
+    (tmp_path / "config.yaml").write_bytes(b"# caf\xe9\n")
+    with pytest.raises(UsageError, match=r"config.yaml: the byte 0xe9 in line 1 is not UTF-8"):
+        import_litellm(tmp_path / "config.yaml")
 
 
 def test_existing_file_is_not_replaced_and_the_result_can_go_to_standard_output(tmp_path, capsys):

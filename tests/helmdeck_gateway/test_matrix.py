@@ -1,26 +1,15 @@
 """Every client dialect over every provider family, whole and streamed: nothing is lost on the way."""
 
-import contextlib
-
 import pytest
 
 from helmdeck_core import ToolCall
 from helmdeck_testing import SERVER_FORMATS, ScriptedAnswer
-from tests.helmdeck_gateway.gateway_support import DIALECTS, KINDS, FormatServer, running_gateway, upstream
+from tests.helmdeck_gateway.gateway_support import DIALECTS, KINDS, running_gateway, upstream
 
 CALLS = (
     ToolCall("call_1", "look_up", '{"word":"tide","most":3}'),
     ToolCall("call_2", "look_up", '{"word":"moon"}'),
 )
-
-
-@pytest.fixture(scope="module")
-def servers():
-    with contextlib.ExitStack() as stack:
-        running = {name: FormatServer(server_format) for name, server_format in SERVER_FORMATS.items()}
-        for server in running.values():
-            stack.callback(server.close)
-        yield running
 
 
 @pytest.fixture(scope="module")

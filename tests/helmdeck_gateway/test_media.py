@@ -14,15 +14,6 @@ PDF_URL = f"data:application/pdf;base64,{PDF64}"
 
 
 @pytest.fixture(scope="module")
-def servers():
-    with contextlib.ExitStack() as stack:
-        running = {name: FormatServer(server_format) for name, server_format in SERVER_FORMATS.items()}
-        for server in running.values():
-            stack.callback(server.close)
-        yield running
-
-
-@pytest.fixture(scope="module")
 def gateway(servers):
     providers = {f"to-{name}": upstream(server, KINDS[name]) for name, server in servers.items()}
     models = {"hears": ["to-ollama/m", "to-anthropic/m", "to-gemini/m"]}

@@ -372,7 +372,9 @@ def test_export_forget_and_import_of_the_command_line(cli, tmp_path):
     assert cli("history", "import", str(tmp_path / "rows.jsonl")).out == "1 imported\n"
     assert json.loads(cli("history", "export").out) == json.loads(lines)
     (tmp_path / "rows.jsonl").write_text("{}\nx")
-    assert "line 2 is not JSON" in cli("history", "import", str(tmp_path / "rows.jsonl")).err
+    assert "rows.jsonl: line 2 is not JSON" in cli("history", "import", str(tmp_path / "rows.jsonl")).err
+    (tmp_path / "rows.jsonl").write_text("[1]")
+    assert "rows.jsonl: row 1: not an object, found list" in cli("history", "import", str(tmp_path / "rows.jsonl")).err
 
 
 def test_commands_say_that_the_history_is_disabled(cli, monkeypatch):

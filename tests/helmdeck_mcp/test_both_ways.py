@@ -63,7 +63,7 @@ def weather_server():
 def serving(mcp_server):
     """Serve over HTTP in a thread; yields the URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(mcp_server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(mcp_server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=0.1)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

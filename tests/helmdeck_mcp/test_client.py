@@ -435,7 +435,8 @@ def test_thousands_of_changes_cost_few_lists(deck_of, capfd):
 
 
 @pytest.mark.parametrize("kind", ["flood_lines", "flood_empty"])
-def test_a_server_that_floods_its_output_is_ended_and_others_work_on(deck_of, kind):
+def test_a_server_that_floods_its_output_is_ended_and_others_work_on(monkeypatch, deck_of, kind):
+    monkeypatch.setattr(stdio_transport, "EXIT_GRACE_S", 0.01)
     deck = deck_of(bad=raw(kind, "echo"), good=raw("echo"))
     failed = failure(deck, f"bad__{kind}")
     assert failed.to_dict()["cause"] == "connection_lost"

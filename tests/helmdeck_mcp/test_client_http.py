@@ -74,7 +74,7 @@ def serving(port=0):
             await application(scope, receive, send)
 
     with socket.create_server(("127.0.0.1", port)) as listener:
-        config = uvicorn.Config(guarded, log_level="critical", lifespan="on", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(guarded, log_level="critical", lifespan="on", timeout_graceful_shutdown=0.1)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

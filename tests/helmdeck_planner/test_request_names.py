@@ -97,9 +97,3 @@ def test_text_with_a_surrogate_is_invalid_input_and_never_sent(deck, method, nam
     with pytest.raises(PackError, match=rf"invalid_input: {name}: character 4 is the surrogate '.udce9'") as caught:
         getattr(planner, method)(request.pop("intent"), **request)
     assert str(caught.value).encode() and not provider.requests
-
-
-def test_undecodable_output_of_an_executed_step_is_replaced(deck):
-    planner, provider = deck
-    planner.plan(ASK, done=[CompletedStep("blog.draft", "caf\udce9")])
-    assert "caf?" in provider.requests[0].messages[-1].text

@@ -105,6 +105,20 @@ def test_failure_is_given_back_once_with_its_cause_and_later_steps_are_planned_a
     assert "step 1 (a.one) failed" in result.reason
 
 
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        ({"names": ["caf\udce9"]}, "invalid_output: $.names[0]: character 4 is the surrogate '\\udce9'"),
+        (failing("a.one", "there is no file caf\udce9"), r"handler_failed: there is no file caf\udce9"),
+    ],
+)
+def test_text_that_is_not_utf8_is_a_failure_that_the_planner_sees(make, outcome, text):
+    first = plan(step("a.one", text="x"))
+    agent, _, model = make([first, plan(step("b.two", text="y"))], a_one=[outcome], b_two=[{"n": 2}])
+    assert run(agent).outcome is AgentOutcome.PARTIAL
+    assert text in prompts(model)[1].replace("\\\\", "\\")
+
+
 def test_second_failure_of_a_tool_ends_the_run(make):
     agent, tools, model = make([plan(step("a.one", text="x")), plan(step("a.one", text="y"))], a_one=[failing("a.one")])
     result = run(agent)

@@ -55,6 +55,8 @@ def test_files_are_read_written_and_listed(run, workspace):
     assert [(entry["name"], entry["kind"]) for entry in listed["entries"]] == [("new", "folder"), ("notes", "folder")]
     (entry,) = run("list", path="./notes/")["entries"]
     assert (entry["name"], entry["kind"], entry["bytes"]) == ("today.txt", "file", 5)
+    (workspace / os.fsdecode(b"caf\xe9")).touch()
+    assert run("list")["entries"][0]["name"] == r"caf\udce9", "JSON has no text that is not UTF-8"
     assert run("list", path="notes", limit=1)["is_complete"] and not run("list", limit=1)["is_complete"]
 
 

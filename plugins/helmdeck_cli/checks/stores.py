@@ -54,6 +54,9 @@ def _check_file(subject: str, target: str) -> Iterator[Finding]:
         else:
             yield fail("store", subject, f"{path} cannot be created: {folder} is not writable", f"chmod u+wx {folder}")
         return
+    if path.is_dir():
+        yield fail("store", subject, f"{path} is a folder", "name a file in it")
+        return
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
         yield fail(
             "store",

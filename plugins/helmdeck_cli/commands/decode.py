@@ -65,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the value, or the cause of the failure; the details go to standard error."""
     from helmdeck_core import CallFailed
 
+    if not arguments.calls and (arguments.tool or arguments.model):
+        raise UsageError(f"{'--tool' if arguments.tool else '--model'} is for tool calls; add --calls")
     raw = in_utf8(read_input(arguments.file))
     if arguments.file is None and not raw:
         raise UsageError("there is no response to decode; name a file or use standard input")
@@ -72,7 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
     deck = make_deck(arguments)
     stop_reason = arguments.stop_reason
     if stop_reason is not None and deck.runtime.normalise_stop(stop_reason, "").value == "Unknown":
-        note(f"helmdeck: warning: unknown stop reason {stop_reason!r}; it is treated as missing")
+        near = deck.runtime.stop_reasons.near(stop_reason)
+        hint = f" (did you mean {near!r}?)" if near else " (known are stop, length, tool_calls and others)"
+        note(f"helmdeck: warning: unknown stop reason {stop_reason!r}{hint}; it is treated as missing")
     if arguments.calls:
         text = raw.decode("utf-8", "replace")
         found = deck.tool_calls(text, tools=arguments.tool, stop_reason=stop_reason, model=arguments.model)
@@ -164,9 +168,11 @@ def _schema_check(path: str | None) -> tuple[Callable[[Any], bool] | None, list[
     problems: list[str] = []
     if path is None:
         return None, problems
-    from helmdeck_core import schema_problems
+    from helmdeck_core import schema_mistake, schema_problems
 
     schema = read_object(path)
+    if mistake := schema_mistake(schema, is_trusted=True):
+        raise UsageError(f"{path}: the schema {mistake}")
 
     def fits(value: Any) -> bool:
         found = schema_problems(schema, value)

@@ -64,14 +64,16 @@ def configure_show(parser: argparse.ArgumentParser) -> None:
 
 def show_one(arguments: argparse.Namespace) -> int:
     """Show one plugin: its origin, its contributions by hook, and what they replace."""
-    from helmdeck_core import did_you_mean, value_name
+    from helmdeck_core import did_you_mean, nearest_names, value_name
 
     inventory = _inventory(arguments)
     info = next((info for info in inventory.plugins.infos if info.name == arguments.name), None)
     if info is None:
         names = [info.name for info in inventory.plugins.infos]
         meant = did_you_mean(arguments.name, names)
-        raise UsageError(f"there is no plugin {arguments.name!r}{meant}; plugins: {', '.join(names)}")
+        raise UsageError(
+            f"there is no plugin {arguments.name!r}{meant}; plugins: {nearest_names(arguments.name, names)}"
+        )
     contributions: list[dict[str, Any]] = [
         {
             "hook": hook,

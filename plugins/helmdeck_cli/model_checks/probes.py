@@ -150,7 +150,7 @@ async def json_schema(session: Session) -> Result:
     needed_s = BUSY * SCHEMA_TOKENS / session.facts.get("writes_per_s", SCHEMA_TOKENS)
     bound_s = min(MOST_SCHEMA_S, max(CALL_S, needed_s))
     reply = await session.send(session.request(question, max_tokens=SCHEMA_TOKENS, response_format=form), bound_s)
-    if reply.response is None and _is_timeout(reply) and needed_s > bound_s:
+    if reply.response is None and reply.is_late and needed_s > bound_s:
         text = f"unknown: not answered within {bound_s:.0f} s by a server that is slow without a schema, too"
         return Result(name, Verdict.NOT_TRIED, text)
     if reply.response is None:
@@ -171,20 +171,11 @@ async def json_schema(session: Session) -> Result:
     return Result(name, Verdict.YES, "kept: names and values cannot be invented", {"schema": "kept"})
 
 
-def _is_timeout(reply: Reply) -> bool:
-    failure = reply.failure
-    return (
-        isinstance(failure, CallFailed)
-        and failure.failure_class is FailureClass.LIKELY_TIMEOUT
-        and not failure.is_empty
-    )
-
-
 def _refused_text(reply: Reply, bound_s: float = CALL_S) -> str:
     failure = reply.failure
     if isinstance(failure, CallFailed) and failure.failure_class is FailureClass.INVALID_REQUEST:
         return f"refused: {failure.detail or failure.headline}"
-    if _is_timeout(reply):
+    if reply.is_late:
         return f"no answer within {bound_s:.0f} s: the server is too slow for it, or never ends an answer of this kind"
     return _why(reply)
 

@@ -14,6 +14,7 @@ from helmdeck_core import (
     ChatDelta,
     ChatRequest,
     ChatResponse,
+    FailureClass,
     HelmdeckError,
     Message,
     ResponseFormat,
@@ -55,6 +56,16 @@ class Reply:
     def text(self) -> str:
         """The text without surrounding whitespace."""
         return self.response.text.strip() if self.response is not None else ""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether no answer came in time; an empty one is an answer."""
+        failure = self.failure
+        return (
+            isinstance(failure, CallFailed)
+            and failure.failure_class is FailureClass.LIKELY_TIMEOUT
+            and not failure.is_empty
+        )
 
     @property
     def cause(self) -> str:

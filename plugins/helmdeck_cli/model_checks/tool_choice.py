@@ -17,9 +17,7 @@ from helmdeck_cli.model_checks.session import Reply, Session
 from helmdeck_cli.printing.wording import counted
 from helmdeck_core import (
     CHOSEN_BY_MODEL,
-    CallFailed,
     CallLimits,
-    FailureClass,
     HelmdeckError,
     Likelihood,
     ResponseFormat,
@@ -76,7 +74,7 @@ async def right_tools(session: Session) -> Result:
             break
         reply = await session.send(_request(session, request, is_held=is_held), CHOICE_S)
         failed = 0 if reply.response is not None else failed + 1
-        if _is_late(reply):
+        if reply.is_late:
             # It says how busy the server is, and not what the model would choose.
             late += 1
             continue
@@ -107,16 +105,6 @@ async def right_tools(session: Session) -> Result:
     unsent = len(requests()) - tried - late
     text += f"; {unsent} not sent: the time was over" if unsent else ""
     return Result(NAME, verdict, text, facts)
-
-
-def _is_late(reply: Reply) -> bool:
-    """Whether no answer came in time; an empty one is an answer."""
-    failure = reply.failure
-    return (
-        isinstance(failure, CallFailed)
-        and failure.failure_class is FailureClass.LIKELY_TIMEOUT
-        and not failure.is_empty
-    )
 
 
 async def _has_likelihoods(session: Session) -> bool:

@@ -364,17 +364,6 @@ async def _save(
     raise ChangeRefused(f"{subject} is changed by others all the time; try again")
 
 
-async def add_entry(
-    store: GatewayStore, actor: Actor, action: str, subject: str, team: str = "", detail: str = ""
-) -> None:
-    """Add an entry to the audit log about something else than a key or team."""
-    for _ in range(MAX_TRIES):
-        entry = await _entry(store, actor, action, subject, team, detail)
-        if await store.add_audit(entry) or await _is_added(store, entry):
-            return
-    raise ChangeRefused("the audit log is changed by others all the time; try again")
-
-
 async def _is_added(store: GatewayStore, entry: AuditRecord) -> bool:
     """Whether an entry is in the audit log: after a lost connection, a store repeats the step and finds its own entry."""
     return list(await store.list_audit(1, entry.number + 1)) == [entry]

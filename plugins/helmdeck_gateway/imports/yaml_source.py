@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from helmdeck_core import undecodable_byte
 from helmdeck_core.cli import UsageError
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ class YamlSource:
             if path.stat().st_size > MAX_BYTES:
                 raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes")
             text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as exc:
-            raise UsageError(f"{path} cannot be read: {exc}") from exc
+        except OSError as exc:
+            raise UsageError(f"{path}: the file cannot be read ({exc.strerror or exc})") from exc
+        except UnicodeDecodeError as exc:
+            raise UsageError(f"{path}: {undecodable_byte(exc)}") from exc
         loader = yaml.SafeLoader(text)
         try:
             node = loader.get_single_node()

@@ -192,6 +192,7 @@ def load(arguments: argparse.Namespace) -> int:
     """Store exported records and facts; those with a known id are ignored."""
     import json
 
+    name = "standard input" if arguments.file in (None, "-") else arguments.file
     lines = read_input(arguments.file).splitlines()
     rows = []
     for number, line in enumerate(lines, 1):
@@ -199,12 +200,12 @@ def load(arguments: argparse.Namespace) -> int:
             try:
                 rows.append(json.loads(line))
             except ValueError as exc:
-                raise UsageError(f"line {number} is not JSON: {exc}") from None
+                raise UsageError(f"{name}: line {number} is not JSON: {exc}") from None
     with make_deck(arguments) as deck:
         try:
             count = _history(deck).load(rows, arguments.caller)
         except ValueError as exc:
-            raise UsageError(str(exc)) from None
+            raise UsageError(f"{name}: {exc}") from None
     if arguments.json:
         show_json({"imported": count})
     else:

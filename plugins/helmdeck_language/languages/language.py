@@ -26,7 +26,7 @@ VALUE_WORDS: Final = (
     "inside", "label_joints", "loose_joints", "saying", "files", "extensions", "counting", "first", "last", "at_most", "ends_topic",
     "particles", "clause_starts", "kinds_of_text", "key_words", "languages", "half", "quarter", "after_hour", "before_hour", "noon",
     "midnight", "before_noon", "after_noon", "whole_hour", "articles", "at_least", "none_of", "sent", "pronouns", "alone",
-    "including", "off", "becoming", "field_joints", "mine", "after_sql", "excluding", "including_verbs", "wishing", "asking_for",
+    "including", "off", "becoming", "field_joints", "mine", "after_sql", "excluding", "including_verbs", "nothing_but", "wishing", "asking_for",
 )  # fmt: skip
 """The keys of the table ``values``: words beside the values of arguments."""
 KEYS: Final = (

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language.request.reading import Reading
+from helmdeck_language.values.scanner import Kind, scan
 
 # "Translate this: ...", "Post the following to the channel: ..."
 _POINTERS: Final = re.compile(
@@ -18,6 +19,7 @@ _POINTERS: Final = re.compile(
 _COLON: Final = re.compile(r":(?=\s)")
 # A text without a request is not looked through for a colon beyond this place.
 _MAX_REQUEST: Final = 600
+_VALUES: Final = ([Kind.SQL], [Kind.QUOTE])
 _MIN_SENTENCES: Final = re.compile(r"[.!?\u3002]\s+\S")
 
 
@@ -52,11 +54,16 @@ def _at_colon(text: str) -> Separated:
         if (
             after
             and is_pointed
-            and not after.startswith("`")
+            and not _is_value(after)
             and (is_block or _MIN_SENTENCES.search(after) or _is_short(line))
         ):
             return Separated(before, after.strip('"\u201c\u201d') if after.count('"') == 2 else after)
     return Separated(text, "")
+
+
+def _is_value(text: str) -> bool:
+    """Whether a text is a value of the request itself: code in back quotes, a quoted string, one SQL statement."""
+    return text.startswith("`") or [token.kind for token in scan(text) if token.kind is not Kind.MARK] in _VALUES
 
 
 def _is_short(line: str) -> bool:

@@ -5,9 +5,11 @@ A value is one token, so that nothing later splits or matches its content.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 import attrs
@@ -69,11 +71,13 @@ class Token:
 
 # Lengths are bounded, so that unclosed quotation marks and the like are scanned once.
 _SQL_END: Final = (
-    r"(?=,?\s+(?:and\s+)?then\b|;|\n\s*\n|[.?!,:\u2026]{0,3}\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:the|an?|my|all|it|me|them|to)\b"
+    r"(?=,?\s+(?:and\s+)?(?:then|after\s+(?:it|that))\b|;|\n\s*\n|[.?!,:\u2026]{0,3}\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:the|an?|my|all|it|me|them|to)\b"
     r"|\s+(?-i:on|in|against|from)\s+(?:the\s+|my\s+)?(?:\w+\s+)?(?:database|db)\b)"
 )
 _SQL: Final = (
     r"(?-i:SELECT\b[^\0]{1,400}?\bFROM\b)|select\s+(?:\*|count\s*\()|(?-i:SELECT)\s+\S+\s*" + _SQL_END,
+    r"select\s+[\w.*()]+(?:\s*,\s*[\w.*()]+)+\s+from\s+\w",
+    r"select\s+(?!the\b|an?\b|all\b)[\w.*(), ]{1,100}?\sfrom\s+\w+\s+(?:where\s+\w+\s*[=<>]|group\s+by\s|order\s+by\s|limit\s+\d)",
     r"insert\s+into\s+\S+\s*(?:\(|values|(?-i:SELECT))|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+(?=\s+where\b|\s*;|\s*\Z)",
     r"create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|on\b|as\b)",
     r"(?-i:DROP|ALTER|CREATE|TRUNCATE)\s+(?-i:TABLE|VIEW|INDEX)\s+\S+",
@@ -91,12 +95,40 @@ _SCRIPT: Final = (
 )
 # Quotation marks and brackets belong to a URL in pairs, or inside of a word: "https://example.org/a_(b)".
 _URL_PART: Final = r"[^\s()\[\]'<>\"`\u2018-\u201f\u2026\u00ab\u00bb]|\([^\s()]{0,200}\)|\[[^\s\[\]]{0,200}\]|'[^\s']{0,200}'(?!\w)|[()\[\]'\u2019](?=\w)"
+# Code without marks. Brackets and quotation marks are in pairs, brackets at most five deep.
+_STRING: Final = r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`"
+_INNER_CODE: Final = functools.reduce(
+    lambda inner, _: (
+        rf"(?:{_STRING}|\({inner}{{0,200}}\)|\[{inner}{{0,200}}\]|\{{{inner}{{0,200}}\}}|[^()\[\]{{}}'\"`\n])"
+    ),
+    range(3),
+    rf"(?:{_STRING}|[^()\[\]{{}}'\"`\n])",
+)
+_BRACKETS: Final = rf"\({_INNER_CODE}{{0,300}}\)|\[{_INNER_CODE}{{0,300}}\]|\{{{_INNER_CODE}{{0,400}}\}}"
+_TERM: Final = rf"(?:{_BRACKETS}|{_STRING}|[\w$]|[.!](?=[\w$])|\?\.)"
+# JavaScript: an arrow function, or an expression on a global object.
+_JS: Final = (
+    rf"(?:(?:async\ )?(?:\([\w\s,$={{}}\[\]]{{0,80}}\)|(?P<arg>[a-z_$][\w$]{{0,30}})(?=\s?=>[^\n]{{0,80}}\b(?P=arg)\b))\s?=>\s?{_TERM}{{1,400}}"
+    rf"|(?<![\w.])(?:document|window|navigator|localStorage|sessionStorage|performance)\.{_TERM}{{1,400}})"
+    rf"(?:\s(?:===?|!==?|[<>]=?|[-+*/%]|&&|\|\||\?|:)\s{_TERM}{{1,200}}){{0,6}}"
+)
+# Queries of metrics and logs: sum(rate(requests_total[5m])), {app="web"} |= "timeout".
+_SELECTOR: Final = r"(?:[a-z_:][\w:]{0,80})?\{[a-z_]\w{0,60}\s?(?:=~?|!=|!~)\s?\"[^\"\n]{0,200}\"[^{}\n]{0,200}\}(?:\[\w{1,10}\]|\s?\|[=~>]?\s?\"[^\"\n]{0,200}\"){0,6}"
+_METRIC: Final = rf"(?<![\w.])[a-z]\w{{1,60}}\((?=[^\n()]{{0,80}}[\[({{])(?:{_INNER_CODE}){{1,300}}\)(?:\s(?:by|without)\s?\([\w,\s]{{1,100}}\))?"
+# Conditions joined by AND or OR in capitals: project = WEB AND assignee is EMPTY.
+_CONDITION: Final = r"(?<![\w.])[A-Za-z]\w{0,40}\s?(?:[!<>]?=|!?~|[<>]|(?:\snot)?\sin\b|\sis(?:\snot)?\b)\s?(?:\"[^\"\n]{1,100}\"|'[^'\n]{1,100}'|\([^()\n]{1,200}\)|[\w.@-]{1,60}(?:\(\))?)"
+_CONDITIONS: Final = (
+    rf"{_CONDITION}(?:\s(?-i:AND|OR)\s{_CONDITION}){{1,10}}(?:\s(?-i:ORDER\sBY)\s\w{{1,40}}(?:\s(?:ASC|DESC))?)?"
+)
+# A regular expression between slashes; a path has none of its marks.
+_REGEX: Final = r"(?<![\w/.])/(?=(?:\\/|[^/\n]){0,200}(?:\\[a-z.]|\[[^\]\n]+\]|\.[*+]|\|))(?:\\.|[^/\\\n]){1,200}/[gimsuy]{0,6}(?![\w/])"
 _PATTERNS: Final = (
     (
         "CODE",
         (
         rf"{'|'.join(_SCRIPT)}|"
         r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"
+        rf"|(?-i:{_JS}|{_SELECTOR}|{_METRIC})|{_CONDITIONS}|{_REGEX}"
         # A position of chess in FEN.
         r"|(?<![\w/])(?:[pnbrqk1-8]{1,8}/){7}[pnbrqk1-8]{1,8}(?:\ [wb]\ (?:-|[kq]{1,4})\ (?:-|[a-h][36])(?:\ \d{1,3}\ \d{1,4})?)?(?![\w/])"
         ),
@@ -114,14 +146,14 @@ _PATTERNS: Final = (
     ("SQL", rf"\b(?:{'|'.join(_SQL)})(?:[^\0]{{0,4000}}?){_SQL_END}"),
     ("DATE", DATE),
     ("TIME", TIME),
-    ("EXPRESSION", r"=[A-Za-z]{1,20}\([^)\n]{0,200}\)|(?<![\w.])[\d(][\d .()]{0,40}?(?:\*{1,2}|\^|\ [+/-]\ |[+/])[\d .+*/^()%-]{0,120}[\d)]"),
+    ("EXPRESSION", r"=[A-Za-z]{1,20}\([^)\n]{0,200}\)|(?<![\w.])(?!(?:\d{1,3}\.){3}\d)[\d(][\d .()]{0,40}?(?:\*{1,2}|\^|\ [+/-]\ |[+/])[\d .+*/^()%-]{0,120}[\d)]"),
     ("GLOB", r"(?<!\w)(?:[\w./:-]{0,100}\*{1,2}[\w./*?:-]{0,100}[\w*]|[\w./:-]{1,100}\*)(?![\w(])"),
     (
         "PATH",
         (
         r"(?<![\w/:.@])(?:[A-Za-z]:\\[\w.\\-]{0,200}[\w\\-]|(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,40}[\w.@+-]{0,99}[\w-]/?(?!\w)"
         r"|(?:[\w.-][\w.@+-]{0,99}/(?:[\w.@+-]{1,100}/){0,39})?[\w.-]{0,100}[\w-]\.(?!\d)[A-Za-z][A-Za-z0-9]{0,4}(?![\w/@]|\.\w)|(?:[\w.-]{1,100}/){2,40}[\w-]{0,100}"
-        r"|[\w.-]{1,100}/(?=[\s,;]|\Z)|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
+        r"|[\w.-]{1,100}/(?=[\s,;?!)]|\.?(?:\s|\Z))|(?-i:Makefile|Dockerfile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Pipfile|CODEOWNERS|LICENSE)(?![\w/.])|(?<!\.)\.(?:env|[a-z][a-z_-]{0,20}(?:rc|ignore|attributes|config|version|access|profile|keep))(?:\.[a-z]{1,12}){0,2}(?![\w/])|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
         ),
     ),
     ("SLUG", r"(?<![\w/:.@-])[A-Za-z_][\w.-]{0,99}/[\w.-]{0,99}[\w](?![\w/@])"),
@@ -130,10 +162,10 @@ _PATTERNS: Final = (
         "ID",
         (
         r"(?<![\w.-])(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|\d{8,}\.\d{3,}"
-        r"|HEAD(?:[~^]\d{0,3}){1,5}|[\w./-]{1,60}@\{[^}\s]{1,20}\}"
+        r"|(?:HEAD(?:[~^]\d{0,3}){0,5}|[0-9a-f]{7,40}|v\d[\w.-]{0,30}):[\w./-]{1,200}(?<=\w)|HEAD(?:[~^]\d{0,3}){1,5}|[\w./-]{1,60}@\{[^}\s]{1,20}\}"
         # Versions, image tags, Base64 and percent-encoded text.
         r"|(?:\w{0,60}%[0-9A-Fa-f]{2}){1,40}[\w.~-]{0,200}"
-        r"|v?\d{1,9}(?:\.\d{1,9}){2,4}(?:[-+.]?[A-Za-z][\w.+-]{0,40})?|v\d{1,9}\.\d{1,9}|[A-Za-z0-9+/]{6,400}={1,2}(?![=\w])"
+        r"|(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}|v?\d{1,9}(?:\.\d{1,9}){2,4}(?:[-+.]?[A-Za-z][\w.+-]{0,40})?|v\d{1,9}\.\d{1,9}(?:-[A-Za-z]\w{0,30})?|\d{1,4}(?:\.\d{1,4}){1,3}-(?:alpine|slim|lts|rc|beta|alpha|stable|dev|snapshot|nightly|jdk|jre|fpm)[\w.]{0,20}|[A-Za-z0-9+/]{6,400}={1,2}(?![=\w])"
         r"|\d{1,6}_\d{1,6}(?!\w)|[A-Za-z_]\w{0,40}(?::\w{1,40}(?:\.\d{1,9}){0,3}){1,4}|(?=\w{0,40}\d|[\w-]{0,40}-\w{0,40}\d)"
         r"(?=[\w-]{0,60}[A-Za-z])(?:[A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){1,8}(?:(?<=\d)(?:\.\d{1,9}){1,4})?|[A-Za-z0-9]{6,64}))(?![\w])"
         ),
@@ -144,10 +176,15 @@ _PATTERNS: Final = (
      r"(?:['\u2019\u2010-](?=[^\W\d_])[^\W_]{1,60}|_[^\W_]{1,60}|\.(?=[a-z])\w{1,60})*")),
     ("MARK", r"[^\s\w]"),
 )  # fmt: skip
-_TOKEN: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS), re.IGNORECASE)
 # French and Italian articles and pronouns that are joined to the next word.
 _ELISION: Final = re.compile(r"(?:[ldnjmtsc]|qu)['\u2019](?=\w)", re.IGNORECASE)
 _INNER: Final = ("fenced", "ticked", "q1", "q2", "q3", "q4", "q5", "q6")
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """The pattern of a token; to compile it takes longer than all modules of the language, and most commands scan nothing."""
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS), re.IGNORECASE)
 
 
 def scan(text: str) -> list[Token]:
@@ -157,7 +194,7 @@ def scan(text: str) -> list[Token]:
     >>> [(token.kind.name, token.value) for token in scan("mail 3 files to ann@example.org")]
     [('WORD', 'mail'), ('NUMBER', '3'), ('WORD', 'files'), ('WORD', 'to'), ('EMAIL', 'ann@example.org')]
     """
-    return [token for match in _TOKEN.finditer(text) for token in _tokens(match)]
+    return [token for match in _token().finditer(text) for token in _tokens(match)]
 
 
 def _tokens(match: re.Match[str]) -> Iterator[Token]:

@@ -2,17 +2,18 @@
 
 ::
 
-    request    text -> parts, one per action     parts, negation, wording (the English meaning of words)
+    request    text -> parts, one per action     segments -> parts; negation, wording (the English meaning of words)
       |
     entries    what an entry does and takes      profiles, properties, property_words.toml
       |
     choice     part + scores of the ranker       weighing -> choose: effects, input_fit, pipelines
       |        -> the entry, or a gap
-    arguments  part + entry -> values            fill: labels, typed_values, numbers, free_text; enumerations
+    arguments  part + entry -> values            fill: labels, items, typed_values, numbers, free_text; enumerations
       |
     look_ups   an id that is only named -> the step that finds it
 
-``picks`` chooses an entry for each part, ``steps`` fills its inputs, and ``planner`` makes the answer of it.
+``picks`` chooses an entry for each part, ``steps`` fills its inputs, and ``planner`` makes the answer of it. What only the entries
+show decides which parts are one step: ``divisions``, ``continuations``, ``further``, ``restatements`` and ``background``.
 """
 
 from __future__ import annotations

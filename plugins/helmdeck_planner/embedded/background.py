@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import attrs
 
-from helmdeck_language import ENGLISH, Kind
+from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_gap, score
 from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.negation import states_fact
@@ -19,6 +20,11 @@ from helmdeck_planner.embedded.request.wording import Wording
 _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
+_UNABLE: Final = word_list("unable")
+# "before I leave", "we hired a new colleague"
+_CLAUSE_STARTS: Final = word_list("subordinating") | word_list("subjects")
+_BEING: Final = word_list("being")
+_FINITE: Final = word_list("stating") | _BEING
 
 # Probability from which a part asks for nothing; that of "what a mess", which starts as a question.
 _TOLD: Final = 0.5
@@ -41,11 +47,35 @@ def is_fact(part: Part, wording: Wording) -> bool:
         return part.act.nothing >= _EXCLAIMED
     if any(token.kind in _STATED or token.word in _REQUESTING for token in part.tokens):
         return False
-    if part.verb_place != 0 and part.act.nothing >= _TOLD:
+    if part.verb_place != 0 and (part.act.nothing >= _TOLD or _describes_state(part)):
         return True
     if part.verb:
         return part.verb_place > 0 and states_fact(part.tokens, 0, wording)
     return is_statement(part, wording)
+
+
+def _describes_state(part: Part) -> bool:
+    """Whether a part says what happens or fails: "an alert is waiting", "our users can't log in"."""
+    words = [token.word for token in part.tokens]
+    # "Black Friday is coming, scale checkout to 8 replicas" has a command as well.
+    return "," not in words and any(
+        word in _UNABLE or (word in _BEING and following.endswith("ing") and following != "being")
+        for word, following in itertools.pairwise([*words[1:], ""])
+    )
+
+
+def subject_of(part: Part, wording: Wording) -> Sequence[Token]:
+    """Return the words before the verb of a fact, if they name a thing: "the file chooser" of "the file chooser is waiting"."""
+    is_id = bool(part.tokens) and (part.tokens[0].is_value or is_thing(part.tokens[0]))
+    end = 1 if is_id else next((place for place, token in enumerate(part.tokens) if token.word in _FINITE), 0)
+    subject = part.tokens[:end]
+    names = any(token.is_value or (token.is_word and not wording.is_filler(token.word)) for token in subject)
+    if not names or subject[0].word in wording.language.statements:
+        return ()
+    first = subject[0]
+    is_common = first.is_word and wording.is_word(first.word)
+    # In the middle of a command, a capital would make it a name.
+    return (attrs.evolve(first, value=first.value.lower()), *subject[1:]) if is_common else subject
 
 
 def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick, ...]:
@@ -62,17 +92,27 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
         pick
         for place, pick in enumerate(picks)
         if _requests(pick, wording)
-        and not (place < last and _is_hint(pick))
+        and not (place < last and _is_hint(pick, wording))
         and not _repeats_step(pick, planned, wording)
     )
     return asking or picks
 
 
-def _is_hint(pick: Pick) -> bool:
-    """Whether a part before a step has no value, names neither an act nor a need, and asks for no look-up."""
+def _is_hint(pick: Pick, wording: Wording) -> bool:
+    """Whether a part before a step has no value, requests nothing by its form, and asks for no look-up, or is a purpose."""
     part = pick.part
-    names_act = bool(part.verb) or part.is_question or part.is_wish
-    return pick.profile is None and not names_act and part.act.look_up < _ASKED and not _states_value(part)
+    if part.is_purpose:
+        return pick.profile is None or not pick.found[0].is_complete
+    is_clause = part.tokens[0].word in _CLAUSE_STARTS and not any(token.word in _REQUESTING for token in part.tokens)
+    is_remark = is_clause or part.act.look_up < _ASKED
+    return pick.profile is None and is_remark and not _is_act(part, wording) and not _states_value(part)
+
+
+def _is_act(part: Part, wording: Wording) -> bool:
+    """Whether a part is a command, a question, a wish, or says what must be done: "the report has to be printed"."""
+    must = _REQUESTING | wording.language.passive
+    is_stated = part.verb_place > 0 and not any(token.word in must for token in part.tokens)
+    return part.is_question or part.is_wish or (bool(part.verb) and not is_stated)
 
 
 def _repeats_step(pick: Pick, planned: Collection[int], wording: Wording) -> bool:

@@ -11,9 +11,11 @@ import attrs
 from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
+from helmdeck_planner.embedded.background import is_fact, subject_of
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.further import with_further
 from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.states import is_thing
@@ -72,11 +74,16 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     :param sources: with the parts before both as the earlier ones.
     """
     wording = sources.wording
-    if text := _with_text(before, after, sources, chosen):
-        return text
+    if further := with_further(before, after, sources):
+        return further
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
     labelled = _starts_with_label(after.part, properties, wording)
-    if after.part.is_question or not (labelled or _is_further(before, after)):
+    # "create an issue: title 'Crash', label bug" has labelled values behind its colon, and no text.
+    is_text = not (properties and labelled)
+    text = _with_text(before, after, sources, chosen) if is_text else None
+    if text := text or _specific(before, after, sources, chosen):
+        return text
+    if after.part.is_question or not (labelled or _is_further(before, after) or _is_reduced(after, sources)):
         return None
     joined = _together(before.part, after.part, sources.request)
     if before.profile is not None:
@@ -114,6 +121,49 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
     return Pick(joined, found[0].profile, found) if is_taken and _is_complete(draft) else None
 
 
+def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
+    """Return the one entry that answers two questions: "what is in /data, and how large is each" lists with sizes."""
+    general = before.profile
+    is_question = before.part.is_question and after.part.is_question
+    if (
+        general is None
+        or general.writes is not False
+        or not is_question
+        or any(token.is_value for token in after.part.tokens)
+    ):
+        return None
+    joined = _together(before.part, after.part, sources.request)
+    answers = [after.found] if after.profile is not None else []
+    for found in (*answers, chosen(joined, sources)):
+        profile = general if is_gap(found) else found[0].profile
+        is_specific = profile.writes is False and profile.verb == general.verb and set(general.name) < set(profile.name)
+        if is_specific and _is_complete(drafted(joined, profile, sources)):
+            return Pick(joined, profile, found)
+    return None
+
+
+def with_subject(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
+    """Return the step of a command in which a fact says what "it" is: "the file chooser waits, give it a.txt".
+
+    :param sources: with the parts before both as the earlier ones.
+    """
+    tokens = after.part.tokens
+    pointing = [place for place, token in enumerate(tokens) if token.word in _OBJECTS and place > 0]
+    is_settled = after.profile is not None and after.found[0].is_complete
+    is_open = before.profile is None and not is_settled and len(pointing) == 1
+    subject = subject_of(before.part, sources.wording) if is_open and is_fact(before.part, sources.wording) else ()
+    if not subject or after.part.verb_place != 0:
+        return None
+    replaced = (*tokens[: pointing[0]], *subject, *tokens[pointing[0] + 1 :])
+    text = " ".join(sources.request[token.start : token.end] for token in replaced)
+    part = attrs.evolve(after.part, text=text, tokens=replaced)
+    found = chosen(part, sources)
+    if not found or is_gap(found) or is_risky(found) or not found[0].is_complete or found[0].unused:
+        return None
+    written = sources.request[before.part.tokens[0].start : tokens[-1].end]
+    return Pick(attrs.evolve(part, text=written), found[0].profile, found)
+
+
 def _is_further(before: Pick, after: Pick) -> bool:
     """Whether a part names no act, and may state what the part before it lacks for a step; of a step, a label must name it."""
     if (
@@ -125,12 +175,20 @@ def _is_further(before: Pick, after: Pick) -> bool:
     return after.profile is None or not after.found[0].is_complete
 
 
+def _is_reduced(after: Pick, sources: Sources) -> bool:
+    """Whether a part without a step is a participle and what depends on it, behind a comma: "..., cut from develop"."""
+    following = after.part.tokens[1:2]
+    is_clause = after.part.verb_place == 0 and any(map(sources.wording.preposition, following))
+    before = sources.request[: after.part.tokens[0].start].rstrip()
+    return is_clause and after.profile is None and before.endswith(",")
+
+
 def _starts_with_label(part: Part, properties: Sequence[Property], wording: Wording) -> bool:
     """Whether a part starts with the label of an input and its value: "subject: Wreaths", "name it Kitchen Refit"."""
     if len(part.tokens) < 2:
         return False
     first, second = part.tokens[:2]
-    if first.word in _NAMING | _SAYING and second.kind is Kind.QUOTE:
+    if first.word in _NAMING | _SAYING | wording.language.values["saying"] and second.kind is Kind.QUOTE:
         return True
     if _is_naming(part.tokens):
         return True

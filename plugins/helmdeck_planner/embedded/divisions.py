@@ -13,6 +13,7 @@ import attrs
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
+from helmdeck_planner.embedded.arguments.item_words import is_coined
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap, score
 from helmdeck_planner.embedded.pick import is_risky
@@ -92,6 +93,8 @@ def _sides(part: Part, request: str, wording: Wording) -> Iterator[tuple[Part, P
         before, behind = part.tokens[:place], part.tokens[place + 1 :]
         if min(_count(before), _count(behind)) < _LEAST_TOKENS:
             continue
+        if part.tokens[place].is_word and is_coined(before[-1].value) and is_coined(behind[0].value):
+            continue  # "forget legacy-ftp and smtp-relay" has one verb
         first, second = split_parts(request, before, wording), split_parts(request, behind, wording)
         if len(first) == len(second) == 1 and not (first[0].is_excluded or second[0].is_excluded):
             # What only the whole text shows stays: a wish, a question.

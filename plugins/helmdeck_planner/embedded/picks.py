@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ACTIONS, ENGLISH, READING, Token, detect, knows, scan, separate, stem
+from helmdeck_language import ENGLISH, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -24,14 +24,17 @@ from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
-from helmdeck_planner.embedded.continuations import continued, joined_act
+from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
 from helmdeck_planner.embedded.divisions import divided
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.further import commented, updated
+from helmdeck_planner.embedded.object_parts import joined_objects
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_planner.embedded.restatements import asks_again, only_shows
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
@@ -41,6 +44,7 @@ _MIN_WORDS: Final = 2
 _MAX_JOINED: Final = 4
 # Among so many words, "is" makes a sentence of "process 4 is stuck".
 _EARLY: Final = 4
+_ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
 _STATING: Final = word_list("stating")
 # Probability by evidence from which an entry serves a part that rules choose.
 _POSSIBLE: Final = 0.25
@@ -141,7 +145,13 @@ class _Reader:
             self.picks[-1] = attrs.evolve(self.picks[-1], profile=None)
             earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
             self.sources = attrs.evolve(self.sources, earlier=earlier)
-        found = self._chosen(own, self.sources)
+        found = self._of_same_thing(own, self._chosen(own, self.sources))
+        if comment := commented(own, found, self.sources, self.profiles):
+            found = [comment]
+        if update := updated(own, found, self.sources, self.profiles):
+            own, best = update
+            self._append(own, best.profile, [best])
+            return
         if sides := divided(own, found, self.sources, self._chosen):
             for side in sides:
                 self._add_single(side)
@@ -163,7 +173,7 @@ class _Reader:
             if as_wish and not is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
-        if before is not None and (_asks_again(own, profile, before, wording) or _only_shows(own, before, wording)):
+        if before is not None and (asks_again(own, profile, before, wording) or only_shows(own, before, wording)):
             return
         if (
             before is not None
@@ -216,6 +226,9 @@ class _Reader:
 
     def _joined_from(self, start: int) -> tuple[int, Pick | None]:
         """Return how many parts from a place are one, and their step."""
+        following = self.parts[start : start + _MAX_JOINED]
+        if objects := joined_objects(following, self._pick_of, self._before(start), self._chosen):
+            return objects
         run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
         after = next(iter(self.parts[start + len(run) :]), None)
         if after is not None and after.verb and refers(after, self.sources.wording):
@@ -229,7 +242,8 @@ class _Reader:
         second = self._pick_of(self.parts[start + length]) if length else None
         if first is None or second is None:
             return 1, None
-        joined = continued(first, second, self._before(start), self._chosen)
+        before = self._before(start)
+        joined = continued(first, second, before, self._chosen) or with_subject(first, second, before, self._chosen)
         return length + 1, joined or with_fact(first, second, self.sources.wording)
 
     def _replace(self, start: int, length: int, pick: Pick) -> None:
@@ -283,6 +297,20 @@ class _Reader:
         weighted = weigh(part, self.sources.wording)
         is_phrase = any(set(phrase) <= weighted.every for phrase in profile.phrases if len(phrase) > 1)
         return profile.entry.kind is EntryKind.PIPELINE or is_phrase or bool(weighted.verbs & profile.verb_phrases)
+
+    def _of_same_thing(self, part: Part, found: list[Scored]) -> list[Scored]:
+        """Put the entry first that acts on what the step before acts on, if a part only has "it": "move the card and archive it"."""
+        before = self.sources.earlier[-1].profile if self.sources.earlier else None
+        wording = self.sources.wording
+        is_bare_act = all(
+            place == part.verb_place or wording.is_filler(token.word) or token.word in _ORDERING
+            for place, token in enumerate(part.tokens)
+        )
+        if before is None or not is_bare_act or not found or not refers(part, wording):
+            return found
+        same = [each for each in found if set(each.profile.name) & set(before.name) and each.is_complete]
+        is_other = not set(found[0].profile.name) & set(before.name)
+        return [same[0], *(each for each in found if each is not same[0])] if same and is_other else found
 
     def _objects(self, part: Part) -> Sequence[Part]:
         """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
@@ -369,42 +397,6 @@ def _taking_all(found: Sequence[Scored]) -> Scored | None:
         ),
         None,
     )
-
-
-def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
-    """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
-    profile = before.profile
-    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
-    if (
-        profile is None
-        or profile.writes
-        or not is_reading
-        or not refers(part, wording)
-        or profile.entry.kind is EntryKind.PIPELINE
-    ):
-        return False
-    has_object = any(
-        token.is_value
-        or (token.is_word and not wording.is_filler(token.word) and token.word not in wording.language.references)
-        for token in part.content
-    )
-    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
-
-
-def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
-    """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
-    if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
-        return False
-    if any(token.is_value for token in part.tokens):
-        return False
-    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
-
-
-def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
-    """Whether a question about "it" has only words that describe what an entry returns."""
-    weighted = weigh(part, wording)
-    stems = [*weighted.objects, *weighted.tail]
-    return refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
 
 
 def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:

@@ -25,7 +25,7 @@ from helmdeck_core import (
     SchemaForm,
     Task,
     intent_sha,
-    surrogate_problem,
+    undecodable_text,
 )
 
 LEARNED_S = 1.0
@@ -177,19 +177,21 @@ def check_request(request: PlanRequest, caller: str) -> None:
 
     :raises PackError: ``invalid_input``, such as for an empty request.
     """
-    for name in ("intent", "context"):
-        if not isinstance(getattr(request, name), str):
-            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a string")
-        if problem := surrogate_problem(getattr(request, name)):
-            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name}: {problem}")
-    if not request.intent.strip():
-        raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is empty; describe what to do")
     if not all(isinstance(step, CompletedStep) for step in request.done):
         raise PackError(
             caller, PackErrorCode.INVALID_INPUT, 'done: a step is a CompletedStep, such as CompletedStep("web.search")'
         )
-    if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output, step.failure)):
-        raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool, output and failure of a step are strings")
+    texts = {"intent": request.intent, "context": request.context}
+    texts |= {
+        f"done[{at}].{name}": text for at, step in enumerate(request.done) for name, text in attrs.asdict(step).items()
+    }
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a string")
+        if problem := undecodable_text(text, name):
+            raise PackError(caller, PackErrorCode.INVALID_INPUT, problem)
+    if not request.intent.strip():
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is empty; describe what to do")
     if not all(isinstance(name, str) for name in request.defaults):
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "defaults: the names of inputs are strings")
     try:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Final, Literal
 import attrs
 import msgspec
 
-from helmdeck_core import Pack, PackContext, PackError, PackErrorCode, hookimpl
+from helmdeck_core import Pack, PackContext, PackError, PackErrorCode, hookimpl, undecodable_byte
 from helmdeck_runs.pack_builder.functions import pack
 
 MAX_FILE_BYTES: Final = 4_000_000
@@ -101,7 +101,7 @@ def read_file(context: PackContext, path: str, format: Literal["text", "rows"] =
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        raise PackError("fs.read", PackErrorCode.INVALID_INPUT, f"{path}: not UTF-8 text ({exc.reason})") from exc
+        raise PackError("fs.read", PackErrorCode.INVALID_INPUT, f"{path}: not text, {undecodable_byte(exc)}") from exc
     if format == "text":
         return Text(path, len(data), text=text)
     try:
@@ -178,7 +178,8 @@ def _entry(folder: int, name: str) -> dict[str, Any]:
     kinds = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "folder"), (stat.S_ISLNK, "link"))
     kind = next((kind for check, kind in kinds if check(found.st_mode)), "special")
     modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
-    return {"name": name, "kind": kind, "bytes": found.st_size, "modified": modified}
+    shown = name.encode("utf-8", "backslashreplace").decode()  # a name need not be UTF-8, JSON is
+    return {"name": shown, "kind": kind, "bytes": found.st_size, "modified": modified}
 
 
 def _rows(text: str, suffix: str) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from helmdeck_core import (
     PackError,
     PackErrorCode,
     did_you_mean,
+    nearest_names,
     schema_problems,
 )
 from helmdeck_runs.failures import failure_error
@@ -102,7 +103,7 @@ def pipeline_entry(catalog: Catalog, pipeline_id: str) -> Entry:
     if entry is not None and entry.kind is EntryKind.PIPELINE:
         return entry
     known = [each.id for each in catalog.pipelines]
-    detail = f"no pipeline has this id{did_you_mean(pipeline_id, known)}; pipelines: {', '.join(known) or 'none'}"
+    detail = f"no pipeline has this id{did_you_mean(pipeline_id, known)}; pipelines: {nearest_names(pipeline_id, known) or 'none'}"
     if entry is not None:
         detail = "it is a pack, not a pipeline"
     raise PackError(pipeline_id, PackErrorCode.INVALID_INPUT, detail)

@@ -52,7 +52,8 @@ def load_catalog_file(path: Path) -> Catalog:
     if not raw.strip():
         raise CatalogError(str(path), (Mistake("$", "the file is empty"),))
     try:
-        data = tomllib.loads(raw.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(raw)
+        text = raw.decode()
+        data = tomllib.loads(text) if path.suffix.lower() == ".toml" else msgspec.json.decode(text)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         problem = undecodable_byte(exc) if isinstance(exc, UnicodeDecodeError) else str(exc)
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"

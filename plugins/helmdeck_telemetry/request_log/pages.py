@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
@@ -115,17 +115,6 @@ def _by_id(session: Session, filters: Filters, size: int) -> RequestPage:
     found = [RequestFacts(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
     kept = [each for each in found if not filters.team or each.team == filters.team]
     return RequestPage(rows=tuple(sorted(kept, key=lambda each: -each.ended_us)[:size]))
-
-
-def read_all(session: Session, filters: Filters, most: int, after: Position = NEWEST) -> Iterator[RequestFacts]:
-    """Yield the newest requests, such as for an export."""
-    left: int = most
-    position: Position | None = after
-    while position is not None and left > 0:
-        page = read_page(session, filters, position, min(left, 1_000))
-        yield from page.rows
-        left -= len(page.rows)
-        position = page.next
 
 
 def values_of(session: Session, column: str, team: str, most: int = 200) -> Sequence[str]:

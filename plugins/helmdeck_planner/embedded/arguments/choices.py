@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from helmdeck_language import STOP_WORDS, Kind, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.free_text import has_reference, is_in_topic
+from helmdeck_planner.embedded.arguments.free_text import has_reference, is_in_topic, names_entry
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.entries.property_words import (
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
+_EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
 
@@ -36,6 +37,9 @@ def fill_choices(draft: Draft) -> None:
         if not each.is_required and not has_reference(draft):
             # "The stock count is done; show me who comes": the fact before says nothing about who comes.
             found = [row for row in found if draft.tokens[row[1]].start >= draft.tokens[0].start]
+        if len(found) == 1 and any(draft.is_one_of(row, "including") for row in range(len(draft.tokens))):
+            # "the branches, remote ones included"
+            found = [(value, found[0][1]) for value in each.choices if str(value).lower() == "all"] or found
         if (verb := _choice_of_verb(draft, each)) is not None:
             found = [(verb, -1)]
         if len(found) > 1:
@@ -81,6 +85,21 @@ def _ends_clause(draft: Draft, each: Property, place: int) -> bool:
     return bool(draft.stems(following) & (each.labels | frozenset(draft.profile.name)))
 
 
+def fill_examples(draft: Draft) -> None:
+    """Set kinds of things from the only word that a description has as an example: "pods" for "(e.g., pods, services)"."""
+    for each in draft.open_inputs():
+        if each.role not in (Role.TEXT, Role.NAME) or each.is_list or not KIND_WORDS & set(each.words):
+            continue
+        examples = {stem(word) for group in _EXAMPLES.findall(each.text) for word in re.findall(r"[a-z]{3,20}", group)}
+        places = [
+            place
+            for place in draft.free(Kind.WORD)
+            if place != draft.part.verb_place and stem(draft.tokens[place].word) in examples
+        ]
+        if len(places) == 1:
+            draft.set(each, draft.tokens[places[0]].value, places)
+
+
 def fill_colours(draft: Draft) -> None:
     """Set the input of a colour from the only one that a part names: "in green"."""
     inputs = [each for each in draft.open_inputs() if each.role is Role.TEXT and COLOUR_NAMES & set(each.words)]
@@ -99,14 +118,14 @@ def _is_colour(draft: Draft, place: int) -> bool:
 
 
 def _choice_of_verb(draft: Draft, each: Property) -> Any:
-    """Return the choice that the verb of a part is, beside the verb of the entry: "squash-merge", "rebase and merge"."""
+    """Return the choice that the verb of a part is, if it is none of the entry: "squash PR 418", "rebase and merge it"."""
     place = draft.part.verb_place
     verb = draft.tokens[place].word if place >= 0 else ""
-    following = frozenset[str]().union(
-        *(draft.stems(other) for other in range(place + 1, min(place + 3, len(draft.tokens))))
-    )
-    is_beside = verb and stem(verb) not in draft.profile.verbs and following & draft.profile.verbs
-    return next((choice for choice in each.choices if str(choice).lower() == verb), None) if is_beside else None
+    if not verb or stem(verb) in draft.profile.verbs:
+        return None
+    if not draft.profile.writes and not (place + 1 < len(draft.tokens) and names_entry(draft, place + 1)):
+        return None  # "Open issues of acme/web" requests open ones, "open the issues" does not
+    return next((choice for choice in each.choices if str(choice).lower() == verb), None)
 
 
 def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -121,6 +140,8 @@ def _choice_places(draft: Draft, value: Any) -> list[int]:
     every = [fold(token.value) for token in draft.tokens]
     for first in range(len(every) if wanted else 0):
         found = ""
+        if len(wanted) == 1 and draft.tokens[first].value != str(value):
+            continue  # "a" is no choice "A"
         for last in range(first, len(every)):
             found += every[last]
             if found == wanted:
@@ -153,12 +174,17 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
             if is_action and own == draft.stems(place) & own and own:
                 return place
             continue
-        is_meant = token.word in related or (
-            len(own) == 1
-            and own & draft.stems(place)
-            and not _names_object(draft, each, [place])
-            # "waiting for approval" is not approved.
-            and draft.preposition(place - 1) != "for"
+        half, _, label = token.word.partition("-")
+        is_meant = (
+            token.word in related
+            or (half == value.lower() and stem(label) in each.labels)
+            or (
+                len(own) == 1
+                and own & draft.stems(place)
+                and not _names_object(draft, each, [place])
+                # "waiting for approval" is not approved.
+                and draft.preposition(place - 1) != "for"
+            )
         )
         if is_meant and _is_request(draft, each, place):
             return place
@@ -185,6 +211,8 @@ def _is_request(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
     if place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "alone"):
         return True  # "a large one"
+    if place + 2 < len(draft.tokens) and draft.tokens[place + 2].kind is Kind.DATE and draft.preposition(place + 1):
+        return False  # "updated since 2025-03-01" names a date, and no order
     return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
 
 
@@ -228,6 +256,10 @@ def fill_switches(draft: Draft) -> None:
             draft.set(each, True, places)
             continue
         wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
+        if each.words[0] == "include" and len(wanted) > 1:
+            wanted.discard(stem("include"))  # "with an image"
+        if any(wanted <= other.labels for other in draft.profile.required if other is not each):
+            continue  # of "thought 1 of 5", none is "needs more thoughts"
         if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):
             continue
         if wanted == {stem(draft.part.verb)} and draft.profile.writes:

@@ -7,20 +7,24 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import Kind
+from helmdeck_language import ENGLISH, NOUNS_TOO, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import is_opaque
+from helmdeck_planner.embedded.arguments.refs import takes_ref
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARCHING_VERBS
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.wording import Wording
 
 _KINDS: Final = (Kind.PATH, Kind.SLUG)
 _OBJECTS: Final = (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.EMAIL, Kind.SLUG)
 _MAX_LABELS: Final = 5
+# A shorter number is a count.
+_MIN_ID: Final = 5
 
 
 @attrs.frozen
@@ -61,13 +65,18 @@ def settings_of(parts: Sequence[Part], wording: Wording) -> tuple[Part, ...]:
 
 def _is_subject(part: Part, wording: Wording) -> bool:
     """Whether a part is an id or a number with its label: "OPS-12", "acme/web PR 66", "page 5dd-21"."""
-    kinds = [token.kind for token in part.tokens if token.is_value]
-    words = [token for token in part.tokens if token.is_word]
+    # "on record recZ51 in tblStaff5, leave a comment": neither a noun nor an id is a verb or a word.
+    is_lead = bool(wording.preposition(part.tokens[0])) and wording.language is ENGLISH
+    has_verb = bool(part.verb) and not (is_lead and part.verb_place > 0 and part.verb in NOUNS_TOO)
+    values = [token for token in part.tokens if token.is_value or (is_lead and is_thing(token))]
+    kinds = [token.kind for token in values]
+    is_count = kinds == [Kind.NUMBER] and (not is_lead or len(values[0].value) < _MIN_ID)
+    words = [token for token in part.tokens if token.is_word and token not in values]
     return (
-        not (part.verb or part.is_question or part.is_excluded)
+        not (has_verb or part.is_question or part.is_excluded)
         and bool(kinds)
-        and set(kinds) <= {Kind.SLUG, Kind.ID, Kind.HASH, Kind.NUMBER}
-        and kinds != [Kind.NUMBER]
+        and set(kinds) <= {Kind.SLUG, Kind.ID, Kind.HASH, Kind.NUMBER, Kind.WORD}
+        and not is_count
         and len(words) <= _MAX_LABELS
         and all(
             wording.is_filler(token.word)
@@ -95,9 +104,11 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
         return
     [value] = [token for token in settings[0].tokens if token.is_value]
     owner, _, repo = value.value.partition("/")
-    by_role = {Role.OWNER: owner, Role.REPO: repo} if value.kind is Kind.SLUG else {Role.PATH: value.value}
-    for each in inputs:
-        if each.name not in draft.args and each.role in by_role:
+    is_repo = value.kind is Kind.SLUG and any(each.role is Role.OWNER for each in draft.profile.properties)
+    by_role = {Role.OWNER: owner, Role.REPO: repo} if is_repo else {Role.PATH: value.value}
+    for each in draft.open_inputs():
+        # A part without a path of its own acts on the folder itself: "in /tmp/build, list everything".
+        if each.is_required and not each.is_list and each.side != "target" and each.role in by_role:
             draft.set(each, by_role[each.role], [])
 
 
@@ -110,6 +121,8 @@ def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
         is_object = each.is_required and not each.is_list and each.role in (Role.ID, Role.NUMBER)
         is_object = is_object and not _labels_another(draft, each)
         is_object = is_object and (each.role is Role.ID or bool({"number", "index"} & set(each.words)))
+        # "create the branch fix/a and switch over"
+        is_object = is_object or (each.is_required and takes_ref(draft.profile, each) and each.role is Role.NAME)
         if is_object and (value := _value_before(steps[-1], each)) is not None:
             draft.set(each, value, [])
 
@@ -165,7 +178,12 @@ def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
     names = [token.value for token in tokens if token.is_word and "_" in token.value.strip("_")]
     needed = [each for each in draft.open_inputs() if each.is_required and not each.is_list]
     for each in needed:
-        if _is_context(each) and each.role is Role.PATH and len(folders) == 1 and _refers_back(draft):
+        if (
+            _is_context(each)
+            and each.role is Role.PATH
+            and len(folders) == 1
+            and (before.part.is_purpose or _refers_back(draft))
+        ):
             draft.set(each, folders[0], [])
     if len(needed) != 1 or needed[0].name in draft.args:
         return

@@ -78,7 +78,15 @@ def fill_date_range(draft: Draft) -> None:
     """Set the first and the last date of a range that states the month once."""
     sides = {each.side: each for each in draft.open_inputs() if each.role is Role.DATE and each.wants_iso_date}
     dates = draft.free(Kind.DATE)
-    if sides.keys() != {"source", "target"} or len(dates) != 1:
+    if sides.keys() != {"source", "target"}:
+        return
+    if len(dates) == 2 and (last := iso_date(draft.tokens[dates[1]].value)):
+        # "between 2 February and 6 February 2026"
+        first_date = iso_date(f"{draft.tokens[dates[0]].value} {last[:4]}")
+        if first_date and first_date <= last:
+            draft.set(sides["source"], first_date, dates[:1])
+        return
+    if len(dates) != 1:
         return
     [place] = dates
     last = iso_date(draft.tokens[place].value)

@@ -36,6 +36,9 @@ Run = tuple[int, int]
 def one_value_each(part: Part, profile: Profile, request: str, wording: Wording) -> list[Part]:
     """Return a part for each value in "cancel order A-1 and A-2"; the part itself if its entry takes all of them, or one value."""
     sources = Sources(request, wording)
+    args = drafted(part, profile, sources).args
+    if any(each.takes_objects and each.name in args for each in profile.properties):
+        return [part]
     if pairs := _groups(part, wording):
         drafts = [drafted(each, profile, sources) for each in pairs]
         is_whole = all(each.name in draft.args for draft in drafts for each in profile.required)
@@ -169,7 +172,11 @@ def _has_conjunction(words: Sequence[str], wording: Wording) -> bool:
 def _are_joined(between: Sequence[Token], wording: Wording) -> bool:
     language = wording.language
     joints = language.joints | language.strong_joints
-    has_joint = any(token.word in joints or token.value in ",&" for token in between)
+    # "from next in acme/web": a word after a preposition joins nothing.
+    has_joint = any(
+        (token.word in joints or token.value in ",&") and not (place and wording.preposition(between[place - 1]))
+        for place, token in enumerate(between)
+    )
     return has_joint and all(
         token.word in joints
         or token.value in ",&"

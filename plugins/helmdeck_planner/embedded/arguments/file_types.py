@@ -5,7 +5,7 @@ from __future__ import annotations
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
-from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
 
 
@@ -20,11 +20,23 @@ def fill_patterns(draft: Draft) -> None:
             if is_file(draft.tokens[place]) and "/" not in draft.tokens[place].value
         ]
         if len(names) == 1 and any(other.role is Role.PATH for other in draft.profile.required):
-            # "find invoices.csv": a name to look for, in a folder.
-            draft.set(each, draft.tokens[names[0]].value, names)
+            # "find invoices.csv": a name to look for, in a folder; "files ending in .test.ts" name a part of one.
+            value = draft.tokens[names[0]].value
+            draft.set(each, _pattern(each, value) if _is_ending(draft, names[0]) else value, names)
         elif (found := _stated(draft)) is not None:
             extension, places = found
-            draft.set(each, f"**/*{extension}" if each.wants_subfolders else f"*{extension}", places)
+            draft.set(each, _pattern(each, extension), places)
+
+
+def _pattern(each: Property, ending: str) -> str:
+    return f"**/*{ending}" if each.wants_subfolders else f"*{ending}"
+
+
+def _is_ending(draft: Draft, place: int) -> bool:
+    """Whether an extension is meant: "files ending in .ts", "the .proto files"."""
+    following = place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "files")
+    is_named = any(draft.is_one_of(other, key) for other in range(place) for key in ("extensions", "files"))
+    return draft.tokens[place].value.startswith(".") and (following or is_named)
 
 
 def _stated(draft: Draft) -> tuple[str, list[int]] | None:
@@ -36,7 +48,7 @@ def _stated(draft: Draft) -> tuple[str, list[int]] | None:
             return f".{found}", [place, place + 1]
         # ".jpg" is a mark and a word.
         is_dotted = first.value == "." and second.is_word and first.end == second.start
-        is_named = any(draft.is_one_of(other, key) for other in range(place) for key in ("extensions", "files"))
-        if is_dotted and is_free and is_named:
+        is_meant = _is_ending(draft, place) or (place + 2 < len(tokens) and draft.is_one_of(place + 2, "files"))
+        if is_dotted and is_free and is_meant:
             return f".{second.value}", [place, place + 1]
     return None

@@ -25,23 +25,26 @@ from helmdeck_planner.embedded.arguments.free_text import (
     topic,
 )
 from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
-from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named, word_run
+from helmdeck_planner.embedded.arguments.items import fill_items
+from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
-from helmdeck_planner.embedded.arguments.objects import fill_objects
-from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_new_paths
+from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
+from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, fill_new_paths
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
-from helmdeck_planner.embedded.arguments.references import referred, states_anything
+from helmdeck_planner.embedded.arguments.queries import fill_query
+from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
+from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
-from helmdeck_planner.embedded.arguments.screen import fill_screen
+from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
 from helmdeck_planner.embedded.arguments.told import fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, SEARCHING_VERBS, STORING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -121,13 +124,18 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     draft = Draft(sources.request, part, profile, sources.wording)
     draft.used_places.update(without)
     for each in profile.properties:
-        if each.name in sources.defaults:
-            draft.args[each.name] = sources.defaults[each.name]
+        stated = part.further if each.name in part.further else sources.defaults
+        if each.name in stated:
+            draft.args[each.name] = stated[each.name]
     if not part.tokens:
         return draft
     fill_screen(draft)
     fill_new_paths(draft)
+    fill_moved(draft)
     fill_replacement(draft)
+    fill_refs(draft)
+    fill_items(draft, sources.earlier)
+    fill_rows(draft)
     _fill_labelled_quotes(draft)
     alone = Sources(sources.request, sources.wording)
     background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))
@@ -140,10 +148,12 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_versions(draft)
     fill_typed(draft)
     fill_ids(draft)
+    fill_commits(draft)
     fill_objects(draft)
     fill_numbers(draft)
     fill_words_beside_to(draft)
     fill_names(draft)
+    fill_entered(draft)
     fill_told(draft, sources.background)
     fill_payload(draft)
     _fill_quotes(draft)
@@ -155,36 +165,8 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_background(draft, *background)
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
-    _fill_items(draft, sources)
     fill_folders(draft)
     return draft
-
-
-def _fill_items(draft: Draft, sources: Sources) -> None:
-    """Set a required list of objects to one object, if the part states all of its required fields: "add the note 'x' to Ada"."""
-    for each in draft.open_inputs():
-        if not each.is_required or not each.fields or each.replacement:
-            continue
-        inner = attrs.evolve(draft.profile, properties=each.fields)
-        names = [field for field in inner.required if field.role is Role.NAME]
-        owner = _owner_of_item(draft) if len(names) == 1 and draft.free(Kind.QUOTE) else []
-        known = {names[0].name: draft.text(owner[0], owner[-1])} if owner else {}
-        left = (*draft.used_places, *owner)
-        item = drafted(draft.part, inner, Sources(sources.request, sources.wording, defaults=known), without=left)
-        if all(field.name in item.args for field in inner.required):
-            draft.set(each, [arguments_of(item)], [])
-            draft.used_places.update(item.used_places)
-
-
-def _owner_of_item(draft: Draft) -> list[int]:
-    """Return the only name in capitals after a preposition: "Ada Lovelace" in "add the note 'x' to Ada Lovelace"."""
-    starts = [
-        place
-        for place in draft.free(Kind.WORD)
-        if draft.tokens[place].value[:1].isupper()
-        and draft.preposition(place - 1) in ("to", "from", "of", "for", "about")
-    ]
-    return word_run(draft, starts[0]) if len(starts) == 1 else []
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
@@ -250,6 +232,8 @@ def _fill_quotes_by_preposition(draft: Draft) -> None:
 
 def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:
     place = _QUOTE_ROLES.index(each.role) if each.role in _QUOTE_ROLES else len(_QUOTE_ROLES)
+    if each.role is Role.NAME and draft.part.verb in NAMING_VERBS:
+        place = -1  # "rename issue 9 to 'Crash'"
     return not each.is_required, -_telling_words(draft, each), place
 
 
@@ -328,6 +312,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
                 for token in stating.part.tokens
                 if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
             ]
+            if each.role is Role.PATH and (moved := moved_to(before)):
+                found = [moved]
             if len(found) != 1:
                 continue
             needed = [other for other in inputs if other.role is each.role and other.name not in before.args]
@@ -341,17 +327,11 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
     """Set required texts: the topic of the part, the text after its verb, or the pasted document."""
     document = sources.document
     for each in draft.open_inputs():
-        if not each.is_required:
+        if not each.is_required and not _is_only_query(draft, each):
             continue
         if each.role is Role.QUERY:
-            if searched := _sender(draft, each):
-                draft.set(each, *searched)
-                continue
-            places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
-            places = places or topic(draft)
-            if places:
-                draft.set(each, draft.text(places[0], places[-1]).strip(), places)
-            elif document and not _refers_to_result(draft, sources):
+            is_set = fill_query(draft, each, sources.background)
+            if not is_set and document and not _refers_to_result(draft, sources):
                 whole = "brief" in each.words
                 if not whole or len(document) <= MAX_DOCUMENT_CHARS:
                     draft.set(each, document if whole else document.partition("\n")[0].strip(), [])
@@ -365,13 +345,10 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             _fill_object(draft, each)
 
 
-def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:
-    """Return "from:ada@example.org" for a query whose description shows this form."""
-    for place in draft.free(Kind.EMAIL):
-        before = draft.tokens[place - 1].word if place else ""
-        if before and f"{before}:" in each.text.lower():
-            return f"{before}:{draft.tokens[place].value}", [place - 1, place]
-    return None
+def _is_only_query(draft: Draft, each: Property) -> bool:
+    """Whether an entry that requires nothing searches for what an input takes: "find the page Holiday plan"."""
+    is_search = draft.part.verb in SEARCHING_VERBS and draft.profile.writes is False and not draft.profile.required
+    return is_search and [other for other in draft.profile.properties if other.role is Role.QUERY] == [each]
 
 
 def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:

@@ -7,13 +7,16 @@ from typing import Final
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Role
-from helmdeck_planner.embedded.entries.property_words import TELLING_VERBS
+from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, TELLING_VERBS
 
 # English prepositions before a topic.
 _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
 _PAYLOAD: Final = (Role.NAME, Role.CONTENT)
 _MAX_PAYLOAD: Final = 3
 _MAX_LEAD: Final = 3
+_AUXILIARIES: Final = ("is", "was", "are", "were", "has", "have", "had", "can", "does", "did")
+# Words between a verb and the "for" before what is searched for.
+_MAX_PLACE: Final = 4
 # Of these, the ones that are never followed by where to search: "search on the web".
 _TOPIC_CUES: Final = _CUES - {"on"}
 
@@ -53,6 +56,12 @@ def _after_opening(draft: Draft) -> int:
     has_pronoun = any(draft.is_one_of(place, "pronouns") for place in before)
     if about > first and (has_pronoun or any(place in draft.used_places for place in before)):
         return about
+    if draft.part.verb in SEARCHING_VERBS:
+        for place in range(first, min(first + _MAX_PLACE, len(draft.tokens) - 1)):
+            if draft.preposition(place) == "for":
+                return place  # "search your notes for the plan"
+            if not draft.tokens[place].is_word or draft.preposition(place):
+                break
     for place in range(len(draft.tokens) - 2, first, -1):
         # "for the party I'd love a picture of a fox", "my son has a fever, any pharmacies"
         is_wish = draft.tokens[place].word in draft.wording.language.wishes and draft.is_one_of(place - 1, "wishing")
@@ -192,6 +201,9 @@ def stored_text(draft: Draft) -> list[int]:
         draft.is_one_of(start, "clause_starts") or draft.tokens[start].kind is Kind.MARK
     ):
         start += 1
+    that = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].word == "that"), -1)
+    if that > start and all(draft.is_filler(place) or names_entry(draft, place) for place in range(start, that)):
+        start = that + 1  # "the insight that returns rise"
     colon = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].value == ":"), -1)
     if 0 < colon - start <= _MAX_LEAD and draft.preposition(start):
         start = colon + 1  # "note for the memo: ..."
@@ -221,6 +233,7 @@ def told_text(draft: Draft) -> list[int]:
         is_colon = tokens[place].value == ":" and _ends_object(draft, place)
         is_clause = tokens[place].word == "that" and draft.part.verb in TELLING_VERBS and place - 1 > verb
         is_clause = is_clause and not draft.is_filler(place - 1)
+        is_clause = is_clause or (tokens[place].word == "that" and _starts_statement(draft, place))
         if not (is_colon or is_clause):
             continue
         end = len(tokens)
@@ -231,6 +244,13 @@ def told_text(draft: Draft) -> list[int]:
         has_words = has_words and all(tokens[other].kind not in (Kind.QUOTE, Kind.CODE) for other in places)
         return places if has_words and draft.used_places.isdisjoint(places) else []
     return []
+
+
+def _starts_statement(draft: Draft, that: int) -> bool:
+    """Whether "that" behind a value starts a text: "comment on #5 that the fix is out", but not "the issue #5 that is open"."""
+    following = draft.tokens[that + 1]
+    is_subject = following.is_word and not draft.wording.verb(following.word) and following.word not in _AUXILIARIES
+    return draft.tokens[that - 1].is_value and is_subject
 
 
 def _ends_object(draft: Draft, colon: int) -> bool:

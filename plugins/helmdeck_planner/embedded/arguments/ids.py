@@ -18,12 +18,15 @@ from helmdeck_planner.embedded.entries.units import UNIT_OF
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
 )
+# Ids that are words as well: the UID "prom-main".
+_FREE_IDS: Final = frozenset(("uid", "slug", "handle"))
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 _COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 _MAX_SYMBOL: Final = 6
 _MIN_WORD: Final = 4
+_MIN_STRANGE: Final = 7
 # "tblLeads"; "iPhone" is a word.
 _HUMPED: Final = re.compile(r"[a-z]{2,5}[A-Z][A-Za-z0-9]{1,40}")
 _PREFIX: Final = re.compile(r"[a-z]{3,5}(?=[A-Z\d_-])|[A-Z](?=[A-Z0-9]{6,14}$)|[A-Z]{1,6}(?=\d)")
@@ -34,6 +37,7 @@ _RANDOM: Final = re.compile(
     r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{6}|(?:[a-z]*?(?:q(?!u)[a-z]|[jvxz][bcdfgjmpqtvwx]|[bcdfghjmpqtvwxz][jqxv]"
     r"|[bcdfgjpvw][dfgpqvw](?<!dd|ff|gg|pp))){3})[a-z]{10,40}"
 )
+_CLUSTER: Final = re.compile(r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{5})[a-z]{7,40}")
 _CARD_NUMBER: Final = re.compile(r"\d{3,30}")
 # A number of fewer digits may count something.
 _MIN_DIGITS: Final = 5
@@ -71,9 +75,18 @@ def fill_ids(draft: Draft) -> None:
     elif needed and not left:
         _fill_card_numbers(draft, needed)
         _fill_id_word(draft, [each for each in needed if each.name not in draft.args])
+    _fill_mailed(draft)
     if len(left) == 1 < len(needed):
         # "a new code for B14: 4471"
         _fill_card_numbers(draft, [each for each in needed if each.name not in draft.args])
+
+
+def _fill_mailed(draft: Draft) -> None:
+    """Set an optional person from the only mail address, where the schema takes one: "give PAY-81 to ana@example.org"."""
+    people = [each for each in draft.open_inputs() if each.role is Role.ID and PERSON_IDS & set(each.words)]
+    mails = draft.free(Kind.EMAIL)
+    if len(people) == len(mails) == 1 and "email" in people[0].hints and not draft.profile.takes(Role.EMAIL):
+        draft.set(people[0], draft.tokens[mails[0]].value, mails)
 
 
 def _person_first(draft: Draft, needed: Sequence[Property], left: Sequence[int]) -> list[Property]:
@@ -130,8 +143,14 @@ def _is_opaque(draft: Draft, place: int) -> bool:
     if token.kind is Kind.ID:
         return not _COUNTED.fullmatch(token.value)
     is_humped = token.is_word and place != draft.part.verb_place and _HUMPED.fullmatch(token.value)
-    is_random = token.is_word and _RANDOM.fullmatch(token.value)
+    is_random = token.is_word and (_RANDOM.fullmatch(token.value) or _is_cluster(draft, place))
     return _is_dotted(draft, place) or bool(is_humped or is_random or is_code(draft, place))
+
+
+def _is_cluster(draft: Draft, place: int) -> bool:
+    """Whether a word in lower case is no word, and hardly one that can be said: "kqzvtmwa"."""
+    word = draft.tokens[place].value
+    return place != draft.part.verb_place and bool(_CLUSTER.fullmatch(word)) and not draft.wording.is_word(word)
 
 
 def is_code(draft: Draft, place: int) -> bool:
@@ -230,10 +249,15 @@ def is_id(draft: Draft, each: Property, places: Sequence[int]) -> bool:
         return token.kind is not Kind.QUOTE or takes_names(each) or bool(_ID_SHAPE.fullmatch(token.value.lstrip("#")))
     text = draft.text(places[0], places[-1])
     # "the playlist lo-fi" is a name, and "uid pay-eu" an id.
-    is_name = (
+    is_name = not _FREE_IDS & set(each.words) and (
         "-" in text and text.replace("-", "").isalpha() and draft.tokens[places[0] - 1].word not in ROLE_WORDS["id"]
     )
-    return takes_names(each) or bool(_ID_SHAPE.fullmatch(text) and not is_name)
+    return takes_names(each) or _is_strange(draft, text) or bool(_ID_SHAPE.fullmatch(text) and not is_name)
+
+
+def _is_strange(draft: Draft, text: str) -> bool:
+    """Whether a word in lower case behind a label is in no word list: "the project nwpyfjco"."""
+    return text.isalpha() and text.islower() and len(text) >= _MIN_STRANGE and not draft.wording.is_word(text)
 
 
 def takes_names(each: Property) -> bool:

@@ -9,7 +9,8 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PLAIN_WORDS
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PERSON_IDS, PLAIN_WORDS
+from helmdeck_planner.embedded.entries.units import UNIT_OF
 
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
@@ -20,6 +21,7 @@ _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
 _PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
+_PEOPLE: Final = frozenset(map(stem, ("user", "person", "colleague")))
 _QUOTE_ROLES: Final = (
     Role.NAME, Role.CONTENT, Role.QUERY, Role.TEXT, Role.ID, Role.PATTERN, Role.PATH, Role.PLACE, Role.CODE, Role.SQL,
 )  # fmt: skip
@@ -29,6 +31,8 @@ def labels_of(draft: Draft, each: Property) -> frozenset[str]:
     """Return the stems that label an input; for a plain ``name`` or ``id`` those of the entry's object."""
     if each.role is Role.PATH:
         return each.labels | _PATH_LABELS
+    if PERSON_IDS & {word.removesuffix("s") for word in each.words} and each.role in (Role.TEXT, Role.NAME):
+        return each.labels | _PEOPLE
     if each.labels:
         return each.labels
     # "key" is a label where it is the whole name; "id" and "name" are, beside the words for the object.
@@ -39,7 +43,7 @@ def labelled(draft: Draft, each: Property) -> list[int]:
     """Return the places of the value after a label of an input; empty without one."""
     labels = labels_of(draft, each)
     if each.role is Role.NAME and [other for other in draft.profile.required if other.role in _NAME_ROLES] == [each]:
-        object_labels = frozenset(draft.profile.name)
+        object_labels = frozenset(draft.profile.name) | _described(each)
     else:
         object_labels = frozenset()
     # Its own label first: in "the project Website of the workspace Acme", a workspace is "Acme".
@@ -47,15 +51,13 @@ def labelled(draft: Draft, each: Property) -> list[int]:
         for place in range(len(draft.tokens)):
             if place == draft.part.verb_place or not _is_label(draft.stems(place), known):
                 continue
-            value = _value_after(draft, each, place)
+            value = _value_before(draft, each, place) or _value_after(draft, each, place)
             is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
             if value and not (is_id and known is not labels):
                 return value
     if each.role is Role.NAME and not each.is_list:
         # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".
-        described = frozenset(stem(word.lower()) for word in _NAME_OF.findall(each.text)) - frozenset(
-            draft.profile.name
-        )
+        described = _described(each) - frozenset(draft.profile.name)
         places = _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
         if not places and len(terms := each.text.split()) == _KIND_AND_NOUN:
             # "the Eastgate branch" for "Home branch"
@@ -67,6 +69,11 @@ def labelled(draft: Draft, each: Property) -> list[int]:
             else places
         )
     return []
+
+
+def _described(each: Property) -> frozenset[str]:
+    """Return the stems of what an input is the name of: "deployment" for "name of the deployment to scale"."""
+    return frozenset(stem(word.lower()) for word in _NAME_OF.findall(each.text))
 
 
 def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
@@ -92,6 +99,17 @@ def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
     return bool(stems & labels) or any(
         len(label) >= _MIN_LABEL and term.endswith(label) for term in stems for label in labels
     )
+
+
+def _value_before(draft: Draft, each: Property, place: int) -> list[int]:
+    """Return the place of a value between an article and a label: "the 7.4-alpine tag"."""
+    is_stated = place > 1 and draft.tokens[place - 1].is_value and _takes(each, draft.tokens[place - 1])
+    has_article = is_stated and draft.tokens[place - 2].word in draft.wording.language.determiners
+    word = draft.tokens[place - 1].value.lower()
+    is_id = has_article and draft.tokens[place - 1].kind is Kind.ID
+    # "the 3-day document" has no id, and "the Context7 library" is that of the server.
+    is_other = word.rpartition("-")[2] in UNIT_OF or stem(word) in draft.profile.text
+    return [place - 1] if is_id and not is_other else []
 
 
 def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
@@ -208,7 +226,7 @@ def named(draft: Draft, each: Property) -> list[int]:
         is_saying = draft.is_one_of(place, "saying")
         if token.word not in draft.wording.language.naming and not is_saying:
             continue
-        if is_saying != (each.role is Role.CONTENT):
+        if is_saying != (each.role is Role.CONTENT) or (is_saying and _labels_another(draft, each, place)):
             continue
         start = place + 1
         while start + 1 < len(draft.tokens) and (
@@ -237,6 +255,12 @@ def _title(draft: Draft, each: Property, start: int) -> list[int]:
     is_inside = len(small) == 1 and start < small[0] < end - 1 and bool(draft.preposition(small[0]))
     ends = end == len(tokens) or tokens[end].kind in (Kind.MARK, Kind.BREAK)
     return places if is_inside and ends and not others else []
+
+
+def _labels_another(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word is the label of another input: "message" in "with the commit message 'Fix'" is no file content."""
+    others = frozenset[str]().union(*(other.labels for other in draft.profile.properties if other is not each))
+    return bool(draft.stems(place) & (others - each.labels))
 
 
 def _until_preposition(draft: Draft, start: int) -> list[int]:

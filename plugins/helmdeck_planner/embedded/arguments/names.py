@@ -8,7 +8,9 @@ from typing import Final
 from helmdeck_language import ACTIONS, Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
-from helmdeck_planner.embedded.arguments.labels import labelled, named, word_run
+from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.listed import fill_by_verb, set_names
+from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, LAST_NAME, PERSON_NAME
 
@@ -99,17 +101,6 @@ def fill_versions(draft: Draft) -> None:
         draft.set(needed[0], draft.tokens[place].value, [place])
 
 
-def _fill_assigned(draft: Draft) -> None:
-    """Set the person of "assign issue 5 to hubot", where an input is called after the verb."""
-    verb = draft.part.verb
-    inputs = [each for each in draft.open_inputs() if verb and any(word.startswith(verb) for word in each.words)]
-    inputs = [each for each in inputs if each.role in (Role.NAME, Role.TEXT) and each.words[-1] != verb]
-    places = [place for place in range(1, len(draft.tokens)) if draft.preposition(place - 1) == "to"]
-    if len(inputs) == 1 and len(places) == 1 and draft.tokens[places[0]].is_word and not draft.is_filler(places[0]):
-        run = word_run(draft, places[0])
-        draft.set(inputs[0], draft.text(run[0], run[-1]), run)
-
-
 def fill_names(draft: Draft) -> None:
     """Set names and titles: the value after "called" or after a label."""
     fill_people(draft)
@@ -119,18 +110,25 @@ def fill_names(draft: Draft) -> None:
         places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
         own = [draft.tokens[place].word for place in places]
         # "move everything from /a to /b" names no file.
-        if (own and draft.wording.language.empty.issuperset(own)) or (
+        is_empty = draft.wording.language.empty | draft.wording.language.values["extensions"]
+        if (own and is_empty.issuperset(own)) or (
             places and each.role is Role.CODE and draft.tokens[places[0]].is_word
         ):
             places = []
-        if not places and each.role in (Role.NAME, Role.PATH) and (each.is_required or _is_only_name(draft, each)):
+        if (
+            not places
+            and each.role in (Role.NAME, Role.PATH, Role.PATTERN)
+            and (each.is_required or _is_only_name(draft, each))
+        ):
             places = named(draft, each)
-        if places and each.is_list and draft.tokens[places[0]].is_word:
-            runs = _joined_names(draft, places)
-            draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
+        if places and each.is_list and draft.tokens[places[0]].kind is not Kind.PATH:
+            set_names(draft, each, places)
         elif places:
             draft.set(each, id_text(draft, places), places)
-    _fill_assigned(draft)
+    fill_by_verb(draft)
+    fill_result(draft)
+    fill_command(draft)
+    fill_content(draft)
     _fill_identifier(draft)
 
 
@@ -145,26 +143,6 @@ def _fill_identifier(draft: Draft) -> None:
         places += [place for place in draft.free(Kind.ID) if _NUMBERED.fullmatch(draft.tokens[place].value)]
     if len(places) == 1 and each.role in (Role.NAME, Role.TEXT, Role.PATTERN):
         draft.set(each, draft.tokens[places[0]].value, places)
-
-
-def _joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
-    """Return a name, and the names that commas and "and" join to it: "Anna, Ben and Zoe"."""
-    runs, joints = [first], draft.wording.language.joints
-    place = first[-1] + 1
-    while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
-        following = place + 1
-        if _is_name_of_list(draft, following):
-            runs.append(word_run(draft, following))
-            place = runs[-1][-1]
-        place += 1
-    return runs
-
-
-def _is_name_of_list(draft: Draft, place: int) -> bool:
-    """Whether a word continues a list of names; in "label bug, assignee ana", the label of another input does not."""
-    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
-    is_free = draft.tokens[place].is_word and place not in draft.used_places and not draft.is_filler(place)
-    return is_free and not draft.stems(place) & labels
 
 
 def _unknown_object(draft: Draft, each: Property) -> list[int]:
@@ -185,7 +163,11 @@ def _unknown_object(draft: Draft, each: Property) -> list[int]:
     if start > draft.part.verb_place + 1:
         # "put a thumbsup on the message"
         end = start + 1 + (start + 1 < len(draft.tokens) and draft.tokens[start + 1].value == ":")
-        ends = end == len(draft.tokens) or bool(draft.preposition(end))
+        # ":eyes:" is a name, "a shot of the page" has none.
+        is_marked = draft.tokens[start - 1].value == ":" == draft.tokens[end - 1].value
+        ends = (is_marked or not draft.wording.is_word(token.word)) and (
+            end == len(draft.tokens) or bool(draft.preposition(end))
+        )
         has_verb = ends and len(needed) == 1 and not draft.wording.corrected_verb(token.word)
     return [start] if is_unknown and has_verb and token.value.islower() else []
 

@@ -249,7 +249,7 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
     telling = names - {stem("number"), stem("max"), stem("min"), stem("count")}
     total = 0.0
     if telling & after:
-        total += 3
+        total += 3 + 0.1 * len(telling & after)  # "per page" is more than "page"
     elif telling & before:
         total += 2.5
     beside = before | after

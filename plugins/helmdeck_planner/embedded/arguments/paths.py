@@ -10,6 +10,7 @@ from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Role
 
 _WRITING: Final = frozenset((Action.CREATE, Action.UPDATE))
+_MOVED: Final = (("source", "from"), ("target", "to"))
 _NAMES: Final = (Kind.WORD, Kind.SLUG, Kind.QUOTE, Kind.PATH)
 
 
@@ -33,6 +34,7 @@ def fill_new_paths(draft: Draft) -> None:
         place
         for place in range(1, len(draft.tokens))
         if draft.tokens[place - 1].word in draft.wording.language.naming
+        and not draft.is_one_of(place - 1, "saying")
         and draft.tokens[place].kind in _NAMES
         and not draft.tokens[place].value.startswith(("/", "~"))
         and place not in draft.used_places
@@ -40,6 +42,23 @@ def fill_new_paths(draft: Draft) -> None:
     if len(folders) == len(names) == 1:
         folder, name = draft.tokens[folders[0]].value, draft.tokens[names[0]].value
         draft.set(paths[0], f"{folder.rstrip('/')}/{name}", [folders[0]], names)
+
+
+def fill_moved(draft: Draft) -> None:
+    """Join both folders of "move a.txt from /in to /out" with the name of the file."""
+    inputs = {each.side: each for each in draft.open_inputs() if each.is_required and each.side and not each.is_list}
+    paths = [place for place in draft.free(Kind.PATH) if draft.tokens[place].value != "/"]
+    files = [place for place in paths if is_file(draft.tokens[place]) and "/" not in draft.tokens[place].value]
+    folders = [place for place in paths if not is_file(draft.tokens[place])]
+    sides = [draft.preposition_before(place) for place in folders]
+    if len(files) != 1 or len(paths) != 3 or sorted(sides) != ["from", "to"] or set(inputs) != {"source", "target"}:
+        return
+    name = draft.tokens[files[0]].value
+    for side, preposition in _MOVED:
+        place = folders[sides.index(preposition)]
+        folder = draft.tokens[place].value.rstrip("/")
+        draft.set(inputs[side], f"{folder}/{name}", files if side == "source" else [place])
+    draft.used_places.update(folders)
 
 
 def fill_folders(draft: Draft) -> None:

@@ -10,6 +10,7 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import describes_entry, is_gerund
 from helmdeck_planner.embedded.arguments.ids import EXAMPLE, shape, takes_names
+from helmdeck_planner.embedded.arguments.listed import joined_names, set_names
 from helmdeck_planner.embedded.arguments.names import set_person
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -34,6 +35,8 @@ _MIN_UNKNOWN: Final = 5
 _TITLE: Final = frozenset((stem("title"),))
 _APOSTROPHES: Final = ("'", "’")
 _AUXILIARIES: Final = ("has", "is", "was", "must", "should", "can", "may", "will")
+_ASKING: Final = ("do", "does", "did")
+_HAVING: Final = ("have", "need", "use")
 _ENDS: Final = ".?!:-–—\"'"
 _POSSESSIVES: Final = ("'s", "\u2019s")
 
@@ -48,6 +51,7 @@ def fill_proper_names(draft: Draft) -> None:
     _fill_alike(draft)
     _fill_channel(draft)
     _fill_whole_name(draft)
+    _fill_subject(draft, needed)
     _fill_dated(draft)
     needed = [each for each in needed if each.name not in draft.args]
     if len(needed) == 1:
@@ -56,8 +60,10 @@ def fill_proper_names(draft: Draft) -> None:
         if len(runs) > 1 and others:
             runs = [run for run in runs if run[0] > 0]
         chosen = _chosen(draft, runs)
+        if needed[0].is_list and runs and len(joined_names(draft, runs[0])) == len(runs):
+            chosen = runs[0]
         if chosen:
-            draft.set(needed[0], draft.text(chosen[0], chosen[-1]), chosen)
+            set_names(draft, needed[0], chosen)
     if any(each.name not in draft.args for each in needed):
         return
     people = [each for each in people if each.name not in draft.args and not each.is_required]
@@ -81,6 +87,18 @@ def _fill_whole_name(draft: Draft) -> None:
         runs = [run for run in runs if len(run) > 1]
         if len(runs) == 1:
             set_person(draft, runs[0])
+
+
+def _fill_subject(draft: Draft, needed: Sequence[Property]) -> None:
+    """Set the only required name from the subject of a question: "which id does Chart.js have"."""
+    for place in range(1, len(draft.tokens) - 1) if draft.part.is_question and len(needed) == 1 else ():
+        subject = draft.tokens[place]
+        is_between = draft.tokens[place - 1].word in _ASKING and draft.tokens[place + 1].word in _HAVING
+        is_name = subject.is_value or (
+            subject.is_word and not draft.is_filler(place) and not describes_entry(draft, place)
+        )
+        if is_between and is_name and place not in draft.used_places:
+            set_names(draft, needed[0], [place])
 
 
 def _fill_dated(draft: Draft) -> None:
@@ -197,7 +215,7 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
             tokens[place].value == "." and _is_title(draft, run[-1])
         ):
             run.append(place)
-        elif tokens[place].word in _INSIDE_NAMES and not is_person(each) and _continues(draft, place):
+        elif tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list) and _continues(draft, place):
             run += [place, place + 1]
         else:
             break
@@ -279,7 +297,10 @@ def _is_joined(draft: Draft, place: int) -> bool:
     if not _JOINED.fullmatch(token.value) or token.word.rpartition(".")[2] in FILE_EXTENSIONS:
         return False
     halves = re.split(r"[-_.]", token.word)
-    if any(draft.wording.is_filler(half) or half in language.prepositions or len(half) < 2 for half in halves):
+    if any(
+        draft.wording.is_filler(half) or half in language.prepositions or (len(half) < 2 and not half.isdigit())
+        for half in halves
+    ):
         return False
     if "_" in token.value or "." in token.value:
         return True

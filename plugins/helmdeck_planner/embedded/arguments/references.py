@@ -33,5 +33,16 @@ def states_anything(earlier: Earlier) -> bool:
     return any(token.is_value or is_opaque(token) for token in earlier.part.tokens)
 
 
+def moved_to(earlier: Earlier) -> str:
+    """Return where a step moves or copies a file to, which is what "it" is from then on; empty if it does neither."""
+    sides = {
+        each.side: earlier.args.get(each.name)
+        for each in (earlier.profile.required if earlier.profile is not None else ())
+        if each.side
+    }
+    target = sides.get("target") if "source" in sides else None
+    return target if isinstance(target, str) else ""
+
+
 def _states_value(earlier: Earlier) -> bool:
     return any(token.is_value for token in earlier.part.tokens)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SWAPPING_VERBS
+from helmdeck_planner.embedded.request.clauses import base_form
 
 # English prepositions before the new text, and after it.
 _WITH: Final = ("with", "by", "to")
@@ -16,22 +20,23 @@ _ENDS: Final = ("in", "at", "of", "from", "on")
 
 def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
     """Return the places of the old and of the new text; ``None`` if the part states no such pair."""
-    part, tokens = draft.part, draft.tokens
+    tokens = draft.tokens
     if pair := _becoming(draft):
         return pair
-    if part.verb not in REPLACING_VERBS or part.verb_place < 0:
+    verb, start = _replacing(draft)
+    if verb not in REPLACING_VERBS or start < 0:
         return None
     prepositions = [draft.wording.preposition(token) for token in tokens]
     middle = next(
         (
             place
-            for place in range(part.verb_place + 2, len(tokens))
-            if prepositions[place] in _WITH or (prepositions[place] == "for" and part.verb in SWAPPING_VERBS)
+            for place in range(start + 2, len(tokens))
+            if prepositions[place] in _WITH or (prepositions[place] == "for" and verb in SWAPPING_VERBS)
         ),
         len(tokens),
     )
     # "change the color from red to blue"
-    first = next((place + 1 for place in range(part.verb_place + 1, middle) if prepositions[place] == "from"), None)
+    first = next((place + 1 for place in range(start + 1, middle) if prepositions[place] == "from"), None)
     stop = next(
         (
             place
@@ -40,13 +45,34 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         ),
         len(tokens),
     )
-    old, new = _text(draft, first or part.verb_place + 1, middle), _text(draft, middle + 1, stop)
+    old, new = _text(draft, first or start + 1, middle), _text(draft, middle + 1, stop)
     if len(new) == 1 and tokens[new[0]].is_value and old and tokens[old[-1]].kind is tokens[new[0]].kind:
         # "change version 1.2 to 1.3"
         old = old[-1:]
     if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
         return None
     return old, new
+
+
+def _pairs(draft: Draft) -> list[tuple[list[int], list[int]]]:
+    """Return the places of several old and new strings: "change 'a' to 'b' and 'c' to 'd'"."""
+    quotes = draft.free(Kind.QUOTE, Kind.CODE)
+    pairs = list(zip(quotes[::2], quotes[1::2], strict=False))
+    if len(pairs) < 2 or len(quotes) % 2 or not all(_is_pair(draft, *pair) for pair in pairs):
+        return []
+    return [([old], [new]) for old, new in pairs]
+
+
+def _is_pair(draft: Draft, old: int, new: int) -> bool:
+    is_replaced = _replacing(draft)[0] in REPLACING_VERBS and draft.preposition_before(new) in _WITH
+    return is_replaced or any(draft.is_one_of(place, "becoming") for place in range(old + 1, new))
+
+
+def _replacing(draft: Draft) -> tuple[str, int]:
+    """Return the verb that replaces, and its place: of "preview changing 'a' to 'b'" it is "change"."""
+    part, following = draft.part, draft.part.verb_place + 1
+    verb = base_form(draft.tokens[following].word, draft.wording) if following < len(draft.tokens) else ""
+    return (part.verb, part.verb_place) if part.verb in REPLACING_VERBS or not verb else (verb, following)
 
 
 def _becoming(draft: Draft) -> tuple[list[int], list[int]] | None:
@@ -84,15 +110,28 @@ def takes_replacement(profile: Profile) -> bool:
 
 def fill_replacement(draft: Draft) -> None:
     """Set the fields or inputs that take the old and the new text."""
-    if not takes_replacement(draft.profile) or (found := replaced(draft)) is None:
+    if not takes_replacement(draft.profile):
+        return
+    if pairs := _pairs(draft):
+        for each in draft.open_inputs():
+            if each.replacement and each.is_list:
+                _set_pairs(draft, each, each.replacement, pairs)
+        return
+    if (found := replaced(draft)) is None:
         return
     old, new = (draft.text(places[0], places[-1]) for places in found)
-    places = [*found[0], *found[1]]
     for each in draft.open_inputs():
         if each.replacement and each.is_list:
-            draft.set(each, [{each.replacement[0]: old, each.replacement[1]: new}], places)
+            _set_pairs(draft, each, each.replacement, [found])
         elif each.is_required and each.role.value in _TEXT_ROLES and (each.is_old_text or each.is_new_text):
             draft.set(each, old if each.is_old_text else new, found[0] if each.is_old_text else found[1])
+
+
+def _set_pairs(
+    draft: Draft, each: Property, names: tuple[str, str], pairs: Sequence[tuple[list[int], list[int]]]
+) -> None:
+    texts = [[draft.text(places[0], places[-1]) for places in pair] for pair in pairs]
+    draft.set(each, [dict(zip(names, pair, strict=True)) for pair in texts], list(chain.from_iterable(chain(*pairs))))
 
 
 _TEXT_ROLES: Final = frozenset(("text", "content", "name", "query"))

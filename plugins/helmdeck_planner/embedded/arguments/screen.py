@@ -8,6 +8,8 @@ from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import describes_entry
+from helmdeck_planner.embedded.arguments.listed import set_names
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import KEY_NAMES
 
@@ -33,6 +35,43 @@ def fill_screen(draft: Draft) -> None:
     for each in [each for each in draft.open_inputs() if each.role is Role.KEY and each.is_required]:
         if places := _key(draft):
             draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def fill_entered(draft: Draft) -> None:
+    """Set the only text for an element from the object of the verb, or from what is after "to": "pick Austria in #country"."""
+    needed = [each for each in draft.open_inputs() if each.is_required]
+    has_target = any(each.role is Role.TARGET and each.name in draft.args for each in draft.profile.properties)
+    if not has_target or [each.role for each in needed] != [Role.CONTENT] or draft.free(Kind.QUOTE, Kind.CODE):
+        return
+    first = draft.part.verb_place + 1
+    behind = [place for place in range(1, len(draft.tokens)) if _follows_target(draft, place - 1)]
+    for start in (first, *behind) if first > 0 else ():
+        places = _entered(draft, start)
+        if places and (start == first or places[-1] == len(draft.tokens) - 1):
+            is_list = needed[0].is_list and any(_joins(draft, place) for place in places)
+            set_names(draft, needed[0], places[:1] if is_list else places)
+            return
+
+
+def _entered(draft: Draft, start: int) -> list[int]:
+    """Return the words of a text up to a preposition; none of "the password", but the last one of "the option Express"."""
+    end = start
+    while end < len(draft.tokens) and end not in draft.used_places and not draft.preposition(end):
+        end += 1
+    words = [place for place in range(start, end) if draft.tokens[place].kind is not Kind.BREAK]
+    named = [place for place in words if describes_entry(draft, place)]
+    has_article = bool(words) and draft.is_filler(start)
+    if named and has_article:
+        words = words[words.index(named[-1]) + 1 :]
+    return [] if (has_article and not named) or (named and not has_article) else words
+
+
+def _follows_target(draft: Draft, place: int) -> bool:
+    return place - 1 in draft.used_places and draft.preposition(place) in ("to", "with")
+
+
+def _joins(draft: Draft, place: int) -> bool:
+    return draft.tokens[place].value == "," or draft.tokens[place].word in draft.wording.language.joints
 
 
 def elements(draft: Draft) -> list[list[int]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from helmdeck_language import Kind, stem
+from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import named
 from helmdeck_planner.embedded.entries.properties import Role
-from helmdeck_planner.embedded.entries.property_words import BRANCHES, STATE_WORDS
+from helmdeck_planner.embedded.entries.property_words import STATE_WORDS
 
 
 def fill_sides(draft: Draft) -> None:
@@ -15,7 +15,6 @@ def fill_sides(draft: Draft) -> None:
         each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.PLACE) and each.side and each.is_required
     ]
     _fill_words_of_sides(draft)
-    _fill_branches(draft)
     kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
     for each in sorted(inputs, key=lambda other: other.side == "source"):
         for place in draft.free(*kinds):
@@ -47,34 +46,6 @@ def _fill_words_of_sides(draft: Draft) -> None:
             draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
 
 
-def _fill_branches(draft: Draft) -> None:
-    """Set branches of a repository: "new branch fix/a off main", "put it back on main", "merge feat/a -> develop"."""
-    for each in draft.open_inputs():
-        is_base = "base" in each.words
-        if each.role not in (Role.NAME, Role.TEXT) or not (stem("branch") in each.labels or is_base):
-            continue
-        if not (each.is_required or is_base):
-            continue
-        prepositions = ("from", "against", "to") if is_base else ("to", "on", "from")
-        found = [
-            place
-            for place in range(draft.part.verb_place + 1, len(draft.tokens))
-            if place not in draft.used_places and _is_branch(draft, place)
-        ]
-        own = [place for place in found if place and draft.preposition(place - 1) in prepositions]
-        if is_base and each.side != "target":
-            own = [place for place in own if draft.preposition(place - 1) != "to"]
-        if not own and not is_base:
-            own = [place for place in found if draft.tokens[place].kind in (Kind.SLUG, Kind.ID)]
-        if len(own) == 1:
-            draft.set(each, draft.tokens[own[0]].value, own)
-
-
-def _is_branch(draft: Draft, place: int) -> bool:
-    token = draft.tokens[place]
-    return token.kind in (Kind.SLUG, Kind.ID) or token.word in BRANCHES
-
-
 def _is_free_word(draft: Draft, place: int) -> bool:
     """Whether a word or id is free, and the last one before another preposition or the end."""
     token = draft.tokens[place]
@@ -95,14 +66,21 @@ def fill_words_beside_to(draft: Draft) -> None:
         return
     for each in draft.open_inputs():
         if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes:
-            if places := _state_after(draft, to) or _after_to(draft, to):
+            places = _state_after(draft, to) or _after_to(draft, to)
+            if places and (draft.tokens[places[0]].is_word or draft.tokens[places[0]].kind is Kind.QUOTE):
                 draft.set(each, draft.text(places[0], places[-1]), places)
             continue
-        if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
+        # "point the record r1 to 198.51.100.23" for an optional "new value"
+        is_meant = each.is_required or (
+            "new" in each.hints and draft.tokens[to + 1 : to + 2] and draft.tokens[to + 1].is_value
+        )
+        if not is_meant or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
             continue
         if each.role is Role.NAME and named(draft, each):
             continue
-        is_new = bool({"new", "value"} & set(each.words)) or (each.role is Role.NAME and "new" in each.hints)
+        is_new = bool({"new", "value"} & set(each.words)) or (
+            "new" in each.hints and (each.role is Role.NAME or not each.is_required)
+        )
         is_old = "old" in each.words
         if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
             draft.set(each, draft.text(places[0], places[-1]), places)

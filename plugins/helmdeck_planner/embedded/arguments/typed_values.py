@@ -7,11 +7,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_coded, fill_colours, fill_switches
+from helmdeck_planner.embedded.arguments.choices import (
+    fill_choices,
+    fill_coded,
+    fill_colours,
+    fill_examples,
+    fill_switches,
+)
 from helmdeck_planner.embedded.arguments.dates import fill_date_range, fill_month, in_iso, is_moment, with_date
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import has_label
+from helmdeck_planner.embedded.arguments.refs import is_unlike_path
 from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     CURRENCIES,
@@ -59,7 +67,6 @@ _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?
 
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
-    _fill_owner_and_repo(draft)
     _fill_hosts(draft)
     fill_date_range(draft)
     fill_month(draft)
@@ -72,6 +79,9 @@ def fill_typed(draft: Draft) -> None:
             places = sorted((*places, *(place for place in draft.free(Kind.DATE) if is_moment(draft, place))))
         else:
             places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
+        if role is Role.PATTERN and not places and all("url" in each.hints for each in inputs):
+            # "requests with /api/orders in their address"
+            places = [place for place in draft.free(Kind.PATH) if not is_file(draft.tokens[place])]
         if not places and not _takes_any_text(draft):
             # "fetch 'https://example.org'"
             places = draft.quoted(*kinds)
@@ -98,6 +108,7 @@ def fill_typed(draft: Draft) -> None:
     _fill_caller(draft)
     fill_choices(draft)
     fill_coded(draft)
+    fill_examples(draft)
     fill_colours(draft)
     fill_switches(draft)
 
@@ -127,7 +138,7 @@ def _is_value_of(draft: Draft, role: Role, place: int) -> bool:
     token = draft.tokens[place]
     if role is Role.PATH and token.kind is Kind.SLUG:
         # "reports/2024" is a path; "Europe/Oslo" may be one.
-        return _is_path(draft, place)
+        return _is_path(draft, place) and not is_unlike_path(draft, place)
     if role is Role.PATH and _ABBREVIATION.fullmatch(token.value):
         # "e.g" is none; "a.c" may be one after its label.
         return draft.tokens[place - 1].is_word and bool(draft.stems(place - 1) & _FILES) if place else False
@@ -195,10 +206,20 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
         if each.side == "" and "sender" in each.words:
             return draft.preposition_before(places[0]) not in _SOURCE and not _is_sender(draft, places[0])
         return bool(OTHER_PEOPLE & set(each.words)) and not has_label(draft, each, places[0])
+    if (
+        each.role is Role.PATH
+        and not is_file(draft.tokens[places[0]])
+        and _FILES & {stem(word) for word in (*each.words, *each.text.lower().split()[:2])}
+    ):
+        return not has_label(draft, each, places[0])  # "/api/orders" is no file to save to
     is_only = not draft.profile.required and [
         other for other in draft.profile.properties if other.role is each.role
     ] == [each]
-    return not is_only and not any(has_label(draft, each, place) for place in places)
+    is_object = (
+        places[0] == draft.part.verb_place + 1
+        and len([o for o in draft.profile.properties if o.role is each.role]) == 1
+    )
+    return not (is_only or is_object) and not any(has_label(draft, each, place) for place in places)
 
 
 def _without_others(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> list[int]:
@@ -277,19 +298,6 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
         if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
             text = text[:-1]
     return text
-
-
-def _fill_owner_and_repo(draft: Draft) -> None:
-    owner = next((each for each in draft.open_inputs() if each.role is Role.OWNER and each.is_required), None)
-    repo = next((each for each in draft.open_inputs() if each.role is Role.REPO and each.is_required), None)
-    places = draft.free(Kind.SLUG)
-    if owner and repo and places:
-        # "merge fix/a in acme/web"
-        located = [place for place in places if draft.preposition_before(place) in ("in", "of", "for", "at")]
-        own = (located or places)[:1]
-        first, _, second = draft.tokens[own[0]].value.partition("/")
-        draft.set(owner, first, own)
-        draft.set(repo, second, own, is_shared=True)
 
 
 def _fill_hosts(draft: Draft) -> None:

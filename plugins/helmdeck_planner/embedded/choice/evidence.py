@@ -36,6 +36,7 @@ from helmdeck_planner.embedded.choice.features import (
     words_of,
 )
 from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, Meaning, meanings
+from helmdeck_planner.embedded.choice.shapes import by_shape
 from helmdeck_planner.embedded.choice.weighing import is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
@@ -112,7 +113,7 @@ def choose_by_evidence(
     rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
     if not rows or rows[0][0] < _NEGLIGIBLE:
         return []
-    return _pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows])
+    return by_shape(_pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows]), part, sources)
 
 
 def _pooled(found: Sequence[Scored]) -> list[Scored]:

@@ -181,5 +181,6 @@ def _hints_of(token: Token, verb: str) -> Sequence[str]:
 
 
 def is_file(token: Token) -> bool:
-    """Whether a path ends with a file extension."""
-    return "." in token.value.rpartition("/")[2].lstrip(".")
+    """Whether a path ends with a file extension, or is a name such as "Makefile"."""
+    is_name = "/" not in token.value and token.value != "~"
+    return "." in token.value.rpartition("/")[2].lstrip(".") or (is_name and token.kind is Kind.PATH)

@@ -133,6 +133,10 @@ class Profiles:
             found = self._found[index] = self._make(self.entries[index])
         return found
 
+    def all(self) -> Iterator[Profile]:
+        """Yield the profiles of all entries."""
+        return (self[index] for index in range(len(self.entries)))
+
     def vector(self, index: int) -> Sequence[float]:
         """Return the vector of an entry: what it means."""
         found = self._vectors.get(index)

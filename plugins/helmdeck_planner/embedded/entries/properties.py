@@ -73,7 +73,8 @@ class Property:
     :ivar choices: the allowed values.
     :ivar unit: the unit of the number that it takes.
     :ivar clock: the form of the times that it takes; ``None`` if the schema states none.
-    :ivar is_object: it takes an object whose fields the schema does not name.
+    :ivar is_object: it takes an object whose fields the schema does not name, or a list of them.
+    :ivar cell: the type of the values of a list of lists: "string", or "any"; empty if it takes none.
     :ivar wants_iso_date: its schema gives dates as ``YYYY-MM-DD``.
     :ivar wants_iana: its description gives IANA names of time zones.
     :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
@@ -93,12 +94,18 @@ class Property:
     text: str = ""
     unit: Unit | None = None
     is_object: bool = False
+    cell: str = ""
     wants_iso_date: bool = False
     wants_iana: bool = False
     wants_subfolders: bool = False
     replacement: tuple[str, str] | None = None
     fields: tuple[Property, ...] = ()
     clock: Clock | None = None
+
+    @property
+    def takes_objects(self) -> bool:
+        """Whether it takes an object, a list of them, or a list of lists."""
+        return bool(self.fields or self.is_object or self.cell)
 
     @property
     def is_old_text(self) -> bool:
@@ -190,7 +197,8 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         choices=tuple(choices) if isinstance(choices, (list, tuple)) else (),
         text=text,
         unit=unit_of_input(name_words, text) if _type(inner) in ("integer", "number") else None,
-        is_object=items is None and _type(own) == "object" and not own.get("properties"),
+        is_object=_type(inner) == "object" and not inner.get("properties"),
+        cell=_cell(inner) if items is not None else "",
         wants_iso_date=inner.get("format") == "date" or bool(_ISO_DATES.search(text)),
         wants_iana=bool(_IANA.search(text)),
         wants_subfolders="**/" in text or "**/" in entry.description,
@@ -214,6 +222,13 @@ def _clock(schema: Mapping[str, Any], text: str) -> Clock | None:
         return Clock.SECONDS
     is_form = schema.get("format") == "time" or _TWENTY_FOUR_HOURS.search(words_of_form)
     return Clock.HOURS if is_form or (isinstance(pattern, str) and _CLOCK_PATTERN.search(pattern)) else None
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    """Return the type of the cells of a row; empty if a list has no lists."""
+    if _type(row) != "array":
+        return ""
+    return "string" if _type(_resolved(row.get("items"))) == "string" else "any"
 
 
 def _fields(entry: Entry, items: Mapping[str, Any]) -> tuple[Property, ...]:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_context, passive_verb
+from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, passive_verb
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
-from helmdeck_planner.embedded.request.negation import excluded_from, phrase_length, starts_exclusion
-from helmdeck_planner.embedded.request.repeats import repeated, repeats_object, rephrased, starts_repeat
-from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state, state_verb
+from helmdeck_planner.embedded.request.negation import excluded_from
+from helmdeck_planner.embedded.request.repeats import repeated, rephrased
+from helmdeck_planner.embedded.request.segments import segments
+from helmdeck_planner.embedded.request.states import is_never_verb, state_verb
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import DialogueAct, act_model
 
-_END_MARKS: Final = frozenset(".!?;\u2026\u3002\uff01\uff1f")
-_BULLETS: Final = frozenset("-*\u2022\u2023\u25e6+>#")
 _PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
 _OBJECT_STARTS: Final = word_list("object_starts")
@@ -27,16 +26,8 @@ _MIN_VERB: Final = 5
 # A longer number may be an id.
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
-_ARTICLES: Final = word_list("possessives")
+_BEING: Final = word_list("being")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
-_QUESTIONS_AFTER_JOINT: Final = word_list("questions_after_joint")
-# "and is lock.door locked?"
-_ASKING: Final = word_list("asking_after_joint")
-_COMMANDING: Final = word_list("commanding")
-_TITLES: Final = word_list("titles")
-# "and return 5 results" belongs to the search before it.
-_COUNT_VERBS: Final = word_list("count_verbs")
-_COUNTED: Final = word_list("results")
 # What a part asks for whose language the model does not know.
 _ANY_ACT: Final = DialogueAct(nothing=0.0, look_up=0.5, change=0.5)
 
@@ -52,7 +43,9 @@ class Part:
     :ivar is_question: it starts with a question word.
     :ivar is_excluded: it must not be planned.
     :ivar is_wish: it names no act, but a thing that is needed.
+    :ivar is_purpose: it only says what for the next part is requested: "I want to compare them, so show me both".
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
+    :ivar further: arguments of its step that a clause behind it states: "and label it bug".
     """
 
     text: str
@@ -62,7 +55,9 @@ class Part:
     is_question: bool
     is_excluded: bool
     is_wish: bool = False
+    is_purpose: bool = False
     act: DialogueAct = _ANY_ACT
+    further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
 
     @property
     def content(self) -> tuple[Token, ...]:
@@ -73,7 +68,9 @@ class Part:
 def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Part]:
     """Return the parts of a request in order, excluded ones included."""
     parts: list[Part] = []
-    for segment, is_bare in _segments(rephrased(tokens, wording), wording):
+    lead: Sequence[Token] = ()
+    for segment, is_bare in segments(rephrased(tokens, wording), wording):
+        lead_before, lead = lead, ()
         own = without_lead_ins(segment, wording)
         own = list(repeated(own, parts[-1].tokens if parts else (), wording)) or own
         cut = excluded_from(own, wording)
@@ -91,6 +88,8 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         lead = segment[: len(segment) - len(own)]
         if not (made.verb or made.is_question) and any(token.word in wording.language.wishes for token in lead):
             made = attrs.evolve(made, is_wish=True)
+        if parts and _is_purpose(parts[-1], lead_before, made, lead, wording):
+            parts[-1] = attrs.evolve(parts[-1], is_purpose=True)
         if parts and parts[-1].is_excluded and is_bare and made.verb:
             # "don't move or delete it": the exclusion continues.
             made = attrs.evolve(made, is_excluded=True)
@@ -99,6 +98,19 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
     return _with_conditions(text, parts, wording)
+
+
+def _is_purpose(before: Part, wish: Sequence[Token], part: Part, joint: Sequence[Token], wording: Wording) -> bool:
+    """Whether a part says what for the next one is requested: "I want to compare them, so show me both".
+
+    :param wish: the words before the first of both.
+    :param joint: the words between them: no "and" or "then".
+    """
+    language = wording.language
+    is_wish = language is ENGLISH and any(token.word in language.wishes for token in wish)
+    is_act = part.verb_place == 0 or part.is_question
+    adds = any(token.word in language.joints | language.strong_joints for token in joint)
+    return is_wish and before.verb_place == 0 and not before.is_question and is_act and bool(joint) and not adds
 
 
 def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:
@@ -111,12 +123,22 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
             before is not None
             and is_stated
             and (_asks_about(part, before, wording) or _is_about(part, before, wording))
-        ):
+        ) or (before is not None and _leads(before, part, text, wording)):
             start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
             found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
         else:
             found.append(part)
     return found
+
+
+def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:
+    """Whether words only name what the command behind their comma is about: "for the team Mobile, open an issue"."""
+    is_lead = not (before.verb or before.is_question or before.is_excluded or before.is_wish)
+    is_lead = is_lead and wording.language is ENGLISH and bool(wording.preposition(before.tokens[0]))
+    names = [token for token in before.tokens[1:] if token.is_value or token.value[:1].isupper()]
+    is_named = bool(names) and all(token.is_word or token.kind is Kind.QUOTE for token in names)
+    gap = text[before.tokens[-1].end : part.tokens[0].start] if is_lead else "."
+    return is_named and part.verb_place == 0 and not part.is_excluded and not any(mark in gap for mark in ".;!?")
 
 
 def _states_condition(part: Part) -> bool:
@@ -138,7 +160,8 @@ def _part(text: str, tokens: Sequence[Token], wording: Wording, *, is_excluded: 
     is_question = bool(own) and (bool(question) or own[0].word in wording.language.questions)
     verb, place = _find_verb(own, wording)
     if is_question:
-        verb, place = _question_verb(own), 0
+        # "whether light.porch is on" starts with what it asks about.
+        verb, place = _question_verb(own), 0 if own[0].word in wording.language.questions else -1
     written = text[own[0].start : own[-1].end] if own else ""
     return Part(written, own, verb, place, is_question, is_excluded)
 
@@ -165,6 +188,8 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return passive, place
     if (found := state_verb(tokens, wording))[0]:
         return found
+    if wording.language is ENGLISH and len(tokens) > 1 and tokens[1].word in _BEING:
+        return "", -1  # "checkout is overloaded" checks nothing out
     if first:
         return first, 0
     if _starts_act(tokens, wording):
@@ -254,184 +279,3 @@ def _is_about(part: Part, before: Part, wording: Wording) -> bool:
 def refers(part: Part, wording: Wording) -> bool:
     """Whether a part refers to what was stated before: "terminate it"."""
     return any(token.word in wording.language.references for token in part.tokens)
-
-
-# -- segments ----------------------------------------------------------------------------------------------
-
-
-def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[Token], bool]]:
-    """Yield the tokens of each part, and whether only "and" or "or" joins it to the part before."""
-    current: list[Token] = []
-    is_bare = False
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        if _is_end(tokens, place, current) or (token.kind is Kind.BREAK and is_context(current, wording)):
-            if current:
-                yield current, is_bare
-            current, is_bare = [], False
-            place += 1
-            continue
-        is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
-        if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
-            end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
-            is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
-            is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
-            is_command = (
-                is_command or starts_state(tokens, end, current, wording) or starts_repeat(tokens, end, wording)
-            )
-            if _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
-                yield current, is_bare
-                current, is_bare = [without_lead_ins(current, wording)[0]], False
-                place = end
-                continue
-            if is_command and not _counts_results(tokens, end):
-                yield current, is_bare
-                current, is_bare = list(tokens[place:end]), is_bare_joint
-                place = end
-                continue
-        if token.kind is not Kind.BREAK:
-            current.append(token)
-        place += 1
-    if current:
-        yield current, is_bare
-
-
-def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
-    """Return the verb that a part starts with; "echo one and echo two" has two parts."""
-    first = next((token for token in without_lead_ins(tokens, wording)), None)
-    return (first.word,) if first and first.is_word and wording.verb(first.word) else ()
-
-
-def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bool:
-    token = tokens[place]
-    following = tokens[place + 1] if place + 1 < len(tokens) else None
-    if token.kind is Kind.BREAK:
-        continues = following is not None and following.kind in (Kind.CODE, Kind.SQL, Kind.QUOTE)
-        return not (continues or (bool(current) and current[-1].value in (":", ",")))
-    if token.kind is not Kind.MARK or token.value not in _END_MARKS:
-        return False
-    if following is None or following.kind is Kind.BREAK:
-        return not _is_list_number(current)
-    if token.value == "." and (_is_list_number(current) or following.start == token.end):
-        return False
-    if token.value == "." and current and current[-1].word in _TITLES and current[-1].end == token.start:
-        return False  # "Dr. Okafor"
-    # "e.g. this" continues; "Read it. then stop" does not.
-    is_abbreviated = bool(current) and "." in current[-1].value and current[-1].is_word
-    return token.value != "." or not (is_abbreviated and following.value[:1].islower())
-
-
-def _is_list_number(current: Sequence[Token]) -> bool:
-    return len(current) == 1 and (current[0].kind is Kind.NUMBER or len(current[0].value) == 1)
-
-
-def _is_joint(token: Token, wording: Wording) -> bool:
-    language = wording.language
-    if token.kind is Kind.MARK:
-        return token.value in ",:\u2014\u2013-&"
-    return token.is_word and (token.word in language.joints or token.word in language.strong_joints)
-
-
-def _is_counted(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    """Whether a word that can join parts only says which one: "the next commit"."""
-    is_order = tokens[place].word in wording.language.strong_joints
-    return is_order and place > 0 and tokens[place - 1].word in _ARTICLES
-
-
-def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tuple[int, bool, bool]:
-    """Return the place after conjunctions and polite words, and whether they clearly end a part, or only add."""
-    language = wording.language
-    is_strong, is_bare = False, True
-    while place < len(tokens):
-        token = tokens[place]
-        is_strong |= token.word in language.strong_joints
-        if length := phrase_length(tokens, place, language.lead_in_phrases):
-            place, is_bare, is_strong = place + length, False, True
-        elif token.word in language.lead_ins or (token.kind is Kind.MARK and token.value in ",:\u2014\u2013-&"):
-            is_bare &= token.word in language.joints
-            is_shell = token.value == "&" == tokens[place - 1].value
-            is_strong |= is_shell or (token.is_word and token.word not in language.joints)
-            place += 1
-        elif token.word in language.joints or token.word in language.strong_joints:
-            is_bare &= token.word in language.joints and token.word not in language.strong_joints
-            place += 1
-        else:
-            break
-    return place, is_strong, is_bare
-
-
-def _content(tokens: Sequence[Token], wording: Wording) -> int:
-    return sum(token.is_value or (token.is_word and token.word not in wording.language.lead_ins) for token in tokens)
-
-
-def _starts_command(tokens: Sequence[Token], place: int, wording: Wording, *, is_strong: bool) -> bool:
-    if place >= len(tokens):
-        return False
-    token = tokens[place]
-    following = tokens[place + 1] if place + 1 < len(tokens) else None
-    if starts_exclusion(tokens, place, wording) or token.kind is Kind.SQL:
-        return True
-    if not token.is_word:
-        return False
-    if embedded_question(tokens[place:], wording):
-        return True
-    if token.word == "let" and any(other.word == "know" for other in tokens[place + 2 : place + 6]):
-        return True  # "let the kitchen channel know"
-    has_object = following is not None and (
-        following.is_value
-        or following.word in _OBJECT_STARTS
-        or following.word in _PARTICLES
-        or following.word in _DEMONSTRATIVES
-        or following.word == "again"
-        or following.word in wording.language.determiners
-    )
-    if token.word in _ASKING and wording.language is ENGLISH:
-        return _asks_state(tokens, place)
-    if token.word in wording.language.questions:
-        is_asking = wording.language is not ENGLISH or token.word in _QUESTIONS_AFTER_JOINT
-        return is_asking and place + 2 < len(tokens) and bool(following and following.is_word)
-    if verb := wording.verb(token.word):
-        if is_strong or verb not in NOUNS_TOO or wording.language is not ENGLISH:
-            return not (token.value[:1].isupper() and wording.language is not ENGLISH and not is_strong)
-        return (
-            has_object
-            or _names_value(tokens, place + 1, wording)
-            or bool(following and (wording.preposition(following) or following.value[:1].isupper()))
-        )
-    if wording.is_filler(token.word) or wording.preposition(token) or token.value[:1].isupper():
-        return False
-    if following is None:
-        return False
-    if wording.language is ENGLISH and (
-        (token.word in _COMMANDING and has_object)
-        or (is_act(token.word) and (has_object or is_strong or _names_value(tokens, place + 1, wording)))
-    ):
-        return True
-    is_unknown_verb = (following.word in _OBJECT_STARTS and not is_never_verb(token)) or (
-        wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
-    )
-    return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
-
-
-def _asks_state(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a question of one thing starts at a place, and ends with a question mark: "and is sensor.porch alright?"."""
-    before, following = tokens[place - 1], (*tokens[place + 1 : place + 2], None)[0]
-    end = next((token.value for token in tokens[place:] if token.value in _END_MARKS and token.kind is Kind.MARK), "")
-    is_thing_next = following is not None and (is_thing(following) or following.word in _ARTICLES)
-    return before.is_word and end == "?" and is_thing_next
-
-
-def _names_value(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    """Whether a word of the catalog and its value follow a verb: "and close issue 5"."""
-    first, second = (*tokens[place : place + 2], None, None)[:2]
-    is_label = first is not None and first.is_word and wording.is_of_catalog(first.word)
-    return is_label and second is not None and second.is_value
-
-
-def _counts_results(tokens: Sequence[Token], place: int) -> bool:
-    if tokens[place].word not in _COUNT_VERBS:
-        return False
-    following = tokens[place + 1 : place + 6]
-    has_number = any(token.kind is Kind.NUMBER for token in following)
-    return has_number and any(token.word in _COUNTED for token in following)

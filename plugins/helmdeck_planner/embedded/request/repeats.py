@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
+
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _SAME: Final = word_list("same")
+_THOSE: Final = word_list("those")
+_ONE: Final = word_list("one")
+_OF: Final = ("of", "from", "for")
+_NEGATIONS: Final = word_list("negations")
+_BETWEEN: Final = word_list("before_participles")
+_NEAR: Final = 4
 _FORGETTING: Final = tuple(
     tuple(phrase.split("_")) for phrase in sorted(word_list("forgetting"), key=lambda phrase: -len(phrase))
 )
@@ -20,9 +28,10 @@ _FORGETTING_PHRASES: Final = {
 
 
 def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
-    """Return "remind me to" for "don't let me forget", which excludes nothing."""
+    """Return "remind me to" for "don't let me forget" and "unstaged" for "not staged", which exclude nothing."""
     if wording.language is not ENGLISH:
         return tokens
+    tokens = _with_opposites(tokens, wording)
     found: list[Token] = []
     place = 0
     while place < len(tokens):
@@ -40,11 +49,32 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
     return found
 
 
+def _with_opposites(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
+    """Return one word for "not staged" and "haven't I staged", if the catalog has the word "unstaged"."""
+    found = list(tokens)
+    for place in range(len(tokens) - 1, -1, -1):
+        word = tokens[place].word.replace("\u2019", "'")
+        if word not in _NEGATIONS and not word.endswith("n't"):
+            continue
+        for other in range(place + 1, min(place + 1 + _NEAR, len(tokens))):
+            opposite = f"un{tokens[other].word}"
+            if tokens[other].word.endswith("ed") and opposite in wording.vocabulary.words:
+                found[other] = attrs.evolve(tokens[other], value=opposite, word=opposite)
+                del found[place]
+                break
+            if not wording.is_filler(tokens[other].word) and tokens[other].word not in _BETWEEN:
+                break
+    return found
+
+
 def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    """Whether "same for" starts at a place."""
-    following = tokens[place + 1] if place + 2 < len(tokens) else None
-    is_same = wording.language is ENGLISH and following is not None and tokens[place].word in _SAME
-    return is_same and following is not None and bool(wording.preposition(following))
+    """Whether "same for", "those of" or "one called" starts at a place."""
+    if wording.language is not ENGLISH or place + 2 >= len(tokens):
+        return False
+    word, following = tokens[place].word, tokens[place + 1]
+    is_named = word in _ONE and following.word in wording.language.naming
+    is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
+    return is_named or is_pointed or (word in _SAME and bool(wording.preposition(following)))
 
 
 def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording) -> tuple[Token, ...]:
@@ -53,26 +83,36 @@ def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording)
         return ()
     new = tokens[2:]
     kinds = {token.kind for token in new if token.is_value} or {Kind.WORD}
-    places = [place for place, token in enumerate(before) if token.kind in kinds]
+    # An id may look like a path or a word: "light.hall", "light.cellar".
+    is_id = len(new) == 1 and not new[0].value.isalpha()
+    places = [
+        place for place, token in enumerate(before) if token.kind in kinds and (not is_id or not token.value.isalpha())
+    ] or [place for place, token in enumerate(before) if is_id and token.is_value]
     if not places or places[-1] == 0:
         return ()
     return (*before[: places[-1]], *new, *before[places[-1] + 1 :])
 
 
 def repeats_object(tokens: Sequence[Token], place: int, current: Sequence[Token], wording: Wording) -> bool:
-    """Whether a second object follows with a value of its own: "track 1 to Snare" after "rename track 0 to Kick"."""
-    label, value, preposition = (*tokens[place : place + 3], None, None, None)[:3]
-    if (
-        wording.language is not ENGLISH
-        or label is None
-        or value is None
-        or preposition is None
-        or len(tokens) < place + 4
-    ):
+    """Whether a second object follows with a value of its own: "track 1 to Snare" after "rename track 0 to Kick", "cart to 3"."""
+    if wording.language is not ENGLISH:
         return False
-    if not (label.is_word and value.is_value and wording.preposition(preposition)):
-        return False
-    return any(
-        [one.word, two.kind, three.word] == [label.word, value.kind, preposition.word] and at > 0
-        for at, (one, two, three) in enumerate(zip(current, current[1:], current[2:], strict=False))
-    )
+    shape = _shape(tokens, place, wording)
+    return bool(shape) and any(_shape(current, at, wording) == shape for at in range(1, len(current)))
+
+
+def _shape(tokens: Sequence[Token], place: int, wording: Wording) -> tuple[object, ...]:
+    """Return what two objects with the same verb have in common: the label, the kind of value and the preposition; empty without one.
+
+    A name without a label has a value behind the preposition: "checkout to 5 replicas".
+    """
+    if len(tokens) < place + 3:
+        return ()
+    first, second, third = tokens[place : place + 3]
+    if len(tokens) > place + 3 and first.is_word and second.is_value and wording.preposition(third):
+        return first.word, second.kind, third.word
+    # "scale checkout to 5": right behind the verb, a word that may be a verb is a name.
+    is_word = first.is_word and not wording.is_filler(first.word) and (place == 1 or not wording.verb(first.word))
+    if (first.is_value or is_word) and wording.preposition(second) and third.is_value:
+        return first.kind, second.word, third.kind
+    return ()

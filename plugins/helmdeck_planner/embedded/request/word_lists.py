@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
@@ -21,6 +22,12 @@ def word_list(name: str) -> frozenset[str]:
     if not found:
         raise LookupError(f"{_NAME} has no list {name}")
     return frozenset(found)
+
+
+@cache
+def word_rows(name: str) -> Mapping[str, frozenset[str]]:
+    """Return the stems of the words in each row of a table."""
+    return {key: frozenset(map(stem, words.split())) for key, words in _FILE.rows(name).items()}
 
 
 def stemmed(name: str) -> frozenset[str]:

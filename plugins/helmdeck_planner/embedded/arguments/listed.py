@@ -1,0 +1,67 @@
+"""Names that a list input takes, and those behind a verb that is named as an input: "label it bug and auth", "assign it to ana"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.labels import word_run
+from helmdeck_planner.embedded.entries.properties import Property, Role
+
+_NAMES: Final = (Kind.WORD, Kind.ID, Kind.SLUG, Kind.QUOTE, Kind.HASH)
+_MIN_VERB: Final = 4
+
+
+def set_names(draft: Draft, each: Property, places: list[int]) -> bool:
+    """Set an input from a name; a list from all names that commas and "and" join to it."""
+    runs = joined_names(draft, places) if each.is_list else [places]
+    values = [draft.text(run[0], run[-1]) for run in runs]
+    return draft.set(each, values if each.is_list else values[0], [place for run in runs for place in run])
+
+
+def joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
+    """Return a name, and the names that commas and "and" join to it: "Anna, Ben and Zoe"."""
+    runs, joints = [first], draft.wording.language.joints
+    place = first[-1] + 1
+    while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
+        following = place + 1
+        if is_name_of_list(draft, following):
+            runs.append(word_run(draft, following))
+            place = runs[-1][-1]
+        place += 1
+    return runs
+
+
+def is_name_of_list(draft: Draft, place: int) -> bool:
+    """Whether a word or value continues a list of names; in "label bug, assignee ana", the label of another input does not."""
+    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    is_free = draft.tokens[place].kind in _NAMES and place not in draft.used_places and not draft.is_filler(place)
+    return is_free and not draft.stems(place) & labels
+
+
+def fill_by_verb(draft: Draft) -> None:
+    """Set the only open input that the verb of a part names, from what is behind "to" or "with", or behind "it"."""
+    verb = draft.part.verb_place
+    inputs = [each for each in draft.open_inputs() if verb >= 0 and _is_named_by(draft, each, verb)]
+    starts = [place + 1 for place in range(verb + 1, len(draft.tokens) - 1) if _leads(draft, place)]
+    starts = [place for place in starts if is_name_of_list(draft, place)]
+    if len(inputs) != 1 or not starts:
+        return
+    runs = joined_names(draft, word_run(draft, starts[-1]))
+    end = runs[-1][-1] + 1
+    if end >= len(draft.tokens) or not draft.tokens[end].is_word or draft.preposition(end):
+        set_names(draft, inputs[0], runs[0])
+
+
+def _leads(draft: Draft, place: int) -> bool:
+    """Whether the value of "assign #5 to ana", "tag #5 with bug" and "label it bug" starts behind a word."""
+    is_object = place == draft.part.verb_place + 1 and draft.tokens[place].word in draft.wording.language.references
+    return draft.preposition(place) in ("to", "with") or is_object
+
+
+def _is_named_by(draft: Draft, each: Property, verb: int) -> bool:
+    """Whether a verb is the name of an input, or its beginning: "label", "assign" for ``assignees``."""
+    word = draft.tokens[verb].word
+    is_start = len(word) >= _MIN_VERB and any(name.startswith(word) and name != word for name in each.words)
+    return each.role in (Role.NAME, Role.TEXT) and bool(draft.stems(verb) & each.labels or is_start)

@@ -1,0 +1,54 @@
+"""What is searched for: the topic of a part, the sender of a mail, or the purpose that a sentence beside it states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import describes_entry, topic
+from helmdeck_planner.embedded.arguments.labels import named
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS
+from helmdeck_planner.embedded.request.parts import Part
+
+
+def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool:
+    """Set a query, and return whether a pasted document may not be one instead.
+
+    :param background: the parts without a step of their own.
+    """
+    if searched := _sender(draft, each):
+        return draft.set(each, *searched)
+    places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
+    places = places or topic(draft)
+    is_vague = draft.part.is_question or (bool(places) and describes_entry(draft, places[0]))
+    if is_vague and _names_thing(draft, each) and not draft.preposition_before(places[0] if places else 0):
+        # "which id does lodash have" names a library, and no topic
+        _fill_from_purpose(draft, each, background)
+        return True
+    if places:
+        draft.set(each, draft.text(places[0], places[-1]).strip(), places)
+    return bool(places)
+
+
+def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:
+    """Return "from:ada@example.org" for a query whose description shows this form."""
+    for place in draft.free(Kind.EMAIL):
+        before = draft.tokens[place - 1].word if place else ""
+        if before and f"{before}:" in each.text.lower():
+            return f"{before}:{draft.tokens[place].value}", [place - 1, place]
+    return None
+
+
+def _names_thing(draft: Draft, each: Property) -> bool:
+    """Whether an entry requires the name of a thing beside a query about it."""
+    return any(other.role is Role.NAME for other in draft.profile.required if other is not each)
+
+
+def _fill_from_purpose(draft: Draft, each: Property, background: Sequence[Part]) -> None:
+    """Set a query from the only sentence that says what for: "I want stacked charts. Which id does Chart.js have?"."""
+    parts = [part for part in background if not (part.is_excluded or part.is_question)]
+    is_plain = len(parts) == 1 and len(parts[0].tokens) > 1 and all(token.is_word for token in parts[0].tokens)
+    if is_plain and draft.set(each, parts[0].text, []):
+        draft.stated_by.append(parts[0])

@@ -1,0 +1,86 @@
+"""The name that a result gets, and what a new file contains: "compress a.txt into a.gz", "with nothing but 3.12 in it"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.choice.weighing import is_file
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import RESULT_HINTS
+
+_HINTS: Final = frozenset(map(stem, RESULT_HINTS))
+_COMMANDS: Final = frozenset(("command", "cmd"))
+_VALUES: Final = (Kind.ID, Kind.NUMBER, Kind.EMAIL, Kind.URL, Kind.DATE, Kind.TIME, Kind.HASH)
+
+
+def fill_result(draft: Draft) -> None:
+    """Set the name that a result gets: "compress a.txt into a.txt.gz"."""
+    inputs = [each for each in draft.open_inputs() if _takes_result(each)]
+    places = [
+        place
+        for place in draft.free(Kind.PATH)
+        if is_file(draft.tokens[place]) and draft.preposition_before(place) == "to"
+    ]
+    if len(inputs) == len(places) == 1:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
+def fill_command(draft: Draft) -> None:
+    """Set a command of a shell from the words behind "run": "run npm test"; "run the tests" states none."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and _COMMANDS & set(each.words)]
+    start = draft.part.verb_place + 1
+    is_run = start > 0 and ACTIONS.get(draft.part.verb, frozenset()) & {Action.RUN}
+    if len(inputs) != 1 or not is_run or start >= len(draft.tokens) or draft.is_filler(start):
+        return
+    end = start
+    while end < len(draft.tokens) and end not in draft.used_places and not _ends_command(draft, end):
+        end += 1
+    draft.set(inputs[0], draft.text(start, end - 1) if end > start else "", list(range(start, end)))
+
+
+def _ends_command(draft: Draft, place: int) -> bool:
+    """Whether words behind a command start that say where or how it runs: "in the terminal", ", at most 5 s"."""
+    following = place + 1
+    is_tail = draft.tokens[place].value == "," or bool(draft.preposition(place))
+    return is_tail and (
+        following >= len(draft.tokens) or draft.is_filler(following) or draft.tokens[following].is_value
+    )
+
+
+def _takes_result(each: Property) -> bool:
+    return each.role in (Role.NAME, Role.PATH) and not each.is_list and bool(_HINTS & each.hints)
+
+
+def fill_content(draft: Draft) -> None:
+    """Set what a file contains from a value or words after "with the text" or "with nothing but"; "with a list of names" states no text."""
+    needed = [each for each in draft.open_inputs() if each.is_required]
+    if [each.role for each in needed] != [Role.CONTENT] or needed[0].is_list or not draft.profile.takes(Role.PATH):
+        return
+    cues = [place for place in range(1, len(draft.tokens)) if _is_cue(draft, place)]
+    if not draft.profile.writes or draft.free(Kind.QUOTE, Kind.CODE) or not cues:
+        return
+    start, end = cues[0] + 1, len(draft.tokens)
+    while start < end and _leads_text(draft, start):
+        start += 1
+    while end > start and draft.is_filler(end - 1):
+        end -= 1  # "in it"
+    places = list(range(start, end))
+    is_value = len(places) == 1 and draft.tokens[start].kind in _VALUES
+    is_text = bool(places) and start > cues[0] + 1 and not draft.is_filler(start)
+    if is_value or is_text:
+        draft.set(needed[0], draft.text(start, end - 1), places)
+
+
+def _is_cue(draft: Draft, place: int) -> bool:
+    return draft.preposition(place) in ("with", "matching") or draft.tokens[place].word == "contains"
+
+
+def _leads_text(draft: Draft, place: int) -> bool:
+    """Whether a word says that a text follows: "nothing but", "only", "the text", "the content"."""
+    if draft.is_one_of(place, "nothing_but") or draft.tokens[place].value == ":":
+        return True
+    is_kind = draft.is_one_of(place, "kinds_of_text") or draft.is_one_of(place, "saying")
+    following = place + 1 < len(draft.tokens) and draft.tokens[place].word in draft.wording.language.determiners
+    return is_kind or (following and _leads_text(draft, place + 1))
