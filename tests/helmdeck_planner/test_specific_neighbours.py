@@ -1,11 +1,10 @@
-"""The entry of a part among close neighbours: states, statements of SQL, code, kinds of things."""
+"""The entry of a part among close neighbours: states, statements of SQL, kinds of things."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
-from helmdeck_language import Kind, scan
 from helmdeck_selection import read_catalog
 from tests.case_support import each_case
 from tests.helmdeck_planner.test_lexical_plans import plan
@@ -59,16 +58,3 @@ def test_a_negated_state_is_its_opposite() -> None:
 def test_an_entry_of_another_kind_serves_no_part() -> None:
     assert chosen("what is 84 multiplied by 19?", NUMBERS) == [UNKNOWN_TOOL]
     assert chosen("what is the sum of 84 and 19?", NUMBERS) == ["get_sum"]
-
-
-@each_case(
-    ("text", "code"),
-    [
-        ("run () => document.querySelectorAll('a').length now", "() => document.querySelectorAll('a').length"),
-        ("run row => row.id > 3 ? 1 : 2, then stop", "row => row.id > 3 ? 1 : 2"),
-        ("run window.scrollTo(0, 400) in the page", "window.scrollTo(0, 400)"),
-        ("rename a => b (see below) => c", ""),
-    ],
-)
-def test_a_script_of_a_page_is_one_value(text: str, code: str) -> None:
-    assert [token.value for token in scan(text) if token.kind is Kind.CODE] == ([code] if code else [])

@@ -82,17 +82,6 @@ _SQL: Final = (
     r"create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|on\b|as\b)",
     r"(?-i:DROP|ALTER|CREATE|TRUNCATE)\s+(?-i:TABLE|VIEW|INDEX)\s+\S+",
 )
-# JavaScript: a function with an arrow, and an expression of the page that calls or ends with a property.
-_NESTED: Final = r"\((?:[^()\n]|\((?:[^()\n]|\([^()\n]{0,200}\)){0,200}\)){0,400}\)"
-_CALLS: Final = rf"(?:[\w$.?!\[\]]|{_NESTED}){{1,200}}(?<![.?!])"
-_PARAMETERS: Final = r"\(\s?(?:[\w${}]{1,30}(?:,\s?[\w${}]{1,30}){0,8})?\s?\)"
-_SCRIPT: Final = (
-    (
-        rf"(?:async\s{{1,4}})?(?:{_PARAMETERS}|\b(?P<parameter>[A-Za-z_$]\w{{0,30}})(?=\s?=>[^\n]{{0,200}}\b(?P=parameter)\b))"
-        rf"\s?=>\s?(?:\{{[^\n]{{0,2000}}\}}|{_CALLS}(?:\s[-+*/<>=&|?:]{{1,3}}\s{_CALLS}){{0,20}})"
-    ),
-    rf"\b(?:document|window|localStorage|sessionStorage|navigator)\.(?=\w{{1,40}}[.(\[]){_CALLS}",
-)
 # Quotation marks and brackets belong to a URL in pairs, or inside of a word: "https://example.org/a_(b)".
 _URL_PART: Final = r"[^\s()\[\]'<>\"`\u2018-\u201f\u2026\u00ab\u00bb]|\([^\s()]{0,200}\)|\[[^\s\[\]]{0,200}\]|'[^\s']{0,200}'(?!\w)|[()\[\]'\u2019](?=\w)"
 # Code without marks. Brackets and quotation marks are in pairs, brackets at most five deep.
@@ -126,7 +115,6 @@ _PATTERNS: Final = (
     (
         "CODE",
         (
-        rf"{'|'.join(_SCRIPT)}|"
         r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"
         rf"|(?-i:{_JS}|{_SELECTOR}|{_METRIC})|{_CONDITIONS}|{_REGEX}"
         # A position of chess in FEN.

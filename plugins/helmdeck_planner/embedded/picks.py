@@ -47,7 +47,7 @@ _EARLY: Final = 4
 _ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
 _STATING: Final = word_list("stating")
 # Probability by evidence from which an entry serves a part that rules choose.
-_POSSIBLE: Final = 0.25
+_POSSIBLE: Final = 0.2
 
 
 @attrs.frozen
@@ -164,7 +164,7 @@ class _Reader:
         elif len(single) > 1:
             # The other values are not left over: they have steps of their own.
             found = self._by_rules(single[0]) or found
-        if found and is_gap(found):
+        if found and (is_gap(found) or self._only_states(own, found[0].profile)):
             profile, single = None, [own]
         if profile is None and _is_maybe_wish(own, wording):
             # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
@@ -298,6 +298,11 @@ class _Reader:
         is_phrase = any(set(phrase) <= weighted.every for phrase in profile.phrases if len(phrase) > 1)
         return profile.entry.kind is EntryKind.PIPELINE or is_phrase or bool(weighted.verbs & profile.verb_phrases)
 
+    def _only_states(self, part: Part, profile: Profile) -> bool:
+        """Whether a part without an act has the entry of the step before, of which it states more: "labels ui and mobile"."""
+        is_act = part.verb or part.is_question or part.is_wish
+        return not is_act and bool(self.picks) and self.picks[-1].profile is profile and bool(profile.writes)
+
     def _of_same_thing(self, part: Part, found: list[Scored]) -> list[Scored]:
         """Put the entry first that acts on what the step before acts on, if a part only has "it": "move the card and archive it"."""
         before = self.sources.earlier[-1].profile if self.sources.earlier else None
@@ -308,9 +313,13 @@ class _Reader:
         )
         if before is None or not is_bare_act or not found or not refers(part, wording):
             return found
-        same = [each for each in found if set(each.profile.name) & set(before.name) and each.is_complete]
-        is_other = not set(found[0].profile.name) & set(before.name)
-        return [same[0], *(each for each in found if each is not same[0])] if same and is_other else found
+        best = found[0].profile
+        alike = [each for each in found if each.is_complete and each.profile.verb == best.verb]
+        same = [each for each in alike if set(each.profile.name) & set(before.name)]
+        is_other = not set(best.name) & set(before.name)
+        if not same or not is_other:
+            return found
+        return [attrs.evolve(same[0], evidence=found[0].evidence), *(each for each in found if each is not same[0])]
 
     def _objects(self, part: Part) -> Sequence[Part]:
         """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
