@@ -58,7 +58,7 @@ _TOLD: Final = 0.5
 # What the probability by meaning counts beside the words, for the order before inputs are filled.
 _MEANT: Final = 4.0
 # A part whose best entry is less likely has none.
-_NEGLIGIBLE: Final = 0.1
+_NEGLIGIBLE: Final = 0.15
 # Candidates whose inputs are filled on trial.
 _TRIED: Final = 8
 _READ_WEIGHT: Final = 0.3
@@ -76,7 +76,7 @@ class Candidate:
 
     :ivar scored: what ``steps`` needs to know of a choice.
     :ivar left: the places of the words and values of the part that it neither takes nor has in its texts.
-    :ivar taken: the places that its inputs take.
+    :ivar used: the places that its inputs take.
     :ivar has_values: the part states values.
     :ivar names_statement: its texts name what the SQL of the part does.
     """
@@ -84,7 +84,7 @@ class Candidate:
     scored: Scored
     features: Mapping[str, float]
     left: frozenset[int] = frozenset()
-    taken: frozenset[int] = frozenset()
+    used: frozenset[int] = frozenset()
     has_values: bool = False
     names_statement: bool = False
 
@@ -264,8 +264,8 @@ def _compared(found: Sequence[Candidate]) -> list[Candidate]:
     exact = sum(map(_is_exact, found))
     compared = []
     for each in found:
-        taken = frozenset[int]().union(*(other.taken for other in found if other is not each and _takes_all(other)))
-        yields = len(each.left & taken) if each.scored.is_complete else 0
+        used = frozenset[int]().union(*(other.used for other in found if other is not each and _takes_all(other)))
+        yields = len(each.left & used) if each.scored.is_complete else 0
         features = {
             **each.features,
             "sole": 1 / exact if _is_exact(each) else 0.0,
@@ -335,7 +335,7 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
             "share_left": features["meaning_share"] * min(count, _MAX_COUNT),
         },
         left=frozenset([*foreign, *left]),
-        taken=frozenset(draft.used_places),
+        used=frozenset(draft.used_places),
         has_values=bool(values),
         names_statement=names_statement(part, profile),
     )
