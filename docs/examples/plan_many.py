@@ -4,7 +4,7 @@ import asyncio
 
 from helmdeck_core import CallFailed, Helmdeck
 
-REQUESTS = ("take a screenshot of https://example.org", "turn this talk into slides", "brew a pot of tea")
+REQUESTS = ("take a screenshot of https://example.org", "plan a slide deck about this talk", "brew a pot of tea")
 
 
 async def main():
