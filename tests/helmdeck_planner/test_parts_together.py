@@ -87,6 +87,12 @@ def test_a_statement_behind_a_colon_belongs_to_the_act_before_it(lead: str) -> N
     ]
 
 
+def test_a_stated_query_counts_anything() -> None:
+    assert servers.plan("postgres", "how many rows has users: SELECT count(*) FROM users") == [
+        ("query", {"sql": "SELECT count(*) FROM users"})
+    ]
+
+
 PATH = {**TEXT, "description": "Path of the repository"}
 FILES = read_catalog(
     {

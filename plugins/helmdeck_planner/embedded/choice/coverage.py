@@ -119,10 +119,14 @@ def _asks_who(part: Part, profile: Profile) -> bool:
 
 
 def counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
-    """Whether "how many" counts things that are not those that an entry is about; "how many km are 3 miles" counts none."""
+    """Whether "how many" counts things that are not those that an entry is about; "how many km are 3 miles" counts none.
+
+    A stated query counts anything.
+    """
     words = [token.word for token in part.tokens[:3]]
     if (
         words[:2] != ["how", "many"]
+        or any(token.kind is Kind.SQL for token in part.tokens)
         or words[-1] in UNIT_OF
         or READING.isdisjoint(ACTIONS.get(profile.verb, frozenset()))
     ):
