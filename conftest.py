@@ -96,7 +96,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """With ``-n auto``, four workers more than there are processors: tests wait for servers and other processes."""
+    """With ``-n auto``, two workers more than there are processors: tests wait for servers and other processes."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return (os.cpu_count() or 1) + 4
+    return (os.cpu_count() or 1) + 2

@@ -306,7 +306,7 @@ def test_mistakes_of_all_kinds_are_reported_together(cli, configure, tmp_path):
 def test_store_that_cannot_be_written_is_a_mistake(cli, configure, tmp_path):
     (tmp_path / "history.db").mkdir()
     configure(f'[history]\nurl = "sqlite:{tmp_path}/history.db"\n')
-    assert "is not a file" in problems(cli("config", "check", "--json"))["history.url"]
+    assert "is a folder" in problems(cli("config", "check", "--json"))["history.url"]
 
 
 def test_missing_api_key_is_a_warning(cli, configure, monkeypatch):
