@@ -98,7 +98,6 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
         before = [row.args[each.name] for row in earlier if _is_of_server(row, draft.profile) and each.name in row.args]
         if before and all(value == before[-1] for value in before):
             draft.set(each, before[-1], [])
-    _fill_lead(draft, earlier)
     _fill_from_gap(draft, earlier)
     if len(settings) != 1 or not is_setting(settings[0], draft.wording):
         return
@@ -150,21 +149,6 @@ def _names_another(draft: Draft) -> bool:
         token.is_word and token.value[:1].isupper() and place > draft.part.verb_place and place not in draft.used_places
         for place, token in enumerate(draft.tokens)
     )
-
-
-def _fill_lead(draft: Draft, earlier: Sequence[Earlier]) -> None:
-    """Set the only id of "OPS-12: log 30 minutes, comment 'Done'" in each of the parts."""
-    lead = earlier[0].part.tokens[:2] if earlier else ()
-    if (
-        len(lead) < 2
-        or lead[0].kind not in (Kind.ID, Kind.HASH)
-        or lead[1].value != ":"
-        or draft.free(Kind.ID, Kind.HASH)
-    ):
-        return
-    inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.ID and not each.is_list]
-    if len(inputs) == 1:
-        draft.set(inputs[0], lead[0].value.lstrip("#"), [])
 
 
 def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:

@@ -39,11 +39,6 @@ def one_value_each(part: Part, profile: Profile, request: str, wording: Wording)
     args = drafted(part, profile, sources).args
     if any(each.takes_objects and each.name in args for each in profile.properties):
         return [part]
-    if pairs := _groups(part, wording):
-        drafts = [drafted(each, profile, sources) for each in pairs]
-        is_whole = all(each.name in draft.args for draft in drafts for each in profile.required)
-        if is_whole and all(draft.used_places >= _value_places(draft) for draft in drafts):
-            return pairs
     for runs in _listed(part, profile, request, wording):
         if not 1 < len(runs) <= _MAX_VALUES:
             continue
@@ -55,26 +50,6 @@ def one_value_each(part: Part, profile: Profile, request: str, wording: Wording)
         if all(_takes_one(each, value) for each, value in zip(drafts, values, strict=True)):
             return parts
     return [part]
-
-
-def _groups(part: Part, wording: Wording) -> list[Part]:
-    """Return a part for each group of values of "set A-1 to 12 and A-2 to 0"; none unless all groups have the same form."""
-    tokens, groups = part.tokens, [list[Token]()]
-    for token in tokens[part.verb_place + 1 :]:
-        if token.value == "," or (token.is_word and token.word in wording.language.joints):
-            groups.append([])
-        else:
-            groups[-1].append(token)
-    groups = [group for group in groups if group]
-    forms = {tuple(token.kind for token in group if token.is_value) for group in groups}
-    if not 1 < len(groups) <= _MAX_VALUES or len(forms) != 1 or len(next(iter(forms))) < 2:
-        return []
-    head = tokens[: part.verb_place + 1]
-    return [attrs.evolve(part, tokens=(*head, *group)) for group in groups]
-
-
-def _value_places(draft: Draft) -> frozenset[int]:
-    return frozenset(place for place, token in enumerate(draft.tokens) if token.is_value)
 
 
 def _has(args: Any, value: str) -> bool:
