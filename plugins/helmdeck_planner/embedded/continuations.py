@@ -95,7 +95,7 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     for found in candidates:
         if found and not is_gap(found) and not is_risky(found):
             draft = drafted(joined, found[0].profile, sources)
-            if _is_complete(draft) and _takes_of_both(draft, before.part):
+            if draft.is_complete and _takes_of_both(draft, before.part):
                 return Pick(joined, found[0].profile, found)
     return None
 
@@ -118,7 +118,7 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
         return None
     draft = drafted(joined, found[0].profile, sources)
     is_taken = len(joined.tokens) - 1 in draft.used_places
-    return Pick(joined, found[0].profile, found) if is_taken and _is_complete(draft) else None
+    return Pick(joined, found[0].profile, found) if is_taken and draft.is_complete else None
 
 
 def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
@@ -137,7 +137,7 @@ def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     for found in (*answers, chosen(joined, sources)):
         profile = general if is_gap(found) else found[0].profile
         is_specific = profile.writes is False and profile.verb == general.verb and set(general.name) < set(profile.name)
-        if is_specific and _is_complete(drafted(joined, profile, sources)):
+        if is_specific and drafted(joined, profile, sources).is_complete:
             return Pick(joined, profile, found)
     return None
 
@@ -235,10 +235,6 @@ def _takes_more(before: Pick, joined: Part, sources: Sources) -> bool:
         place in draft.used_places or not joined.tokens[place].is_value
         for place in range(len(before.part.tokens), len(joined.tokens))
     )
-
-
-def _is_complete(draft: Draft) -> bool:
-    return all(each.name in draft.args for each in draft.profile.required)
 
 
 def _takes_of_both(draft: Draft, before: Part) -> bool:

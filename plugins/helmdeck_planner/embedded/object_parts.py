@@ -56,7 +56,7 @@ def _takes_all(joined: Part, others: Sequence[Part], profile: Profile, sources: 
     """Whether an entry with objects takes all values of a part, and something of each of the others that it was joined from."""
     draft = drafted(joined, profile, sources)
     used = {joined.tokens[place].start for place in draft.used_places}
-    is_complete = _takes_objects(profile) and all(each.name in draft.args for each in profile.required)
+    is_complete = _takes_objects(profile) and draft.is_complete
     is_taken = all(token.start in used for token in joined.tokens if token.is_value)
     # A part that states nothing for the step, such as "preview it", requests something else.
     return is_complete and is_taken and all(any(token.start in used for token in part.tokens) for part in others)

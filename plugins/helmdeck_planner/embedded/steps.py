@@ -108,7 +108,7 @@ def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def _looked_up(understood: Understood, pick: Pick, profile: Profile, draft: Draft) -> list[dict[str, Any]]:
     """Return the steps that find an id that a step requires, if the request only names the thing."""
     lexical, profiles = understood.lexical, understood.profiles
-    is_open = any(each.name not in draft.args for each in profile.required)
+    is_open = not draft.is_complete
     if not is_open or lexical is None or profiles is None or profile.entry.kind is EntryKind.PIPELINE:
         return []
     found = look_up(draft, lexical, profiles)

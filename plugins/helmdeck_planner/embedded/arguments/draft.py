@@ -71,6 +71,17 @@ class Draft:
             if self.tokens[place].kind is Kind.QUOTE and self.stems(place - 1) & (ids - others)
         )
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all required inputs are set."""
+        return all(each.name in self.args for each in self.profile.required)
+
+    @property
+    def stated_share(self) -> float:
+        """The share of the required inputs that are set, contents left out; 1 if there are none."""
+        required = [each for each in self.profile.required if each.role is not Role.CONTENT]
+        return sum(each.name in self.args for each in required) / len(required) if required else 1.0
+
     def open_inputs(self) -> list[Property]:
         """Return the inputs without a value, required ones first."""
         return [each for each in self.profile.properties if each.name not in self.args]

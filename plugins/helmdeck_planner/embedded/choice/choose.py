@@ -141,8 +141,7 @@ def _unexplained(draft: Draft, weighted: Weighted) -> float:
 def _tried(part: Part, weighted: Weighted, profile: Profile, total: float, sources: Sources) -> Scored:
     """Score an entry by the values that its inputs take from a part, beside its words."""
     draft = drafted(part, profile, sources)
-    required = [each for each in profile.required if each.role is not Role.CONTENT]
-    stated = sum(each.name in draft.args for each in required) / len(required) if required else 1.0
+    stated = draft.stated_share
     # An entry without a schema may take any value; one with an empty schema takes none, though a number may only say how many.
     values = [
         place
@@ -155,7 +154,7 @@ def _tried(part: Part, weighted: Weighted, profile: Profile, total: float, sourc
     ids = [place for place in values if part.tokens[place].kind in _REFERRING]
     leaves_ids = bool(ids) and draft.used_places.isdisjoint(ids)
     total += _STATED * (stated - 1) - _UNUSED * unused + _TAKEN * min(len(draft.args), _MAX_TAKEN)
-    is_complete = all(each.name in draft.args for each in profile.required)
+    is_complete = draft.is_complete
     words = weighted.verbs.union(*weighted.objects, *weighted.tail)
     is_named = bool(words & {*profile.name, *profile.verbs, *profile.verb_phrases}) or any(
         set(phrase) <= words for phrase in profile.phrases
@@ -226,8 +225,6 @@ def _by_choice(part: Part, wording: Wording, profiles: Profiles, sources: Source
                 for place, token in enumerate(part.tokens)
                 if place not in draft.used_places and place != part.verb_place and (token.is_word or token.is_value)
             ]
-            if all(each.name in draft.args for each in profile.required) and all(
-                draft.is_filler(place) for place in left
-            ):
+            if draft.is_complete and all(draft.is_filler(place) for place in left):
                 fitting.append(index)
     return fitting if len(fitting) == 1 else []

@@ -226,7 +226,7 @@ def is_used_up(part: Part, weighted: Weighted, profile: Profile, sources: Source
     if _is_other_change(part, weighted, profile) and not takes_replacement(profile):
         return False
     draft = drafted(part, profile, sources)
-    if not draft.used_places or any(each.name not in draft.args for each in profile.required):
+    if not draft.used_places or not draft.is_complete:
         return False
     is_literal = bool(weighted.verbs & (profile.verbs | profile.opening))
     for each in profile.properties:

@@ -179,14 +179,14 @@ def candidates(
     if count > _MAX_SEARCHED:
         indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
     seen = Seen(part, weighted, intended, words_of(part, intended, wording), wording)
-    undone = frozenset(word for word in OPPOSITES if stem(word) in intended.verbs)
+    requested = _Requested.of(part, intended)
     rough = []
     for index in indices:
         profile = profiles[index]
         if profile.entry.kind is EntryKind.PIPELINE or counts_others(part, weighted, profile):
             continue
         is_safe = _is_safe(part, intended, profile, close[index])
-        if _is_opposite(part, undone, profile) or not (is_safe or _may_be_meant(part, profile)):
+        if requested.is_undone_by(profile) or not (is_safe or _may_be_meant(part, profile)):
             continue
         fit = word_fit(seen, profile)
         score = scores.get(index, 0.0) / best
@@ -204,16 +204,36 @@ def candidates(
     return _compared([_candidate(seen, profile, features, sources) for _, _, profile, features in tried])
 
 
-def _is_opposite(part: Part, undone: frozenset[str], profile: Profile) -> bool:
-    """Whether an entry undoes what a part requests; its verb may stand for the words ``undone`` of ``OPPOSITES``."""
-    words = frozenset(stem(token.word) for token in part.tokens if token.is_word)
-    if loses_content(part, profile) or is_other_kind(words, {*profile.name, *profile.verbs}):
-        return True
-    sides = requested_sides(part)
-    if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
-        return True
-    # "open the lock" may mean to unlock it, and never to lock it.
-    return any(OPPOSITES[word] in profile.sides for word in undone) and not undone & profile.sides
+@attrs.frozen
+class _Requested:
+    """What no entry for a part may undo.
+
+    :ivar stems: of the words of the part.
+    :ivar sides: the words of ``OPPOSITES`` that it has.
+    :ivar verb_sides: those that its verb may stand for.
+    """
+
+    part: Part
+    stems: frozenset[str]
+    sides: frozenset[str]
+    verb_sides: frozenset[str]
+
+    @classmethod
+    def of(cls, part: Part, intended: Reading) -> _Requested:
+        """Read a part once for all entries."""
+        stems = frozenset(stem(token.word) for token in part.tokens if token.is_word)
+        verbs = frozenset(word for word in OPPOSITES if stem(word) in intended.verbs)
+        return cls(part, stems, requested_sides(part), verbs)
+
+    def is_undone_by(self, profile: Profile) -> bool:
+        """Whether an entry undoes what the part requests, or serves another kind of a thing."""
+        if loses_content(self.part, profile) or is_other_kind(self.stems, {*profile.name, *profile.verbs}):
+            return True
+        # "open the lock" may mean to unlock it, and never to lock it.
+        return any(
+            any(OPPOSITES[word] in profile.sides for word in words) and not words & profile.sides
+            for words in (self.sides, self.verb_sides)
+        )
 
 
 def _may_be_meant(part: Part, profile: Profile) -> bool:

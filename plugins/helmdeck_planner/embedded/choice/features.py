@@ -218,10 +218,8 @@ def value_features(profile: Profile, draft: Draft, unused: float) -> dict[str, f
     :param unused: the share of the values that none takes.
     """
     missing = [each for each in profile.required if each.name not in draft.args]
-    required = [each for each in profile.required if each.role is not Role.CONTENT]
-    stated = sum(each.name in draft.args for each in required) / len(required) if required else 1.0
     return {
-        "stated": stated,
+        "stated": draft.stated_share,
         "complete": float(not missing),
         "missing": float(min(len(missing), _MAX_COUNT)),
         "missing_ids": float(sum(each.role is Role.ID for each in missing)),
