@@ -133,7 +133,8 @@ def test_background_response_is_cancelled_at_the_timeout(slow):
 
     failure = asyncio.run(run())
     assert isinstance(failure, LikelyTimeout) and failure.sub_cause == "pending"
-    assert server.calls()[-1] == CANCEL
+    # A poll that the timeout interrupted may reach the server after the cancellation.
+    assert CANCEL in server.calls()
 
 
 def test_background_response_without_id_stays_pending(slow):
