@@ -24,6 +24,7 @@ from helmdeck_core.cli.printing import show_chunk as show_chunk
 from helmdeck_core.cli.printing import show_error as show_error
 from helmdeck_core.cli.printing import show_json as show_json
 from helmdeck_core.cli.runner import load_commands as load_commands
+from helmdeck_core.cli.terminal import can_ask as can_ask
 from helmdeck_core.cli.terminal import clean as clean
 from helmdeck_core.cli.terminal import hanging as hanging
 from helmdeck_core.cli.terminal import inline_json as inline_json

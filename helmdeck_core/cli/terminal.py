@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import sys
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -34,6 +35,16 @@ def terminal_width() -> int:
     True
     """
     return shutil.get_terminal_size(fallback=(PIPED_WIDTH, 24)).columns
+
+
+def can_ask() -> bool:
+    """Whether questions can be asked: standard input and error are terminals.
+
+    >>> from helmdeck_core.cli import can_ask
+    >>> can_ask() in (True, False)
+    True
+    """
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _escaped(char: str) -> str:

@@ -12,6 +12,7 @@ from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.domain.plans import PlanRequest
 from helmdeck_core.domain.tasks import CompletedStep
+from helmdeck_core.encoding import undecodable_text
 
 
 def check_type(name: str, value: object, *types: type) -> None:
@@ -50,6 +51,8 @@ def load_arguments(
     if config is None:
         check_type("file", file or "", str, Path)
         check_type("environ", environ or {}, Mapping)
+        for variable, text in (environ or {}).items():
+            check_type(f"environ[{variable!r}]", text, str)
         return load_config(file=file, environ=os.environ if environ is None else environ, arguments=arguments)
     if arguments or file is not None or environ is not None:
         raise TypeError("config is complete: it cannot be combined with other configuration arguments")
@@ -58,6 +61,17 @@ def load_arguments(
             f"config is a {type(config).__name__}; pass a Config, file= for a configuration file, or overrides= for single keys"
         )
     return config if isinstance(config, LoadedConfig) else LoadedConfig(config, {})
+
+
+def check_request(request: object) -> None:
+    """Check the text of a request.
+
+    :raises TypeError: it is not a string.
+    :raises ValueError: it is undecodable input.
+    """
+    check_type("the request", request, str)
+    if problem := undecodable_text(request, "the request"):
+        raise ValueError(problem)
 
 
 def _overrides(overrides: Mapping[Any, Any]) -> Iterable[tuple[KeyPath, tuple[Any, str]]]:

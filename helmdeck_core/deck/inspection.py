@@ -14,7 +14,7 @@ from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.question_operation import question_facts
 from helmdeck_core.context.completed_steps import check_completed
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.deck.arguments import check_type, plan_request
+from helmdeck_core.deck.arguments import check_request, check_type, plan_request
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
 from helmdeck_core.deck.questions import AskOptions, cached_decodable, make_request
@@ -80,8 +80,9 @@ class Inspection:
 
         :param caller: as for ``select``.
         :raises TypeError: the request is not a string.
+        :raises ValueError: the request is undecodable input.
         """
-        check_type("the request", intent, str)
+        check_request(intent)
         return self._engine.library.rank(
             intent, self.budget(model).budget, self.history.learned(caller, intent).planned
         )
@@ -95,8 +96,9 @@ class Inspection:
 
         :param caller: the caller, whose earlier plans for similar requests raise the scores of their entries.
         :raises TypeError: the request is not a string.
+        :raises ValueError: the request is undecodable input.
         """
-        check_type("the request", intent, str)
+        check_request(intent)
         planned = self.history.learned(caller, intent).planned
         return self._engine.library.select(self.budget(model).budget, intent, planned=planned)
 
@@ -119,8 +121,9 @@ class Inspection:
         :raises InvalidRequest: there is no prompt variant for the task.
         :raises PackError: a step of ``done`` is not in the catalog.
         :raises TypeError: the request is not a string.
+        :raises ValueError: the request is undecodable input.
         """
-        check_type("the request", intent, str)
+        check_request(intent)
         asked = plan_request(intent, context, done, defaults)
         check_completed(f"helmdeck.{task}", asked.done, self.catalog)
         pack = self.runtime.contributed(Pack).get(f"helmdeck.{task}")

@@ -206,7 +206,7 @@ def _check_models(_: Any, attribute: attrs.Attribute[Any], value: object) -> Non
 class CallLimits:
     """Limits of one call with all its attempts.
 
-    :ivar max_attempts: maximum number of attempts. Continuations and filter calls have their own limits.
+    :ivar max_attempts: maximum number of attempts; 0 or less fails at once. Continuations and filter calls have their own limits.
     :ivar deadline_s: seconds until the call ends; ``None`` is no limit, and 0 or less fails at once.
     :ivar max_cost_usd: cost limit in US dollars, continuations and filter calls included. After it is reached, only models
         that are known to be free are called; a request whose input alone would exceed the rest, by known prices and five

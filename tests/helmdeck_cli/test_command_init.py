@@ -43,7 +43,7 @@ def typed(monkeypatch):
     def type_in(*lines):
         stream = io.StringIO("".join(f"{line}\n" for line in lines))
         monkeypatch.setattr(sys, "stdin", stream)
-        monkeypatch.setattr("helmdeck_cli.commands.init._has_terminal", lambda: True)
+        monkeypatch.setattr("helmdeck_cli.commands.init.can_ask", lambda: True)
         return stream
 
     return type_in

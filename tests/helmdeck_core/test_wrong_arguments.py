@@ -59,6 +59,10 @@ def deck():
             lambda _: Helmdeck(catalog_sources=5),
             "catalog_sources must be of the type str or Path or Iterable, found int",
         ),
+        (
+            lambda _: Helmdeck(environ={"HELMDECK_MODEL": 5}),
+            "environ['HELMDECK_MODEL'] must be of the type str, found int",
+        ),
         (lambda _: Helmdeck(overrides={5: 1}), "a key of overrides must be of the type str or tuple, found int"),
         (lambda _: Helmdeck(plugins=[object()]), "plugins is a list; pass plugins by name, such as {"),
     ],
@@ -151,6 +155,12 @@ def test_undecodable_outcome_of_an_executed_step_is_invalid_input(deck, name):
     done = [CompletedStep("blog.draft", "a draft"), CompletedStep("blog.draft", **{name: TEXT})]
     with pytest.raises(PackError, match=rf"invalid_input: done\[1\]\.{name}: character 4 is the surrogate"):
         deck.plan("publish the post", done=done)
+
+
+@pytest.mark.parametrize("method", ["rank", "select", "explain"])
+def test_undecodable_request_of_an_inspection_is_an_error(deck, method):
+    with pytest.raises(ValueError, match="^the request: character 4 is the surrogate"):
+        getattr(deck, method)(TEXT)
 
 
 def test_undecodable_instructions_are_an_error(deck):

@@ -277,7 +277,7 @@ def test_trim_step_runs_first_and_returns_the_identical_object_without_examples(
     assert example("acme_trim").without_examples(entry, entry.data) is entry.data
 
 
-@pytest.mark.parametrize("request_text", ["draft a blog post", "", "\x00\ud800 漢字", "a " * 5_000])
+@pytest.mark.parametrize("request_text", ["draft a blog post", "", "\x00 漢字", "a " * 5_000])
 def test_ranker_scores_every_entry_once_for_any_text(deck_with, request_text):
     deck = deck_with(example("acme_ranker"), config={"selection": {"ranker": "shared-words"}})
     ranking = example("acme_ranker").SharedWords(deck.catalog).rank(request_text)

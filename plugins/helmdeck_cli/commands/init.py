@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_cli.execution import wait_for
 from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, exit_code_of, failure_lines, note, show, show_json
+from helmdeck_core.cli import ExitCode, UsageError, can_ask, exit_code_of, failure_lines, note, show, show_json
 
 if TYPE_CHECKING:
     from helmdeck_cli.setup.available_models import AvailableModels
@@ -72,7 +72,7 @@ def _choices(arguments: argparse.Namespace, deck: Helmdeck, available: Available
     from helmdeck_cli.setup.new_config import Choices, key_reference, missing_key, needs_url
     from helmdeck_core import ModelId
 
-    asks = _has_terminal() and not arguments.json
+    asks = can_ask() and not arguments.json
     model = arguments.model or (_ask_model(deck, available) if asks else _default_model(deck, available))
     ModelId.parse(model)
     base_url, api_key, catalog = arguments.base_url, arguments.api_key, arguments.catalog
@@ -90,10 +90,6 @@ def _choices(arguments: argparse.Namespace, deck: Helmdeck, available: Available
     if catalog:
         catalog = os.path.relpath(Path(catalog).expanduser().absolute(), target.absolute().parent)
     return Choices(model=model, base_url=base_url, api_key=key_reference(api_key) if api_key else "", catalog=catalog)
-
-
-def _has_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _default_model(deck: Helmdeck, available: AvailableModels) -> str:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli import add_catalog, add_model, add_request, pairs, request_text, text_argument, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, clean, hanging, inline_json, make_deck, note, show, show_json
+from helmdeck_core.cli import (
+    ExitCode,
+    UsageError,
+    can_ask,
+    clean,
+    hanging,
+    inline_json,
+    make_deck,
+    note,
+    show,
+    show_json,
+)
 from helmdeck_runs.commands.run_records import configure_runs, found_record, show_runs
 
 if TYPE_CHECKING:
@@ -164,14 +175,9 @@ def _amount(text: str) -> float:
     return amount
 
 
-def _has_terminal() -> bool:
-    """Whether questions can be asked; not where standard input was the request."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
-
-
 def _terminal_confirmation(progress: Callable[[str], None]) -> ConfirmCallback | None:
     """Ask on the terminal; ``None`` where there is none."""
-    if not _has_terminal():
+    if not can_ask():
         return None
 
     async def confirm(step: AgentStep) -> bool:
@@ -187,7 +193,7 @@ def _terminal_confirmation(progress: Callable[[str], None]) -> ConfirmCallback |
 
 def _terminal_inputs(progress: Callable[[str], None]) -> InputsCallback | None:
     """Ask for missing arguments on the terminal; ``None`` where there is none."""
-    if not _has_terminal():
+    if not can_ask():
         return None
 
     async def ask(step: AgentStep, missing: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ from zoneinfo import available_timezones
 
 from helmdeck_language import Kind, Token, fold
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import NO_CITIES, ZONE_CODES
 
 _AREAS: Final = frozenset("Africa America Antarctica Asia Atlantic Australia Europe Indian Pacific".split())
@@ -87,8 +87,3 @@ def _source(draft: Draft, found: Sequence[tuple[str, list[int]]]) -> tuple[str, 
 
 def _distance(time: Token, first: Token, last: Token) -> int:
     return first.start - time.end if first.start > time.start else time.start - last.end
-
-
-def names_zones(each: Property) -> bool:
-    """Whether an input takes a time zone by its IANA name."""
-    return each.role is Role.ZONE and each.wants_iana
