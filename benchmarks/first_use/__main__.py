@@ -6,17 +6,9 @@
     python -m benchmarks.first_use                     # print the tables
     python -m benchmarks.first_use --half dev --show   # the half for development, with every difference
     python -m benchmarks.first_use --write             # write docs/benchmarks/first-use.md as well
-    python -m benchmarks.first_use --classes           # the requests of fourteen classes of difficulty
-    python -m benchmarks.first_use --second            # a second set, of the classes that were weak
-    python -m benchmarks.first_use --third             # a third set, over the recorded servers, in other words
-    python -m benchmarks.first_use --fourth            # a fourth set, by an author who had not seen the rules
-    python -m benchmarks.first_use --fifth             # a fifth set, by two further authors
-    python -m benchmarks.first_use --sixth             # a sixth set, by three further authors
-    python -m benchmarks.first_use --seventh           # a seventh set, by three further authors
-    python -m benchmarks.first_use --eighth            # an eighth set, by three further authors; its dev half is fitted, not read
-    python -m benchmarks.first_use --ninth             # a ninth set, over the recorded servers, by two further authors
-    python -m benchmarks.first_use --tenth             # a tenth set, over recorded and public servers, by two further authors
-    python -m benchmarks.first_use --chains            # ids that two look-ups find, and those that none does
+    python -m benchmarks.first_use --set eleventh      # another set
+    python -m benchmarks.first_use --set all           # the sums of each set of English requests
+    python -m benchmarks.first_use --set all --write   # write these sums and the tables of each set
 """
 
 from __future__ import annotations
@@ -100,20 +92,25 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
-SETS: Mapping[str, str] = {
-    "classes": "the requests of the classes of difficulty",
-    "second": "the second set of the weak classes",
-    "third": "the third set, over the recorded servers,",
-    "fourth": "the fourth set, by an author who had not seen the rules,",
-    "fifth": "the fifth set, by two authors who had not seen the rules,",
-    "sixth": "the sixth set, by three further authors, a third of it over servers that were new,",
-    "seventh": "the seventh set, by three further authors, two fifths of it over servers that were new,",
-    "eighth": "the eighth set, by three further authors, two fifths of it over servers that were new,",
-    "ninth": "the ninth set, by two further authors, over the recorded servers,",
-    "tenth": "the tenth set, by two further authors, over recorded and public servers,",
-    "chains": "the requests that name what two look-ups find,",
-}
-"""Folders of further requests, with what they hold."""
+SETS = (
+    "requests",
+    "classes",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+)
+"""Folders of requests."""
+
+CHAINS = "chains"
+"""The folder of requests that name what two look-ups find; they are no part of the sums."""
 
 GROUPS: Mapping[str, Callable[[Request], str]] = {
     "language": lambda request: request.language,
@@ -169,6 +166,17 @@ def class_report(outcomes: Sequence[Outcome]) -> str:
     return table("class, held-out", [*rows, row("**all, held-out**", held_out), row("all, dev", dev)])
 
 
+def summary(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
+    """Return the table of the English requests of several sets: the sums of both halves of each set, and of all."""
+    rows, every = [], []
+    for half in ("held-out", "dev"):
+        of_sets = {name: [each for each in found if _is_in(each, half)] for name, found in outcomes.items()}
+        of_sets = {name: [each for each in found if each.request.language == "en"] for name, found in of_sets.items()}
+        rows += [row(f"{name}, {half}", found) for name, found in of_sets.items() if found]
+        every.append(row(f"**all, {half}**", [each for found in of_sets.values() for each in found]))
+    return table("set", [*rows, *every])
+
+
 def _is_in(outcome: Outcome, half: str) -> bool:
     return bool(of_half([outcome.request], half))
 
@@ -178,34 +186,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mcp-tools", type=Path, default=mcp_folder(), help="folder of the recorded catalogs")
     parser.add_argument("--half", choices=("dev", "held-out", "all"), default="all", help="requests to score: all")
-    for name, what in SETS.items():
-        parser.add_argument(f"--{name}", action="store_true", help=f"score {what} instead")
+    parser.add_argument(
+        "--set", choices=(*SETS, CHAINS, "all"), default=SETS[0], help="folder of requests, or the sums of all"
+    )
     parser.add_argument("--show", action="store_true", help="print every difference")
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; requires all requests")
     arguments = parser.parse_args(argv)
     catalogs = load_catalogs(arguments.mcp_tools)
-    folder = next((name for name in SETS if getattr(arguments, name)), "requests")
-    every = of_half(load_requests(folder), arguments.half)
-    needed = {request.catalog: set(request.catalog.split("+")) for request in every}
-    requests = [request for request in every if needed[request.catalog] <= catalogs.keys()]
-    skipped = sorted(set().union(*needed.values()) - catalogs.keys())
-    if skipped:
-        print(f"skipped, not in {arguments.mcp_tools} (set MCP_TOOLS): {', '.join(skipped)}", file=sys.stderr)
-    outcomes = measure(requests, catalogs)
+    outcomes: dict[str, list[Outcome]] = {}
+    for folder in (*SETS, CHAINS) if arguments.set == "all" else (arguments.set,):
+        requests = of_half(load_requests(folder), arguments.half)
+        needed = {name for request in requests for name in request.catalog.split("+")}
+        if skipped := sorted(needed - catalogs.keys()):
+            print(f"skipped, not in {arguments.mcp_tools} (set MCP_TOOLS): {', '.join(skipped)}", file=sys.stderr)
+            if arguments.write:
+                parser.error("--write requires all catalogs")
+        outcomes[folder] = measure(
+            [each for each in requests if catalogs.keys() >= {*each.catalog.split("+")}], catalogs
+        )
+    if arguments.write and arguments.half != "all":
+        parser.error("--write requires all requests")
+    every = [each for found in outcomes.values() for each in found]
     if arguments.json:
-        print(json.dumps([_data(each) for each in outcomes], ensure_ascii=False, indent=1))
+        print(json.dumps([_data(each) for each in every], ensure_ascii=False, indent=1))
         return 0
     if arguments.show:
-        for each in outcomes:
+        for each in every:
             for problem in each.score.problems:
                 print(f"{each.request.catalog}: {each.request.text!r}: {problem}")
-    text = class_report(outcomes) if folder != "requests" else report(outcomes)
-    print(text)
-    if arguments.write:
-        if skipped or arguments.half != "all":
-            parser.error("--write requires all catalogs and all requests")
-        write_between(PAGE, "measured" if folder == "requests" else folder, text)
+    texts = {name: (report if name == "requests" else class_report)(found) for name, found in outcomes.items()}
+    if arguments.set == "all":
+        texts["sums"] = summary({name: outcomes[name] for name in SETS})
+    print(texts.get("sums") or texts[arguments.set])
+    for name, text in texts.items() if arguments.write else ():
+        write_between(PAGE, name, text)
     return 0
 
 
