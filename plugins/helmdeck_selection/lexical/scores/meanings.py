@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from operator import mul
 from typing import Final
 
@@ -36,9 +37,11 @@ _FEW_CLAUSES, _MANY_CLAUSES = 3, 5
 # The share of the whole request in the vector of one of several clauses, and in that of a part of a clause: "send it to Ada" is about the
 # invoice of the clause before.
 _WHOLE, _WHOLE_OF_PART = 0.5, 1.0
-# Where a clause is split into parts, which may need an entry each, and the features of the smallest one.
+# Where a clause is split into parts, which may need an entry each, the features of the smallest one, and the parts of a request that are read:
+# a list of names has many.
 _BREAK: Final = re.compile(r"[,;:]|\s[–-]\s|\b(?:and|then|but|or|if|so|because|with|for)\b", re.IGNORECASE)
 _MIN_FEATURES: Final = 2
+_MAX_PARTS: Final = 16
 # Characters of a clause that are read.
 _MAX_CHARS: Final = 2_000
 # Words before the similarity in an explanation.
@@ -83,7 +86,11 @@ class Meanings:
         if not isinstance(found, LazyScores) or fewness <= 0:
             return ranking
         clauses = translated or [text_features(text[:_MAX_CHARS]) for text in texts]
-        parts = () if translated else [part for text in texts for part in _parts(text[:_MAX_CHARS])]
+        parts = (
+            ()
+            if translated
+            else [*islice(chain.from_iterable(_parts(text[:_MAX_CHARS]) for text in texts), _MAX_PARTS)]
+        )
         close = self._close(clauses, parts, 1.0 - lacking, _CLOSE if found.matches else _CLOSE_ALONE)
         if not close:
             return ranking
