@@ -65,7 +65,7 @@ Each row includes those above it.
 | the [meaning](../how-to/tune-the-ranking.md#meaning) of each clause, by a model that saw no request of any set | 55.9 | 52.7 | 78.0 |
 | catalogs in their own language are compared by English words, and 20,360 more requests train the model (without these: 58.8 and 55.8) | 59.3 | 58.7 | 77.6 |
 | after a change of the weights of the model; look-ups of the best six entries, and entries that need an id which one of the best four returns; meaning also where no word is found and the cosine is 0.3 | 64.5 | | 77.6 |
-| the probability of an entry among those close to a clause, and [parts of clauses](../how-to/tune-the-ranking.md#meaning) | 66.4 | 60.3 | 78.0 |
+| the probability of an entry among those close to a clause, and [parts of clauses](../how-to/tune-the-ranking.md#meaning) | 65.9 | 61.2 | 77.8 |
 
 That everyday words were missing was known from the examined half; the words themselves were written from general knowledge, without a
 look at any request. The same words for catalogs that contain them gain 3 points on the examined half, but lose 1 on the four catalogs and 5 on [many servers](many-servers.md).
@@ -107,14 +107,14 @@ large sets. The last one is with 300 requests of each, and without its second ch
 
 The last two rows of the first table were chosen on the examined half, the four catalogs, and the dev halves of eight sets of the [first-use
 benchmark](first-use.md) over the pooled catalogs of each: 1,076 requests, and 422 of two or three of these in a row. The other half was counted
-four times on the way: 56.8, 56.1 and 60.3 for words and meaning, so one count of 145 requests says little, and 55.6 without entries that need an
-id of a look-up, instead of 56.1. With vectors, these rows raise the examined half from 65.1 to 67.9 and the other one from 67.7 to 68.4. Complete@12 by words and meaning of
+five times: 56.8, 56.1, 60.3 and, with the constants of now, 61.2 for words and meaning, so one count of 145 requests says little, and 55.6
+without entries that need an id of a look-up, instead of 56.1. With vectors, these rows raise the examined half from 65.1 to 67.9 and the other one from 67.7 to 69.1. Complete@12 by words and meaning of
 the rows of requests in a row rises from 36.0 to 37.7, of the single ones from 85.7 to 88.7. What was left out,
 measured before parts of clauses and with at most 300 requests of each catalog:
 
 | left out | examined half | four catalogs | in a row |
 |---|--:|--:|--:|
-| a probability that counts 1.5 times as much | 65.6 | 77.4 | 38.9 |
+| a probability that counts twice as much | 65.6 | 77.4 | 38.9 |
 | 27 features of words, meaning, clauses, servers and look-ups with learnt weights, which were fitted on all sets | 60.4 | 74.4 | 45.1 |
 | the same, of each set by the weights that were fitted on the others | 56.7 | 71.9 | |
 | windows of three to eight words instead of parts of clauses | 56.3 to 59.9 | 77.6 to 78.4 | 32.6 to 35.8 |

@@ -24,7 +24,7 @@ from helmdeck_selection.meaning.model import Vector, meaning_model, unit
 _DEVIATIONS: Final = 6.0
 # Standard deviations that a probability of 1 adds, and the power of it that counts. The closest entry of a catalog in which many are
 # similar is hardly further from the mean than others, and yet more probable.
-_PROBABLE, _POWER = 2.0, 0.3
+_PROBABLE, _POWER = 1.5, 0.3
 # A request that shares all words with the catalog gets this part of the weight; one that shares none as much more as one deviation.
 _LEAST: Final = 0.5
 # Entries with a lower cosine are not close; the second one holds where no word of the request is found.
