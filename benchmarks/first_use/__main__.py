@@ -106,6 +106,7 @@ SETS = (
     "tenth",
     "eleventh",
     "twelfth",
+    "thirteenth",
 )
 """Folders of requests."""
 
