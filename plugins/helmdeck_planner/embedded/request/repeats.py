@@ -74,6 +74,7 @@ def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool
     word, following = tokens[place].word, tokens[place + 1]
     is_named = word in _ONE and following.word in wording.language.naming
     is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
+    is_pointed = is_pointed and tokens[place + 2].word not in wording.language.references  # "one of them"
     return is_named or is_pointed or (word in _SAME and bool(wording.preposition(following)))
 
 
