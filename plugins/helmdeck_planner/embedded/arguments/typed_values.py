@@ -61,6 +61,7 @@ _IP: Final = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?|(?=.*:.*:)[0-9A-F
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 _TAKES_IP: Final = re.compile(r"\bIP(?:v4)? address\b")
 _TAKES_HOST: Final = re.compile(r"\bhost ?name\b|\bdomain name\b|\bor host\b", re.IGNORECASE)
+_TAKES_PHONE: Final = re.compile(r"\b(?:tele)?phone\b|\bmobile(?: number)?$|\bfax\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
 _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
 
@@ -68,6 +69,7 @@ _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
     _fill_hosts(draft)
+    _fill_phones(draft)
     fill_date_range(draft)
     fill_month(draft)
     for role, kinds in _KINDS.items():
@@ -308,6 +310,16 @@ def _fill_hosts(draft: Draft) -> None:
         places = [place for place in draft.free(Kind.ID, Kind.PATH) if form.fullmatch(draft.tokens[place].value)]
         if len(inputs) == len(places) == 1 and not inputs[0].is_list:
             draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
+def _fill_phones(draft: Draft) -> None:
+    """Set the only input that takes a phone number, required ones first: "phone 030 5550 123"."""
+    places = draft.free(Kind.PHONE)
+    inputs = [each for each in draft.open_inputs() if _TAKES_PHONE.search(f"{' '.join(each.words)} {each.text}")]
+    inputs = [each for each in inputs if each.role in (*_TEXT_ROLES, Role.ID) and not each.is_list]
+    inputs = [each for each in inputs if each.is_required] or inputs
+    if len(inputs) == len(places) == 1:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
 
 def _fill_caller(draft: Draft) -> None:
