@@ -106,7 +106,12 @@ _JS: Final = (
 )
 # Queries of metrics and logs: sum(rate(requests_total[5m])), {app="web"} |= "timeout".
 _SELECTOR: Final = r"(?:[a-z_:][\w:]{0,80})?\{[a-z_]\w{0,60}\s?(?:=~?|!=|!~)\s?\"[^\"\n]{0,200}\"[^{}\n]{0,200}\}(?:\[\w{1,10}\]|\s?\|[=~>]?\s?\"[^\"\n]{0,200}\"){0,6}"
-_METRIC: Final = rf"(?<![\w.])[a-z]\w{{1,60}}\((?=[^\n()]{{0,80}}[\[({{])(?:{_INNER_CODE}){{1,300}}\)(?:\s(?:by|without)\s?\([\w,\s]{{1,100}}\))?"
+_GROUPS: Final = r"\s(?:by|without)\s?\([\w,\s]{1,100}\)"
+_METRIC: Final = rf"(?<![\w.])[a-z]\w{{1,60}}\((?=[^\n()]{{0,80}}[\[({{])(?:{_INNER_CODE}){{1,300}}\)(?:{_GROUPS})?|(?<![\w.])[a-z]{{3,20}}{_GROUPS}\s?\((?:{_INNER_CODE}){{1,300}}\)"
+# Queries that are compared or divided: up{job="a"} == 0, sum(rate(a[5m])) / sum(rate(b[5m])).
+_QUERY: Final = rf"(?:{_SELECTOR}|{_METRIC})(?:\s(?:==|!=|[<>]=?|[-+*/])\s(?:{_SELECTOR}|{_METRIC}|\d[\d.]{{0,20}}(?![\w.]))){{0,4}}"
+# A schedule of cron with at least one "*".
+_CRON: Final = r"(?<![\w*/])(?=[\d ,/-]{0,20}\*)(?:(?:\*|\d{1,2})[\d,/*-]{0,12}\ ){4}(?:\*|\d)[\d,/*-]{0,12}(?![\w*])"
 # Conditions joined by AND or OR in capitals: project = WEB AND assignee is EMPTY.
 _CONDITION: Final = r"(?<![\w.])[A-Za-z]\w{0,40}\s?(?:[!<>]?=|!?~|[<>]|(?:\snot)?\sin\b|\sis(?:\snot)?\b)\s?(?:\"[^\"\n]{1,100}\"|'[^'\n]{1,100}'|\([^()\n]{1,200}\)|[\w.@-]{1,60}(?:\(\))?)"
 _CONDITIONS: Final = (
@@ -131,7 +136,7 @@ _PATTERNS: Final = (
         "CODE",
         (
         r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"
-        rf"|(?-i:{_JS}|{_SELECTOR}|{_METRIC})|{_CONDITIONS}|{_REGEX}|{_FORMULA}|{_CALL}"
+        rf"|(?-i:{_JS}|{_QUERY})|{_CRON}|{_CONDITIONS}|{_REGEX}|{_FORMULA}|{_CALL}"
         # A position of chess in FEN.
         r"|(?<![\w/])(?:[pnbrqk1-8]{1,8}/){7}[pnbrqk1-8]{1,8}(?:\ [wb]\ (?:-|[kq]{1,4})\ (?:-|[a-h][36])(?:\ \d{1,3}\ \d{1,4})?)?(?![\w/])"
         ),
