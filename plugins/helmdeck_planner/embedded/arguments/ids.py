@@ -55,7 +55,12 @@ def fill_ids(draft: Draft) -> None:
     inputs = [each for each in draft.open_inputs() if each.role is Role.ID and not each.labels & named_words]
     for each in inputs:
         places = labelled(draft, each)
-        if places and is_id(draft, each, places):
+        if not (places and is_id(draft, each, places)):
+            continue
+        if each.is_list:
+            places = _joined(draft, each, places)
+            draft.set(each, [id_text(draft, [place]) for place in places], places)
+        else:
             draft.set(each, id_text(draft, places), places)
     _fill_byshape(draft, [each for each in inputs if each.is_required and each.name not in draft.args])
     left = [place for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH) if _is_opaque(draft, place)]
@@ -79,6 +84,21 @@ def fill_ids(draft: Draft) -> None:
     if len(left) == 1 < len(needed):
         # "a new code for B14: 4471"
         _fill_card_numbers(draft, [each for each in needed if each.name not in draft.args])
+
+
+def _joined(draft: Draft, each: Property, places: list[int]) -> list[int]:
+    """Return the place of an id, and those of the ids that commas and "and" join to it: "tracks 4fz and 9qk"."""
+    found = places[:1]
+    while (place := found[-1] + 2) < len(draft.tokens) and (
+        draft.tokens[place - 1].value == "," or draft.tokens[place - 1].word in draft.wording.language.joints
+    ):
+        if draft.tokens[place].word in draft.wording.language.joints and place + 1 < len(draft.tokens):
+            place += 1
+        is_free = place not in draft.used_places and any(char.isdigit() for char in draft.tokens[place].value)
+        if not is_free or draft.tokens[place].kind in (Kind.DATE, Kind.TIME) or not is_id(draft, each, [place]):
+            break
+        found.append(place)
+    return found
 
 
 def _fill_mailed(draft: Draft) -> None:
