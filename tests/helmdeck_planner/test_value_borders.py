@@ -27,6 +27,11 @@ SAVE = tool("download_photo", {"save_path": described("Directory to save the pho
 RELEASES = tool("list_releases", {"query": described("Only versions with this text")}, project_slug=TEXT)
 MERGE = tool("merge_branch", {"commit_title": TEXT, "commit_message": TEXT}, branch=TEXT)
 SCHEDULE = tool("create_job", cron=TEXT, task=described("Name of the task"))
+DOOR = tool("change_door_code", door=described("Id of the door"), code=described("New code"))
+LOGS = tool("get_logs", project_id=TEXT)
+SCAN = tool("scan_package", package=described("Name of the package"))
+MEETING = tool("create_meeting", {"location": TEXT}, title=TEXT)
+TREE = tool("show_tree", {"excludePatterns": LIST}, path=TEXT)
 TRACKS = tool("add_tracks", track_ids=LIST, list_id=TEXT)
 
 
@@ -61,6 +66,14 @@ def test_texts_without_quotation_marks_end_before_other_inputs(
         (FORGET, "delete the things Tea kettle and Old Lamp completely", {"names": ["Tea kettle", "Old Lamp"]}),
         (FORGET, "delete the things Drill DX-40 and Shed 3", {"names": ["Drill DX-40", "Shed 3"]}),
         (TRACKS, "add the tracks 7qa and 9kd to list L-4", {"track_ids": ["7qa", "9kd"], "list_id": "L-4"}),
+        (TICKET, "create the ticket \"Wet floor\" on board 8f2c-1, tags hall and stairs, goes to kim", {
+            "title": "Wet floor", "board": "8f2c-1", "tags": ["hall", "stairs"],
+        }),
+        (DOOR, "set the code of door D14 to 7302", {"door": "D14", "code": "7302"}),
+        (LOGS, "show the logs for wqxzjp", {"project_id": "wqxzjp"}),
+        (SCAN, "scan @tuba/brass", {"package": "@tuba/brass"}),
+        (MEETING, "create a meeting \"Tides\", location Room 4", {"title": "Tides", "location": "Room 4"}),
+        (TREE, "tree of /srv/a without tmp, and I also need it soon", {"path": "/srv/a", "excludePatterns": ["tmp"]}),
         (REGEX, "does the regex \"^a+$\" match \"aab\"", {"pattern": "^a+$", "text": "aab"}),
         (MERGE, "merge branch fix/tide with \"Low tide\" as the commit title", {"branch": "fix/tide", "commit_title": "Low tide"}),
         (IMAGE, "pull gulls:2.4-slim", {"repository": "gulls", "tag": "2.4-slim"}),

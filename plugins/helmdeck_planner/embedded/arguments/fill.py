@@ -24,7 +24,7 @@ from helmdeck_planner.embedded.arguments.free_text import (
     stored_text,
     topic,
 )
-from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
+from helmdeck_planner.embedded.arguments.ids import fill_codes, fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.items import fill_items
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
@@ -153,6 +153,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_typed(draft)
     fill_revision_paths(draft)
     fill_ids(draft)
+    fill_codes(draft)
     fill_commits(draft)
     fill_objects(draft)
     fill_numbers(draft)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind, Token
+from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
@@ -37,7 +37,7 @@ _RANDOM: Final = re.compile(
     r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{6}|(?:[a-z]*?(?:q(?!u)[a-z]|[jvxz][bcdfgjmpqtvwx]|[bcdfghjmpqtvwxz][jqxv]"
     r"|[bcdfgjpvw][dfgpqvw](?<!dd|ff|gg|pp))){3})[a-z]{10,40}"
 )
-_CLUSTER: Final = re.compile(r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{5})[a-z]{7,40}")
+_CLUSTER: Final = re.compile(r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{5})[a-z]{7,40}|[bcdfghjklmnpqrstvwxz]{6}")
 _CARD_NUMBER: Final = re.compile(r"\d{3,30}")
 # A number of fewer digits may count something.
 _MIN_DIGITS: Final = 5
@@ -117,6 +117,20 @@ def _person_first(draft: Draft, needed: Sequence[Property], left: Sequence[int])
         return []
     other = next(each for each in needed if each is not people[0])
     return [other, people[0]] if inside[0] == left[0] else [people[0], other]
+
+
+def fill_codes(draft: Draft) -> None:
+    """Set a required id or code from the number that ends a part behind "to" or a colon: "the code of B14 to 4417"."""
+    last = len(draft.tokens) - 1
+    is_led = last > 1 and (draft.tokens[last - 1].value == ":" or draft.preposition(last - 1) == "to")
+    if not is_led or last not in draft.free(Kind.NUMBER) or not _is_card_number(draft, last):
+        return
+    for each in draft.open_inputs():
+        labels = each.labels or frozenset(map(stem, each.words))
+        is_named = any(draft.stems(place) & labels for place in range(last - 1))
+        if is_named and each.is_required and each.role in (Role.ID, Role.CODE) and not each.is_list:
+            draft.set(each, draft.tokens[last].value, [last])
+            return
 
 
 def _fill_card_numbers(draft: Draft, needed: Sequence[Property]) -> None:
@@ -331,7 +345,7 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
     symbols = [
         place
         for place in draft.free(Kind.WORD)
-        if takes_names(needed[0])
+        if (takes_names(needed[0]) or (_leads(draft, place) and _FREE_IDS & set(needed[0].words)))
         and not draft.is_filler(place)
         and (
             ((value := draft.tokens[place].value).isupper() and 1 < len(value) <= _MAX_SYMBOL)

@@ -26,11 +26,17 @@ def joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
     place = runs[0][-1] + 1
     while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
         following = place + 1
-        if is_name_of_list(draft, following):
+        if is_name_of_list(draft, following) and not _acts(draft, following):
             runs.append(_with_noun(draft, word_run(draft, following)))
             place = runs[-1][-1]
         place += 1
     return runs
+
+
+def _acts(draft: Draft, place: int) -> bool:
+    """Whether a word behind a comma says what else is done: "goes to" in "labels bug and ui, goes to ana"."""
+    is_verb = draft.tokens[place].word.endswith("s") and draft.preposition(place + 1) == "to"
+    return is_verb and draft.tokens[place - 1].word not in draft.wording.language.joints
 
 
 def _with_noun(draft: Draft, run: list[int]) -> list[int]:

@@ -20,6 +20,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _NUMBERED: Final = re.compile(r"(?!v\d)[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _NAME_OF: Final = re.compile(r"^(?:the )?name of\b", re.IGNORECASE)
 _TAGGED: Final = re.compile(r"[A-Za-z][\w.-]*:[\w.-]+")
+_PACKAGES: Final = frozenset(map(stem, ("package", "library", "module", "dependency")))
 _IMAGE: Final = stem("image")
 _MAKING: Final = frozenset((Action.CREATE, Action.SEND, Action.SEARCH))
 _BETWEEN: Final = (",", "(", "<", "-")
@@ -79,6 +80,7 @@ def set_person(draft: Draft, places: list[int]) -> None:
 def fill_versions(draft: Draft) -> None:
     """Set versions, and what they are of: "requests" in "requests 2.31.0"; of two, the description says which is older."""
     _fill_image(draft)
+    _fill_package(draft)
     versioned = [each for each in draft.profile.properties if "version" in each.words] or _tags(draft)
     versions = [place for place, token in enumerate(draft.tokens) if _VERSION.fullmatch(token.value)]
     if not versioned or not versions:
@@ -128,6 +130,15 @@ def _fill_image(draft: Draft) -> None:
     name, _, tag = value.rpartition(":")
     if draft.set(images[0], name, places):
         draft.set(tags[0], tag, places, is_shared=True)
+
+
+def _fill_package(draft: Draft) -> None:
+    """Set a package from the only name with a scope: "@tuba/brass"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in (Role.NAME, Role.TEXT)]
+    inputs = [each for each in inputs if not each.is_list and _PACKAGES & {*each.labels, *each.hints}]
+    places = [place for place in draft.free(Kind.SLUG) if draft.tokens[place].value.startswith("@")]
+    if len(inputs) == len(places) == 1:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
 
 def fill_names(draft: Draft) -> None:

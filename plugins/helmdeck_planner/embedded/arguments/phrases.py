@@ -32,12 +32,12 @@ def fill_phrases(draft: Draft) -> None:
     for each in draft.open_inputs():
         if each.role not in _ROLES or each.is_list or (each.role is Role.QUERY and not TITLES & set(each.words)):
             continue
-        for place in range(len(draft.tokens) - _MIN_WORDS):
+        for place in range(len(draft.tokens) - 1):
             start, is_text = _start(draft, each, place)
             if start <= place or not draft.tokens[start].is_word:
                 continue
             end = end_of_phrase(draft, each, start, is_text=is_text)
-            if end - start >= _MIN_WORDS:
+            if end - start >= _MIN_WORDS or (end > start and _is_coined(draft, start)):
                 draft.set(each, draft.text(start, end - 1), list(range(start, end)), [place])
                 break
 
@@ -91,6 +91,12 @@ def _is_only_name(draft: Draft, each: Property) -> bool:
 
 def _takes_title(each: Property) -> bool:
     return not each.is_list and (each.role is Role.NAME or bool(TITLES & set(each.words)))
+
+
+def _is_coined(draft: Draft, place: int) -> bool:
+    """Whether a word of no list ends a part: "with the text prod-eu"."""
+    is_last = place + 1 == len(draft.tokens)
+    return is_last and not draft.wording.is_known(draft.tokens[place].word)
 
 
 def _is_last_word(draft: Draft, place: int) -> bool:

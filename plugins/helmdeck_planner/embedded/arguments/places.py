@@ -34,7 +34,7 @@ def fill_places(draft: Draft) -> None:
             prepositions = _SOURCE if each.side == "source" else _TARGET
         else:
             prepositions = _PLACES
-        places = _after_preposition(draft, each, prepositions)
+        places = _after_label(draft, each) or _after_preposition(draft, each, prepositions)
         if not places and each.role is Role.LANGUAGE and each.side == "source":
             places = _before_language(draft, each)
         if not places and each.role is Role.PLACE and each.is_required and len(inputs) == 1:
@@ -44,6 +44,16 @@ def fill_places(draft: Draft) -> None:
             draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
         elif places:
             draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _after_label(draft: Draft, each: Property) -> list[int]:
+    """Return the name in capitals behind the label of a place: "location Room 12"."""
+    for place in range(len(draft.tokens) - 1) if each.role is Role.PLACE else ():
+        start = place + 1 + (draft.tokens[place + 1].value == ":")
+        is_label = bool(draft.stems(place) & each.labels) and place != draft.part.verb_place
+        if is_label and start < len(draft.tokens) and draft.tokens[start].value[:1].isupper():
+            return _place_run(draft, start, each)
+    return []
 
 
 def _fill_where(draft: Draft) -> None:
