@@ -27,6 +27,7 @@ SAVE = tool("download_photo", {"save_path": described("Directory to save the pho
 RELEASES = tool("list_releases", {"query": described("Only versions with this text")}, project_slug=TEXT)
 MERGE = tool("merge_branch", {"commit_title": TEXT, "commit_message": TEXT}, branch=TEXT)
 SCHEDULE = tool("create_job", cron=TEXT, task=described("Name of the task"))
+ROUTE = tool("get_way", origin=TEXT, destination=TEXT)
 DOOR = tool("change_door_code", door=described("Id of the door"), code=described("New code"))
 LOGS = tool("get_logs", project_id=TEXT)
 SCAN = tool("scan_package", package=described("Name of the package"))
@@ -48,6 +49,14 @@ TRACKS = tool("add_tracks", track_ids=LIST, list_id=TEXT)
         (MAIL, "mail ada@x.org, subject Walk on the dike, body The tide is low", {
             "to": "ada@x.org", "subject": "Walk on the dike", "body": "The tide is low",
         }),
+        (MAIL, "mail ada@x.org that the tide is low, subject Tuesday walk", {
+            "to": "ada@x.org", "body": "the tide is low", "subject": "Tuesday walk",
+        }),
+        (RENAME, "change the title of ticket HB-31 to new lamps in the hall", {"ticket_id": "HB-31", "title": "new lamps in the hall"}),
+        (TICKET, "create the ticket \"Wet floor\" on board 8f2c-1 with tags deploy and web", {
+            "title": "Wet floor", "board": "8f2c-1", "tags": ["deploy", "web"],
+        }),
+        (ROUTE, "way from 3 Dock Road, Cork to 12 Quay Street, Cobh", {"origin": "3 Dock Road, Cork", "destination": "12 Quay Street, Cobh"}),
         (ALBUM, "create an album called Island summers", {"name": "Island summers"}),
         (WRITE, "write port 8080 to /srv/a.conf", {"path": "/srv/a.conf", "content": "port 8080"}),
         (COMMAND, "run the command make docs --quiet", {"command": "make docs --quiet"}),

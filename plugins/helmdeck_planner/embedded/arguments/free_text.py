@@ -255,7 +255,9 @@ def told_text(draft: Draft, each: Property) -> list[int]:
         is_clause = is_clause and each.role is Role.CONTENT
         if not (is_colon or is_clause):
             continue
-        end = len(tokens) if each.role is Role.CONTENT else end_of_phrase(draft, each, place + 1, is_text=False)
+        end = end_of_phrase(draft, each, place + 1, is_text=each.role is Role.CONTENT)
+        if each.role is Role.CONTENT and end < len(tokens) and tokens[end].value not in ",;":
+            end = len(tokens)
         while end > place and tokens[end - 1].kind in (Kind.MARK, Kind.BREAK) and tokens[end - 1].value not in ")]?!":
             end -= 1
         places = list(range(place + 1, end))

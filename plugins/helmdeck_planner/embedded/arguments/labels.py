@@ -141,7 +141,7 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         if (
             token.is_word
             and each.role in _WORD_ROLES
-            and (is_plain_word(draft, position) or _ends_phrase(draft, position))
+            and (is_plain_word(draft, position) or _ends_phrase(draft, position, in_list=each.is_list))
         ):
             return (_title(draft, each, position) if is_named else []) or word_run(draft, position)
         return []
@@ -164,12 +164,14 @@ def _names_next(draft: Draft, place: int) -> bool:
     return token.is_value or (token.is_word and not draft.wording.is_known(token.word))
 
 
-def _ends_phrase(draft: Draft, place: int) -> bool:
-    """Whether a word that may be a verb is a name: "the branch develop in /srv"."""
+def _ends_phrase(draft: Draft, place: int, *, in_list: bool) -> bool:
+    """Whether a word that may be a verb is a name: "the branch develop in /srv", "labels deploy and web"."""
     others = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
     if draft.is_filler(place) or draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs | others):
         return False
-    return place + 1 >= len(draft.tokens) or bool(draft.wording.preposition(draft.tokens[place + 1]))
+    if place + 1 >= len(draft.tokens) or draft.wording.preposition(draft.tokens[place + 1]):
+        return True
+    return in_list and draft.tokens[place + 1].word in draft.wording.language.joints | {","}
 
 
 def _takes(each: Property, token: Token) -> bool:

@@ -7,7 +7,14 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import CONTENT_LABELS, NAMING_VERBS, TEXT_LABELS, TITLES
+from helmdeck_planner.embedded.entries.property_words import (
+    CONTENT_LABELS,
+    NAMING_VERBS,
+    REPLACING_VERBS,
+    SETTING_VERBS,
+    TEXT_LABELS,
+    TITLES,
+)
 
 _ROLES: Final = (Role.NAME, Role.TEXT, Role.CONTENT, Role.QUERY)
 _JOINING: Final = ("and", "with", "the", "a")
@@ -25,6 +32,8 @@ _APART: Final = (
     Kind.PHONE,
 )
 _MIN_WORDS: Final = 2
+# "Tuesday plan", "3 new lamps"
+_STARTS: Final = (Kind.WORD, Kind.DATE, Kind.NUMBER)
 
 
 def fill_phrases(draft: Draft) -> None:
@@ -34,7 +43,7 @@ def fill_phrases(draft: Draft) -> None:
             continue
         for place in range(len(draft.tokens) - 1):
             start, is_text = _start(draft, each, place)
-            if start <= place or not draft.tokens[start].is_word:
+            if start <= place or draft.tokens[start].kind not in _STARTS:
                 continue
             end = end_of_phrase(draft, each, start, is_text=is_text)
             if end - start >= _MIN_WORDS or (end > start and _is_coined(draft, start)):
@@ -61,7 +70,13 @@ def _start(draft: Draft, each: Property, place: int) -> tuple[int, bool]:
         return (-1 if is_other else following), False
     is_naming = token.word in language.naming and not draft.is_one_of(place, "saying") and each.role is Role.NAME
     is_renaming = draft.preposition(place) == "to" and _is_renamed(draft, each, place)
-    is_start = draft.tokens[following].value[:1].isupper() and (is_naming or is_renaming)
+    # "change the agenda to budget and hiring"
+    is_set = (
+        is_renaming
+        and draft.part.verb in SETTING_VERBS | REPLACING_VERBS | NAMING_VERBS
+        and TEXT_LABELS & set(each.words)
+    )
+    is_start = (draft.tokens[following].value[:1].isupper() or is_set) and (is_naming or is_renaming)
     return (following if is_start and (is_renaming or _is_only_name(draft, each)) else -1), False
 
 
@@ -100,7 +115,7 @@ def _is_coined(draft: Draft, place: int) -> bool:
 
 
 def _is_last_word(draft: Draft, place: int) -> bool:
-    return draft.tokens[place].word in draft.wording.language.trailing or not draft.tokens[place].is_word
+    return draft.tokens[place].word in draft.wording.language.trailing or draft.tokens[place].kind not in _STARTS
 
 
 def end_of_phrase(draft: Draft, each: Property, start: int, *, is_text: bool) -> int:

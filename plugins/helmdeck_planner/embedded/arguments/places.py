@@ -116,7 +116,8 @@ def _is_language(draft: Draft, each: Property, place: int) -> bool:
 
 
 def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
-    is_language, is_address = each.role is Role.LANGUAGE, takes_address(each)
+    is_language = each.role is Role.LANGUAGE
+    is_address = takes_address(each) or (not is_language and _starts_address(draft, start))
     run: list[int] = []
     for place in range(start, len(draft.tokens)):
         token = draft.tokens[place]
@@ -143,6 +144,14 @@ def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
     return run
 
 
+def _starts_address(draft: Draft, place: int) -> bool:
+    """Whether a house number and a street in capitals start at a place: "3 Dock Road"; "2 km" is none."""
+    tokens = draft.tokens
+    if place + 2 >= len(tokens) or not _HOUSE_NUMBER.fullmatch(tokens[place].value):
+        return False
+    return all(token.is_word and token.value[:1].isupper() for token in tokens[place + 1 : place + 3])
+
+
 def _is_number_of_place(draft: Draft, place: int) -> bool:
     """Whether a number ends a name: "Room 4"; "Oslo 3 days" has none."""
     before, token = draft.tokens[place - 1], draft.tokens[place]
@@ -165,6 +174,7 @@ def _after_comma(draft: Draft, comma: int) -> list[int]:
         end += 1
     is_free = draft.used_places.isdisjoint(range(comma, end))
     ends = end == len(tokens) or (tokens[end].kind is Kind.MARK and tokens[end].value not in ",:")
+    ends = ends or bool(draft.preposition(end))
     is_name = end > comma + 1 and not draft.stems(comma + 1) & (draft.profile.text | draft.profile.verbs)
     return list(range(comma, end)) if is_free and ends and is_name else []
 
