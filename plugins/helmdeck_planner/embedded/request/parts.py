@@ -28,6 +28,7 @@ _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 _BEING: Final = word_list("being")
 _CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
+_BEFORE_NAMES: Final = word_list("before_names")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
 # What a part asks for whose language the model does not know.
 _ANY_ACT: Final = DialogueAct(nothing=0.0, look_up=0.5, change=0.5)
@@ -186,7 +187,8 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
     first = wording.corrected_verb(tokens[0].word) if tokens and tokens[0].is_word else ""
     passive, place = passive_verb(tokens, wording)
     # "order A-7 has to be cancelled": the noun is no verb.
-    if passive and (not first or first in NOUNS_TOO):
+    is_reported = bool(first) and any(token.word == "that" for token in tokens[1:place])  # "reply that it was sent"
+    if passive and not is_reported and (not first or first in NOUNS_TOO):
         return passive, place
     if (found := state_verb(tokens, wording))[0]:
         return found
@@ -224,8 +226,10 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
             # "in app.py change DEBUG to RELEASE": a verb after the place.
             if place and tokens[place - 1].is_value and wording.preposition(tokens[0]) and place + 1 < len(tokens):
                 return verb, place
-            after_determiner = place and tokens[place - 1].word in wording.language.determiners
-            if not after_determiner and (verb not in NOUNS_TOO or wording.language is not ENGLISH):
+            is_object = place and (
+                tokens[place - 1].word in wording.language.determiners or _names_branch(tokens[place - 1], wording)
+            )
+            if not is_object and (verb not in NOUNS_TOO or wording.language is not ENGLISH):
                 return verb, place
     return "", -1
 
@@ -236,6 +240,11 @@ def _names_subject(tokens: Sequence[Token]) -> bool:
     being = next((place for place, token in enumerate(tokens) if token.word in _BEING), 0)
     is_clause = any(token.word in _CLAUSES for token in tokens[:being])
     return tokens[0].word in NOUNS_TOO and is_thing_next and being > 0 and not is_clause
+
+
+def _names_branch(before: Token, wording: Wording) -> bool:
+    """Whether the word before says that a verb is a name: "the branch develop", "a fix off develop"."""
+    return wording.language is ENGLISH and before.word in _BEFORE_NAMES
 
 
 def _starts_act(tokens: Sequence[Token], wording: Wording) -> bool:

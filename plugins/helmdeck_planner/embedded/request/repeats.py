@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
+from helmdeck_planner.embedded.request.corrections import without_corrections
 from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
@@ -31,7 +32,7 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
     """Return "remind me to" for "don't let me forget" and "unstaged" for "not staged", which exclude nothing."""
     if wording.language is not ENGLISH:
         return tokens
-    tokens = _with_opposites(tokens, wording)
+    tokens = _with_opposites(without_corrections(tokens, wording), wording)
     found: list[Token] = []
     place = 0
     while place < len(tokens):

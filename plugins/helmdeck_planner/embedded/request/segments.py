@@ -29,6 +29,7 @@ _ASKING: Final = word_list("asking_after_joint")
 # 'Who "Ada"' is a field and its value.
 _NOT_ASKED: Final = (Kind.QUOTE, Kind.MARK)
 _COMMANDING: Final = word_list("commanding")
+_ABBREVIATIONS: Final = word_list("abbreviations")
 _TITLES: Final = word_list("titles")
 # "it has been failing"
 _SUBJECTS: Final = word_list("subjects")
@@ -87,6 +88,10 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         yield current, is_bare
 
 
+def _is_abbreviation(word: str) -> bool:
+    return word in _ABBREVIATIONS or word.endswith("str")
+
+
 def _ends_context(current: Sequence[Token], tokens: Sequence[Token], wording: Wording) -> bool:
     """Whether a command starts right behind the first words, which say where: "in repos/shop stage a.txt"."""
     if not current or not wording.preposition(current[0]) or not is_context(current, wording):
@@ -124,7 +129,10 @@ def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bo
         return not _is_list_number(current)
     if token.value == "." and (_is_list_number(current) or following.start == token.end):
         return False
-    if token.value == "." and current and current[-1].word in _TITLES and current[-1].end == token.start:
+    is_joined = token.value == "." and bool(current) and current[-1].end == token.start
+    if is_joined and following.kind is Kind.NUMBER and _is_abbreviation(current[-1].word):
+        return False
+    if is_joined and current[-1].word in _TITLES:
         return False  # "Dr. Okafor"
     # "e.g. this" continues; "Read it. then stop" does not.
     is_abbreviated = bool(current) and "." in current[-1].value and current[-1].is_word
