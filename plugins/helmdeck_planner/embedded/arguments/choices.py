@@ -156,7 +156,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
     if isinstance(value, bool) or value is None:
         return None
     places = [place for place in _choice_places(draft, value) if place != draft.part.verb_place]
-    if places and not _is_request(draft, each, places[0]):
+    if places and not is_request(draft, each, places[0]):
         return None
     if places and not _names_object(draft, each, places):
         if isinstance(value, (int, float)) and not has_label(draft, each, places[0]):
@@ -186,7 +186,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
                 and draft.preposition(place - 1) != "for"
             )
         )
-        if is_meant and _is_request(draft, each, place):
+        if is_meant and is_request(draft, each, place):
             return place
     if is_action and own == {stem(draft.part.verb)}:
         return draft.part.verb_place
@@ -207,12 +207,15 @@ def _explained(text: str, choice: str) -> frozenset[str]:
     return frozenset(words(rest.partition(")")[0])) if rest else frozenset()
 
 
-def _is_request(draft: Draft, each: Property, place: int) -> bool:
+def is_request(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
     if place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "alone"):
         return True  # "a large one"
-    if place + 2 < len(draft.tokens) and draft.tokens[place + 2].kind is Kind.DATE and draft.preposition(place + 1):
-        return False  # "updated since 2025-03-01" names a date, and no order
+    is_dated = (
+        place + 2 < len(draft.tokens) and draft.tokens[place + 2].kind is Kind.DATE and draft.preposition(place + 1)
+    )
+    if is_dated and not (place and draft.is_one_of(place - 1, "articles")):
+        return False  # "updated since 2025-03-01" names a date, and no order; "a filling on 2025-03-01" names a choice
     return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
 
 
