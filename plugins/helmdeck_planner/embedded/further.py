@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, Action, Kind, Token, stem
+from helmdeck_language import ACTIONS, READING, Action, Kind, Token, stem
+from helmdeck_planner.embedded.arguments.described import states_only_inputs
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
@@ -57,10 +58,23 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
         return None
     is_same = after.profile is profile and not after.part.further.keys() & args.keys()
     found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
+    if not found and (after.profile in (None, profile) or not after.found[0].is_complete):
+        found = _stated(after.part, profile, args, sources)
     if not found:
         return None
     text = sources.request[before.part.tokens[0].start : after.part.tokens[-1].end]
     return Pick(attrs.evolve(before.part, text=text, further={**before.part.further, **found}), profile, before.found)
+
+
+def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
+    """Return the open inputs of a step that all words of a part behind it state: "press enter", "show those, at most 10"."""
+    reads = ACTIONS.get(part.verb, frozenset()) <= READING
+    alone = Sources(sources.request, sources.wording)
+    draft = drafted(part if reads else attrs.evolve(part, verb="", verb_place=-1), profile, alone)
+    stated = [each for each in profile.properties if each.name in draft.args]
+    if part.is_excluded or not states_only_inputs(draft) or any(each.role not in _PLAIN for each in stated):
+        return {}
+    return arguments_of(draft) if not draft.args.keys() & known.keys() else {}
 
 
 def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Profiles) -> tuple[Part, Scored] | None:

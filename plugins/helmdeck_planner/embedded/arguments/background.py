@@ -8,11 +8,12 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.described import fill_excluded, states_only_inputs
+from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
+from helmdeck_planner.embedded.arguments.numbers import fill_limit
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
@@ -46,12 +47,12 @@ def fill_background(
         if part.is_excluded:
             fill_exclusions(draft, part)
             fill_excluded(draft, part)
+            fill_limit(draft, part)
             continue
         facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
-        is_fact = _states_facts(facts, draft.wording)
-        other = drafted(facts if is_fact else attrs.evolve(facts, verb="", verb_place=-1))
-        if not is_fact and (part in settings or not states_only_inputs(other)):
+        if not _states_facts(facts, draft.wording):
             continue
+        other = drafted(facts)
         quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
         follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start

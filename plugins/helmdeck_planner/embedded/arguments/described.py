@@ -89,6 +89,7 @@ def _is_content(draft: Draft, place: int) -> bool:
         or draft.is_filler(place)
         or token.word in language.joints | language.references
         or draft.is_one_of(place, "particles")
+        or draft.is_one_of(place, "alone")
     )
 
 
