@@ -38,6 +38,15 @@ BUILD = tool(
 CARD = tool("print_card", {"foil": described("Whether the lettering gets a golden coat", SWITCH)}, title=TEXT)
 
 
+PETS = tool(
+    "list_pets",
+    {"order": {"enum": ["age", "weight", "name"]}, "list-mode": {"enum": ["photo-wall", "table"]}},
+    shelter=TEXT,
+)
+SHOES = tool("search_shoes", {"sort": {"enum": ["price", "rating"]}}, query=TEXT)
+ROUTE = tool("plan_route", {"vehicle": {"enum": ["bike", "tram"]}}, destination=TEXT)
+
+
 @each_case(
     ("entry", "request_text", "args"),
     [
@@ -77,3 +86,22 @@ def test_the_words_of_a_description_state_a_value(
 )
 def test_other_words_state_no_value(entry: dict[str, Any], request_text: str) -> None:
     assert arguments(request_text, entry).keys() <= {"album", "dish", "title"}
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (PETS, "list the pets of shelter 'West', oldest first", {"order": "age"}),
+        (PETS, "list the pets of shelter 'West'. Heaviest on top", {"order": "weight"}),
+        (PETS, "list the pets of shelter 'West' on the photo-wall", {"list-mode": "photo-wall"}),
+        (SHOES, "search shoes for sandals, cheapest first", {"query": "sandals", "sort": "price"}),
+        (SHOES, "search shoes for cheap sandals", {"query": "cheap sandals"}),
+        (ROUTE, "I'd prefer to go by bike: plan a route to 'Pier 4'", {"vehicle": "bike"}),
+        (ROUTE, "my bike is at home. Plan a route to 'Pier 4'", {}),
+    ],
+)
+def test_an_adjective_or_a_preference_states_a_choice(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    found = arguments(request_text, entry)
+    assert {name: value for name, value in found.items() if name not in ("shelter", "destination")} == args

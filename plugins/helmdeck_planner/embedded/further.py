@@ -69,12 +69,11 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
 def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
     """Return the open inputs of a step that all words of a part behind it state: "press enter", "show those, at most 10"."""
     reads = ACTIONS.get(part.verb, frozenset()) <= READING
-    alone = Sources(sources.request, sources.wording)
+    alone = Sources(sources.request, sources.wording, defaults=known)
     draft = drafted(part if reads else attrs.evolve(part, verb="", verb_place=-1), profile, alone)
-    stated = [each for each in profile.properties if each.name in draft.args]
-    if part.is_excluded or not states_only_inputs(draft) or any(each.role not in _PLAIN for each in stated):
-        return {}
-    return arguments_of(draft) if not draft.args.keys() & known.keys() else {}
+    stated = [each for each in profile.properties if each.name in draft.args.keys() - known.keys()]
+    is_whole = not part.is_excluded and states_only_inputs(draft) and all(each.role in _PLAIN for each in stated)
+    return {each.name: draft.args[each.name] for each in stated} if is_whole else {}
 
 
 def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Profiles) -> tuple[Part, Scored] | None:

@@ -17,11 +17,13 @@ from helmdeck_planner.embedded.arguments.numbers import fill_limit
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
 _OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE, Role.BOOLEAN)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
+_PREFERRING: Final = word_list("preferring")
 _NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
 
 
@@ -56,8 +58,9 @@ def fill_background(
         quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
         follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
-        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
-        is_about = follows or has_reference(other)
+        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it, unlike
+        # a preference: "I'd rather walk: how do I get to the pier".
+        is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
         taken = []
         for each in draft.open_inputs():
             value = other.args.get(each.name)

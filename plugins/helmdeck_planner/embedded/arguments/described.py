@@ -73,8 +73,9 @@ def fill_excluded(draft: Draft, part: Part) -> None:
 
 def states_only_inputs(draft: Draft) -> bool:
     """Whether every word of a part that carries a meaning is used for an input: "hand me the full resource", "show those, at most 10"."""
-    return bool(draft.args) and not any(
-        token.is_value or _is_content(draft, place)
+    return bool(draft.used_places) and not any(
+        # "biggest on top"
+        token.is_value or (_is_content(draft, place) and not draft.is_one_of(place, "first"))
         for place, token in enumerate(draft.tokens)
         if place not in draft.used_places
     )
