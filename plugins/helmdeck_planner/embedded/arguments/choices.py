@@ -13,12 +13,13 @@ from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     ACTIVE_WORDS,
+    ATTRIBUTES,
     CHOICE_WORDS,
     COLOUR_NAMES,
     COLOURS,
     INACTIVE_WORDS,
     KIND_WORDS,
-    RANKING,
+    SUPERLATIVES,
     SWITCHES_OFF,
     SWITCHES_ON,
 )
@@ -168,8 +169,9 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
     if not isinstance(value, str):
         return None
     related = CHOICE_WORDS.get(value.lower(), frozenset()) | _described(each, value)
-    if _SORTING & set(each.words):
-        related |= RANKING.get(value.lower(), frozenset())
+    is_sorting = bool(_SORTING & set(each.words))
+    if is_sorting:
+        related |= SUPERLATIVES.get(value.lower(), frozenset())
     own = {stem(word) for word in words(split_identifier(value))}
     is_action = _is_action(each)
     for place, token in enumerate(draft.tokens):
@@ -182,6 +184,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
         half, _, label = token.word.partition("-")
         is_meant = (
             token.word in related
+            or (is_sorting and value.lower() in ATTRIBUTES.get(token.word, ()) and _ranks(draft, place))
             or (half == value.lower() and stem(label) in each.labels)
             or (
                 len(own) == 1
@@ -227,9 +230,9 @@ def is_request(draft: Draft, each: Property, place: int) -> bool:
 
 
 def _ranks(draft: Draft, place: int) -> bool:
-    """Whether "first" or "on top" follows a word: "cheapest first"."""
-    following = range(place + 1, min(place + 4, len(draft.tokens)))
-    first = next((other for other in following if not draft.is_filler(other)), -1)
+    """Whether "first" or "on top" follows a word: "cheapest first", "the cheap ones on top"."""
+    following = range(place + 1, min(place + 5, len(draft.tokens)))
+    first = next((other for other in following if not (draft.is_filler(other) or draft.is_one_of(other, "alone"))), -1)
     return first > 0 and draft.is_one_of(first, "first")
 
 

@@ -188,7 +188,7 @@ def _weight(draft: Draft, each: Property, phrase: Phrase, names: frozenset[str],
     telling = {place for place in stems if stems[place] & names - labels}
     if each.role is Role.CHOICE and not names <= labels.union(*stems.values()):
         telling = set()  # "release" is no "resolvedInNextRelease"
-    described_at = {place for place in stems.keys() - telling if stems[place] & described - others}
+    described_at = {place for place in stems.keys() - telling if stems[place] & described - others - names}
     described_at = {place for place in described_at if not _is_predicate(draft, place)}
     total = _BY_NAME * len(telling) + _BY_DESCRIPTION * len(described_at)
     if not total:

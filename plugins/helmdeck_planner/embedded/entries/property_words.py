@@ -20,11 +20,12 @@ def _phrases(key: str) -> Mapping[str, tuple[tuple[str, ...], ...]]:
     }
 
 
-def _ranking() -> dict[str, frozenset[str]]:
+def _superlatives() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for word, nouns in ATTRIBUTES.items():
+        # "largest", "heaviest", "biggest", "cheapest"
         base = word.removesuffix("e")
-        forms = (word, *(f"{each}{end}" for end in ("er", "est") for each in (base, base[:-1] + "i", base + base[-1])))
+        forms = {f"{each}est" for each in (base, f"{base[:-1]}i", f"{base}{base[-1]}")}
         for noun in nouns:
             found.setdefault(noun, set()).update(forms)
     return {noun: frozenset(forms) for noun, forms in found.items()}
@@ -99,8 +100,8 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     word: tuple(nouns.split()) for words, nouns in _FILE.rows("attributes").items() for word in words.split()
 }
 """What a question with "how" asks for."""
-RANKING: Final[Mapping[str, frozenset[str]]] = _ranking()
-"""The adjectives that rank by an attribute: "cheap", "cheaper" and "cheapest" by "price"."""
+SUPERLATIVES: Final[Mapping[str, frozenset[str]]] = _superlatives()
+"""The superlatives that rank by an attribute: "cheapest" by "price"."""
 ORDINALS: Final[Mapping[str, int]] = {
     word: int(place) for place, words in _FILE.rows("ordinals").items() for word in words.split()
 }
