@@ -95,7 +95,7 @@ def test_other_words_state_no_value(entry: dict[str, Any], request_text: str) ->
         (PETS, "list the pets of shelter 'West'. Heaviest on top", {"order": "weight"}),
         (PETS, "list the pets of shelter 'West' on the photo-wall", {"list-mode": "photo-wall"}),
         (SHOES, "search shoes for sandals, cheapest first", {"query": "sandals", "sort": "price"}),
-        (PETS, "how heavy are the pets of shelter 'West'", {}),
+        (PETS, "how old are the pets of shelter 'West'", {}),
         (SHOES, "search shoes for cheap sandals", {"query": "cheap sandals"}),
         (ROUTE, "I'd prefer to go by bike: plan a route to 'Pier 4'", {"vehicle": "bike"}),
         (ROUTE, "my bike is at home. Plan a route to 'Pier 4'", {}),
