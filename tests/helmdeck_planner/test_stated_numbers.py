@@ -40,6 +40,7 @@ CHAPTER = tool("read_chapter", {"total": WHOLE}, chapter=WHOLE)
         (COACH, "book a coach with 30 seats, two of them with bike places", {"seats": 30, "bike_places": 2}),
         (FEE, "charge customer 'Ada' a fee of 45.50", {"amount_cents": 4550}),
         (FEE, "charge customer 'Ada' a fee of 45", {}),
+        (PARCELS, "list the parcels of depot 'Kiel', show two of them", {}),
         (CHAPTER, "read chapter 3 out of 9", {"chapter": 3, "total": 9}),
     ],
 )

@@ -55,7 +55,7 @@ def _measured(draft: Draft, place: int) -> frozenset[str]:
 
 
 def counted_place(draft: Draft, place: int) -> int:
-    """Return the place of what a number counts: after one adjective, or after "of them"."""
+    """Return the place of what a number counts, after one adjective or "of them"; it may be behind the last token."""
     start = place + 1
     if _is_share(draft, place):
         start += 2
@@ -134,6 +134,8 @@ def counts(draft: Draft, place: int) -> bool:
     if number is None or draft.is_one_of(place, "articles") or place + 1 >= len(draft.tokens):
         return False
     start = counted_place(draft, place)
+    if start >= len(draft.tokens):
+        return False  # "cancel one of them"
     following = draft.tokens[start]
     labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each.role is Role.NUMBER))
     # "the five newest entries", "the ten best"
