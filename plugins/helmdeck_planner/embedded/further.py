@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, Action, Kind, Token, stem
+from helmdeck_language import ACTIONS, READING, Action, Kind, Token, stem
+from helmdeck_planner.embedded.arguments.described import states_only_inputs
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
@@ -57,10 +59,51 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
         return None
     is_same = after.profile is profile and not after.part.further.keys() & args.keys()
     found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
+    found = found or _of_same_step(after, profile, args, sources)
+    if not found and (after.profile in (None, profile) or not after.found[0].is_complete):
+        found = _stated(after.part, profile, args, sources)
     if not found:
         return None
     text = sources.request[before.part.tokens[0].start : after.part.tokens[-1].end]
     return Pick(attrs.evolve(before.part, text=text, further={**before.part.further, **found}), profile, before.found)
+
+
+def _of_same_step(after: Pick, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
+    """Return what a part with the same entry adds to the step before: "as a draft", "20 per page", "set its priority to 2".
+
+    A command adds to an update of the same thing only: what is created or sent twice has two steps.
+    """
+    part = after.part
+    if part.is_question or part.is_excluded or not after.found or after.found[0].profile is not profile:
+        return {}
+    is_command = part.verb_place == 0 and not _starts_with_input(part, profile, sources.wording)
+    is_update = Action.UPDATE in ACTIONS.get(profile.verb, frozenset()) and not profile.deletes
+    if is_command and not is_update:
+        return {}
+    draft = drafted(part, profile, Sources(sources.request, sources.wording))
+    own = arguments_of(draft)
+    # "2 of them for wheelchairs" changes nothing.
+    is_share = any(
+        token.word == "of" and following.word in _POINTING for token, following in itertools.pairwise(part.tokens)
+    )
+    is_consistent = is_share or all(known.get(name, value) == value for name, value in own.items())
+    is_taken = all(place in draft.used_places or not token.is_value for place, token in enumerate(part.tokens))
+    return {name: value for name, value in own.items() if name not in known} if is_consistent and is_taken else {}
+
+
+def _starts_with_input(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether a word that may be a verb names an input: "name Hartmann"."""
+    return any(_stems(part.tokens[0], wording) & _labels(each) for each in profile.properties)
+
+
+def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
+    """Return the open inputs of a step that all words of a part behind it state: "press enter", "show those, at most 10"."""
+    reads = ACTIONS.get(part.verb, frozenset()) <= READING
+    alone = Sources(sources.request, sources.wording, defaults=known)
+    draft = drafted(part if reads else attrs.evolve(part, verb="", verb_place=-1), profile, alone)
+    stated = [each for each in profile.properties if each.name in draft.args.keys() - known.keys()]
+    is_whole = not part.is_excluded and states_only_inputs(draft) and all(each.role in _PLAIN for each in stated)
+    return {each.name: draft.args[each.name] for each in stated} if is_whole else {}
 
 
 def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Profiles) -> tuple[Part, Scored] | None:

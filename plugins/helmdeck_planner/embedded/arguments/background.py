@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
 
 from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
+from helmdeck_planner.embedded.arguments.numbers import fill_limit
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
-_OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE)
+_ID_KINDS: Final = (Kind.ID, Kind.HASH, Kind.SLUG)
+_OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE, Role.BOOLEAN)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
+_PREFERRING: Final = word_list("preferring")
 _NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
 
 
@@ -44,7 +50,8 @@ def fill_background(
     for part in (*settings, *parts):
         if part.is_excluded:
             fill_exclusions(draft, part)
-            _switch_off(draft, part)
+            fill_excluded(draft, part)
+            fill_limit(draft, part)
             continue
         facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
         if not _states_facts(facts, draft.wording):
@@ -53,14 +60,18 @@ def fill_background(
         quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
         follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
-        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
-        is_about = follows or has_reference(other)
+        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it, unlike
+        # a preference: "I'd rather walk: how do I get to the pier".
+        is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
         taken = []
         for each in draft.open_inputs():
             value = other.args.get(each.name)
             has_label = bool(stems & (each.labels or labels_of(other, each)))
             if part in settings:
-                is_meant = each.is_required and each.role in _OBJECT_ROLES
+                # "OPS-7: log 20 minutes. And OPS-8 goes to done"
+                shapes = {_shape(token.value) for token in part.tokens if token.is_value}
+                has_own = any(_shape(draft.tokens[place].value) in shapes for place in draft.free(*_ID_KINDS))
+                is_meant = each.is_required and each.role in _OBJECT_ROLES and not (is_labelled and has_own)
             elif is_labelled:
                 is_meant = follows and has_label and value in quotes
             elif each.is_required:
@@ -74,6 +85,11 @@ def fill_background(
         is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
         if taken and is_whole:
             draft.stated_by.append(part)
+
+
+def _shape(value: str) -> str:
+    """Return what ids of the same kind have in common: "A-0" for "OPS-7"."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "A", value))
 
 
 def _without_label_as_verb(part: Part, draft: Draft) -> Part:
@@ -92,19 +108,6 @@ def _states_facts(part: Part, wording: Wording) -> bool:
     asks = any(token.word in language.wishes - language.statements for token in part.tokens if token.is_word)
     is_request = part.verb_place == 0 or part.is_question or part.is_excluded or part.is_wish or asks
     return bool(part.tokens) and not is_request
-
-
-def _switch_off(draft: Draft, part: Part) -> None:
-    """Set an open switch to false from an excluded part that names nothing else: "not proxied"."""
-    if part.tokens[0].word != "not" or not draft.profile.writes:
-        return
-    own = Draft(draft.source, part, draft.profile, draft.wording)
-    stated = {term for place in range(len(part.tokens)) if not own.is_filler(place) for term in own.stems(place)}
-    for each in draft.open_inputs():
-        names = frozenset(map(stem, each.words))
-        if each.role is Role.BOOLEAN and stated and stated <= names | {"not", "no"} and names <= stated:
-            draft.set(each, False, [])
-            draft.stated_by.append(part)
 
 
 def _without_given_name(draft: Draft, facts: Part, part: Part) -> Part:
