@@ -70,3 +70,17 @@ def test_a_part_that_states_more_of_a_step_is_no_step_of_its_own(
     request_text: str, expected: list[tuple[str, dict[str, Any]]]
 ) -> None:
     assert plan(request_text, FERRY) == expected
+
+
+@each_case(
+    ("request_text", "expected"),
+    [
+        ("load the cars K-11 and K-12, leave the car K-40 out", [("load_cars", {"cars": ["K-11", "K-12"]})]),
+        ("list the ferries of port P-9 and keep ticket T-774 as it is", [("list_ferries", P_9)]),
+        ("please hold off on booking a cabin on ferry FJ-22", []),
+    ],
+)
+def test_an_act_that_a_request_puts_off_or_spares_is_not_planned(
+    request_text: str, expected: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert plan(request_text, FERRY) == expected
