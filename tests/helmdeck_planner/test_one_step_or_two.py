@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from helmdeck_core import UNKNOWN_TOOL
 from helmdeck_selection import read_catalog
 from tests.case_support import each_case
 from tests.helmdeck_planner.test_lexical_plans import LIST_OF_TEXT, NUMBER, TEXT, plan, tool
@@ -84,3 +85,22 @@ def test_an_act_that_a_request_puts_off_or_spares_is_not_planned(
     request_text: str, expected: list[tuple[str, dict[str, Any]]]
 ) -> None:
     assert plan(request_text, FERRY) == expected
+
+
+@each_case(
+    ("request_text", "expected"),
+    [
+        ("please refund the ticket T-774", ("update_ticket", T_774)),
+        ("I want the ticket T-774 refunded", ("update_ticket", T_774)),
+        ("tell deck D-4 'boarding starts'", ("post_notice", {"deck_id": "D-4", "text": "boarding starts"})),
+        ("ticket T-774 to refunded, and tell deck D-4 'done' about it", ("update_ticket", T_774)),
+    ],
+)
+def test_the_first_step_is_the_entry_that_does_it_with_the_stated_values(
+    request_text: str, expected: tuple[str, dict[str, Any]]
+) -> None:
+    assert plan(request_text, FERRY)[0] == expected
+
+
+def test_a_participle_that_no_entry_does_to_a_thing_is_a_gap() -> None:
+    assert plan("I want the ferry FJ-22 sunk and the deck D-4 painted", FERRY)[0][0] == UNKNOWN_TOOL

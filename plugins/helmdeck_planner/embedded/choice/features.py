@@ -36,6 +36,8 @@ _DEFINING: Final = re.compile(r"\s*(?:create|alter|drop|truncate)\b", re.IGNOREC
 # "validate the file" is not to read it.
 _SPECIFIC: Final = word_list("specific")
 _PEOPLE: Final = frozenset({"who", "whose", "whom"})
+# "how do I stream a file": a manual may say it.
+_WAYS: Final = frozenset({"do", "does", "can", "to", "should", "would"})
 
 
 @attrs.frozen
@@ -94,6 +96,8 @@ def words_of(part: Part, intended: Reading, wording: Wording) -> list[Word]:
         if place == part.verb_place:
             if part.is_question and token.word in _PEOPLE:
                 found.append(Word(place, frozenset({"who"}), False))
+            if token.word == "how" and any(after.word in _WAYS for after in part.tokens[place + 1 : place + 2]):
+                found.append(Word(place, frozenset({"how"}), False))
             if not part.is_question or token.word in wording.language.questions:
                 continue
         word = token.value.lower() if is_own else token.word
