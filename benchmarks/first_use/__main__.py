@@ -8,7 +8,7 @@
     python -m benchmarks.first_use --write             # write docs/benchmarks/first-use.md as well
     python -m benchmarks.first_use --set eleventh      # another set
     python -m benchmarks.first_use --set all           # the sums of each set of English requests
-    python -m benchmarks.first_use --set all --write   # write these sums and the tables of each set
+    python -m benchmarks.first_use --set all --write   # write the tables of the page
 """
 
 from __future__ import annotations
@@ -112,6 +112,9 @@ SETS = (
 
 CHAINS = "chains"
 """The folder of requests that name what two look-ups find; they are no part of the sums."""
+
+ON_PAGE = ("sums", "requests", "classes", CHAINS)
+"""The tables of the page."""
 
 GROUPS: Mapping[str, Callable[[Request], str]] = {
     "language": lambda request: request.language,
@@ -220,8 +223,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.set == "all":
         texts["sums"] = summary({name: outcomes[name] for name in SETS})
     print(texts.get("sums") or texts[arguments.set])
-    for name, text in texts.items() if arguments.write else ():
-        write_between(PAGE, name, text)
+    for name in (name for name in ON_PAGE if arguments.write and name in texts):
+        write_between(PAGE, name, texts[name])
     return 0
 
 
