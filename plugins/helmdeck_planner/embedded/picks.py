@@ -52,7 +52,7 @@ _CLEAR: Final = 0.8
 # Probability from which a part requests a change.
 _CHANGES: Final = 0.8
 # Probability by evidence from which an entry serves a part that rules choose.
-_POSSIBLE: Final = 0.2
+_POSSIBLE: Final = 0.15
 
 
 @attrs.frozen

@@ -366,10 +366,7 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
             "leaves_ids": float(leaves_ids),
             # "the lyrics of 'Bella'" are no tracks.
             "head_left": float(bool(seen.words) and seen.words[0].place in foreign),
-            "unexplained": unexplained,
             "left": float(min(count, _MAX_COUNT)),
-            # Words that an entry does not have say less against it where its meaning is clear.
-            "share_left": features["meaning_share"] * min(count, _MAX_COUNT),
         },
         left=frozenset([*foreign, *left]),
         used=frozenset(draft.used_places),
