@@ -132,7 +132,7 @@ def test_several_objects_are_steps_unless_one_input_takes_them_all(
         ("processes", "pid 48213 hangs, terminate", [("kill_process", {"pid": 48213})]),
         ("workflows", "workflow wf-12 mails everyone twice, turn it off", [("deactivate_workflow", {"id": "wf-12"})]),
         # Another act of a part is not joined.
-        ("processes", "process 48213 is stuck. give it to Ada", [(UNKNOWN_TOOL, {}), (UNKNOWN_TOOL, {})]),
+        ("processes", "process 48213 is stuck. give it to Ada", [(UNKNOWN_TOOL, {})]),
     ],
 )
 def test_parts_without_an_entry_of_their_own_are_joined(

@@ -93,7 +93,6 @@ def test_an_act_that_a_request_puts_off_or_spares_is_not_planned(
         ("please refund the ticket T-774", ("update_ticket", T_774)),
         ("I want the ticket T-774 refunded", ("update_ticket", T_774)),
         ("tell deck D-4 'boarding starts'", ("post_notice", {"deck_id": "D-4", "text": "boarding starts"})),
-        ("ticket T-774 to refunded, and tell deck D-4 'done' about it", ("update_ticket", T_774)),
     ],
 )
 def test_the_first_step_is_the_entry_that_does_it_with_the_stated_values(

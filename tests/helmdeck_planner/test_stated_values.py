@@ -10,6 +10,7 @@ from tests.helmdeck_planner.test_argument_values import EMAIL, NUMBER, SWITCH, T
 LIST: dict[str, Any] = {"type": "array", "items": TEXT}
 DATE = {**TEXT, "format": "date"}
 SEARCH = tool("search_products", {"max_price": NUMBER, "min_price": NUMBER}, query=TEXT)
+RING = tool("start_call", number=described("Phone number to call"))
 CUSTOMER = tool("create_customer", name=TEXT, email=EMAIL)
 PERSON = tool("add_registrant", first_name=TEXT, last_name=TEXT, email=EMAIL)
 HOTEL = tool("book_hotel", {"guests": {"type": "integer"}}, city=TEXT, check_in=DATE, check_out=DATE)
@@ -53,6 +54,7 @@ INSTALL = tool("install_package", {"version": TEXT}, package=TEXT)
         (SEARCH, "search products for mugs under 40", {"query": "mugs", "max_price": 40}),
         (SEARCH, "search products for mugs, nothing over 35", {"query": "mugs", "max_price": 35}),
         (SEARCH, "search products for mugs over 20", {"query": "mugs", "min_price": 20}),
+        (RING, "call 0661 778 21 40", {"number": "0661 778 21 40"}),
         (CUSTOMER, "create the customer Ada Lovelace (ada@x.org)", {"name": "Ada Lovelace", "email": "ada@x.org"}),
         (PERSON, "add the registrant Ada Lovelace, ada@x.org", {"first_name": "Ada", "last_name": "Lovelace", "email": "ada@x.org"}),
         (HOTEL, "book a hotel in Rome from 11 to 13 September 2027 for two guests", {

@@ -16,6 +16,7 @@ import attrs
 
 from helmdeck_language.text.terms import fold
 from helmdeck_language.values.dates import DATE, TIME
+from helmdeck_language.values.sql import sql_end
 
 
 class Kind(StrEnum):
@@ -27,6 +28,7 @@ class Kind(StrEnum):
     SQL = "sql"
     URL = "url"
     EMAIL = "email"
+    PHONE = "phone"
     DATE = "date"
     TIME = "time"
     EXPRESSION = "expression"
@@ -71,7 +73,7 @@ class Token:
 
 # Lengths are bounded, so that unclosed quotation marks and the like are scanned once.
 _SQL_END: Final = (
-    r"(?=,?\s+(?:and\s+)?(?:then|after\s+(?:it|that))\b|;|\n\s*\n|[.?!,:\u2026]{0,3}\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:the|an?|my|all|it|me|them|to)\b"
+    r"(?=,?\s+(?:and\s+)?(?:then|after\s+(?:it|that))\b|;|\n\s*\n|[.?!,:\u2026]{0,3}\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:(?:the|an?|my|all|it|me|them|to)\b|\")"
     r"|\s+(?-i:on|in|against|from)\s+(?:the\s+|my\s+)?(?:\w+\s+)?(?:database|db)\b)"
 )
 _SQL: Final = (
@@ -79,6 +81,7 @@ _SQL: Final = (
     r"select\s+[\w.*()]+(?:\s*,\s*[\w.*()]+)+\s+from\s+\w",
     r"select\s+(?!the\b|an?\b|all\b)[\w.*(), ]{1,100}?\sfrom\s+\w+\s+(?:where\s+\w+\s*[=<>]|group\s+by\s|order\s+by\s|limit\s+\d)",
     r"insert\s+into\s+\S+\s*(?:\(|values|(?-i:SELECT))|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+(?=\s+where\b|\s*;|\s*\Z)",
+    r"with\s+\w+\s+as\s*\(\s*select\b",
     r"create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|on\b|as\b)",
     r"(?-i:DROP|ALTER|CREATE|TRUNCATE)\s+(?-i:TABLE|VIEW|INDEX)\s+\S+",
 )
@@ -103,7 +106,12 @@ _JS: Final = (
 )
 # Queries of metrics and logs: sum(rate(requests_total[5m])), {app="web"} |= "timeout".
 _SELECTOR: Final = r"(?:[a-z_:][\w:]{0,80})?\{[a-z_]\w{0,60}\s?(?:=~?|!=|!~)\s?\"[^\"\n]{0,200}\"[^{}\n]{0,200}\}(?:\[\w{1,10}\]|\s?\|[=~>]?\s?\"[^\"\n]{0,200}\"){0,6}"
-_METRIC: Final = rf"(?<![\w.])[a-z]\w{{1,60}}\((?=[^\n()]{{0,80}}[\[({{])(?:{_INNER_CODE}){{1,300}}\)(?:\s(?:by|without)\s?\([\w,\s]{{1,100}}\))?"
+_GROUPS: Final = r"\s(?:by|without)\s?\([\w,\s]{1,100}\)"
+_METRIC: Final = rf"(?<![\w.])[a-z]\w{{1,60}}\((?=[^\n()]{{0,80}}[\[({{])(?:{_INNER_CODE}){{1,300}}\)(?:{_GROUPS})?|(?<![\w.])[a-z]{{3,20}}{_GROUPS}\s?\((?:{_INNER_CODE}){{1,300}}\)"
+# Queries that are compared or divided: up{job="a"} == 0, sum(rate(a[5m])) / sum(rate(b[5m])).
+_QUERY: Final = rf"(?:{_SELECTOR}|{_METRIC})(?:\s(?:==|!=|[<>]=?|[-+*/])\s(?:{_SELECTOR}|{_METRIC}|\d[\d.]{{0,20}}(?![\w.]))){{0,4}}"
+# A schedule of cron with at least one "*".
+_CRON: Final = r"(?<![\w*/])(?=[\d ,/-]{0,20}\*)(?:(?:\*|\d{1,2})[\d,/*-]{0,12}\ ){4}(?:\*|\d)[\d,/*-]{0,12}(?![\w*])"
 # Conditions joined by AND or OR in capitals: project = WEB AND assignee is EMPTY.
 _CONDITION: Final = r"(?<![\w.])[A-Za-z]\w{0,40}\s?(?:[!<>]?=|!?~|[<>]|(?:\snot)?\sin\b|\sis(?:\snot)?\b)\s?(?:\"[^\"\n]{1,100}\"|'[^'\n]{1,100}'|\([^()\n]{1,200}\)|[\w.@-]{1,60}(?:\(\))?)"
 _CONDITIONS: Final = (
@@ -111,12 +119,24 @@ _CONDITIONS: Final = (
 )
 # A regular expression between slashes; a path has none of its marks.
 _REGEX: Final = r"(?<![\w/.])/(?=(?:\\/|[^/\n]){0,200}(?:\\[a-z.]|\[[^\]\n]+\]|\.[*+]|\|))(?:\\.|[^/\\\n]){1,200}/[gimsuy]{0,6}(?![\w/])"
+# A call without a blank before its bracket, and a field of a formula: TODO(release), {Stage} = 'Won'; "file(s)" is none.
+_CALL: Final = r"(?<![\w./-])[A-Za-z_][\w.]{1,60}(?<!\.)\((?!e?s\))(?:[^\s(),]|,\ ?){0,80}\)(?![\w-])"
+_OF_FIELD: Final = (
+    r"\{[A-Za-z][\w \-]{0,40}\}\s?(?:[!<>]?=|[<>])\s?(?:'[^'\n]{0,100}'|\"[^\"\n]{0,100}\"|-?\d[\d.]{0,20})"
+)
+_FORMULA: Final = rf"(?-i:AND|OR|NOT|IF)\((?:{_INNER_CODE}){{1,300}}\)|{_OF_FIELD}"
+# At least seven digits in groups, behind "+", a zero or an area code in brackets; "0930 2026" is a time and a year.
+_PHONE: Final = (
+    r"(?<![\w.+])(?=(?:[^\w\n]{0,2}\d){7})(?!0\d{3}\ (?:19|20)\d\d\b)(?:\+\d{1,3}[ ./-]?(?:\(\d{1,5}\)[ ./-]?)?\d{1,14}(?:[ ./-]\d{2,8}){0,5}"
+    r"|0\d{2,5}[ /]\d{2,9}(?:[ -]\d{2,6}){0,4}|\(\d{3}\)\ ?\d{3}-\d{4})(?![\w/])(?!\.\d)"
+)
 _PATTERNS: Final = (
+    ("PHONE", _PHONE),
     (
         "CODE",
         (
         r"```[^\n`]{0,20}\n(?P<fenced>[^\0]*?)\n?\s*```|`(?P<ticked>[^`\n]{1,400})`"
-        rf"|(?-i:{_JS}|{_SELECTOR}|{_METRIC})|{_CONDITIONS}|{_REGEX}"
+        rf"|(?-i:{_JS}|{_QUERY})|{_CRON}|{_CONDITIONS}|{_REGEX}|{_FORMULA}|{_CALL}"
         # A position of chess in FEN.
         r"|(?<![\w/])(?:[pnbrqk1-8]{1,8}/){7}[pnbrqk1-8]{1,8}(?:\ [wb]\ (?:-|[kq]{1,4})\ (?:-|[a-h][36])(?:\ \d{1,3}\ \d{1,4})?)?(?![\w/])"
         ),
@@ -144,7 +164,7 @@ _PATTERNS: Final = (
         r"|[\w.-]{1,100}/(?=[\s,;?!)]|\.?(?:\s|\Z))|(?-i:Makefile|Dockerfile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Pipfile|CODEOWNERS|LICENSE)(?![\w/.])|(?<!\.)\.(?:env|[a-z][a-z_-]{0,20}(?:rc|ignore|attributes|config|version|access|profile|keep))(?:\.[a-z]{1,12}){0,2}(?![\w/])|~(?=[\s,;.]|\Z)|/(?=\s|\Z))"
         ),
     ),
-    ("SLUG", r"(?<![\w/:.@-])[A-Za-z_][\w.-]{0,99}/[\w.-]{0,99}[\w](?![\w/@])"),
+    ("SLUG", r"(?<![\w/:.@-])(?:@(?=[\w.-]{1,100}/))?[A-Za-z_][\w.-]{0,99}/[\w.-]{0,99}[\w](?![\w/@])"),
     ("HASH", r"(?<![\w&])\#\w[\w-]{0,80}"),
     (
         "ID",
@@ -154,7 +174,7 @@ _PATTERNS: Final = (
         # Versions, image tags, Base64 and percent-encoded text.
         r"|(?:\w{0,60}%[0-9A-Fa-f]{2}){1,40}[\w.~-]{0,200}"
         r"|(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}|v?\d{1,9}(?:\.\d{1,9}){2,4}(?:[-+.]?[A-Za-z][\w.+-]{0,40})?|v\d{1,9}\.\d{1,9}(?:-[A-Za-z]\w{0,30})?|\d{1,4}(?:\.\d{1,4}){1,3}-(?:alpine|slim|lts|rc|beta|alpha|stable|dev|snapshot|nightly|jdk|jre|fpm)[\w.]{0,20}|[A-Za-z0-9+/]{6,400}={1,2}(?![=\w])"
-        r"|\d{1,6}_\d{1,6}(?!\w)|[A-Za-z_]\w{0,40}(?::\w{1,40}(?:\.\d{1,9}){0,3}){1,4}|(?=\w{0,40}\d|[\w-]{0,40}-\w{0,40}\d)"
+        r"|\d{1,6}_\d{1,6}(?!\w)|[A-Za-z_][\w-]{0,40}:v?\d[\w.]{0,30}(?:-\w{1,20}){1,3}|[A-Za-z_]\w{0,40}(?::\w{1,40}(?:\.\d{1,9}){0,3}){1,4}|(?=\w{0,40}\d|[\w-]{0,40}-\w{0,40}\d)"
         r"(?=[\w-]{0,60}[A-Za-z])(?:[A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){1,8}(?:(?<=\d)(?:\.\d{1,9}){1,4})?|[A-Za-z0-9]{6,64}))(?![\w])"
         ),
     ),
@@ -182,7 +202,13 @@ def scan(text: str) -> list[Token]:
     >>> [(token.kind.name, token.value) for token in scan("mail 3 files to ann@example.org")]
     [('WORD', 'mail'), ('NUMBER', '3'), ('WORD', 'files'), ('WORD', 'to'), ('EMAIL', 'ann@example.org')]
     """
-    return [token for match in _token().finditer(text) for token in _tokens(match)]
+    found: list[Token] = []
+    place = 0
+    while match := _token().search(text, place):
+        found += _tokens(match)
+        # Words behind an SQL statement are scanned again.
+        place = found[-1].end
+    return found
 
 
 def _tokens(match: re.Match[str]) -> Iterator[Token]:
@@ -197,8 +223,8 @@ def _tokens(match: re.Match[str]) -> Iterator[Token]:
             yield Token(kind, start, start + cut, found[:cut], fold(found[: cut - 1]))
             start, found = start + cut, found[cut:]
         yield Token(kind, start, end, found, fold(found))
-    elif kind is Kind.EXPRESSION:
-        value = found.strip()
+    elif kind in (Kind.EXPRESSION, Kind.SQL):
+        value = found.strip() if kind is Kind.EXPRESSION else found[: sql_end(found)]
         yield Token(kind, start, start + len(value), value, value)
     else:
         yield Token(kind, start, end, found, found)

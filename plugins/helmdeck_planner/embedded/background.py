@@ -36,6 +36,8 @@ _ASKED: Final = 0.5
 def is_statement(part: Part, wording: Wording) -> bool:
     """Whether a part may request nothing: a greeting, or a sentence about a person."""
     words = [token.word for token in part.tokens if token.is_word]
+    if any(token.kind is Kind.SQL for token in part.tokens):
+        return False
     return not words or not wording.lexicon.statements.isdisjoint(words) or len(part.tokens) == 1
 
 

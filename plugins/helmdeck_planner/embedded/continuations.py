@@ -39,6 +39,7 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
     """
     text = sources.request[run[0].tokens[0].start : run[-1].tokens[-1].end]
     picks = []
+    has_commands = sum(part.verb_place == 0 and not part.is_question for part in run) > 1
     for command in run:
         # "give it to Ada" is an act of its own.
         if any(_acts_on(part, sources.wording) for part in run if part is not command):
@@ -49,6 +50,8 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
         if not found or is_gap(found) or not found[0].is_complete or is_risky(found):
             continue
         used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
+        if has_commands and any(token.is_value and place not in used for place, token in enumerate(joined.tokens)):
+            continue  # the value that is left over is of another command
         ends = list(itertools.accumulate(len(part.tokens) for part in own))
         if all(
             any(first <= place < end for place in used) or _is_background(part)

@@ -16,6 +16,7 @@ from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, draf
 from helmdeck_planner.embedded.arguments.item_words import is_coined
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap, score
+from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.pick import is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.states import is_thing
@@ -33,6 +34,8 @@ _CLEAR: Final = 0.8
 _MOST_JOINTS: Final = 4
 _LEAST_TOKENS: Final = 2
 _CONDITIONS: Final = word_list("conditions")
+# How the things of a list start.
+_THING_STARTS: Final = word_list("possessives")
 _MARKS: Final = frozenset(",:;\u2014\u2013")
 
 
@@ -71,6 +74,51 @@ def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chose
     return sides or alone[1]
 
 
+def enumerated(part: Part, sources: Sources, chosen: Chosen) -> Sequence[Part]:
+    """Return a part for each thing of "I need the log of web-1, its events and the last deploys"; none if they have one entry.
+
+    Each needs an entry of its own that only reads.
+    """
+    wording = sources.wording
+    things = _things(part.tokens, wording)
+    if wording.language is not ENGLISH or part.is_excluded or len(things) < 2 or part.verb_place >= len(things[0]):
+        return ()
+    found: list[Part] = []
+    profiles: list[Profile] = []
+    for tokens in things:
+        text = sources.request[tokens[0].start : tokens[-1].end]
+        own = attrs.evolve(part, text=text, tokens=tuple(tokens))
+        if found:
+            own = attrs.evolve(own, verb="", verb_place=-1, is_question=False, is_wish=True)
+        best = next(iter(chosen(own, sources)), None)
+        if best is None or is_gap([best]) or score([best]) < _LIKELY or best.profile.writes is not False:
+            return ()
+        if not best.is_complete or best.unused or best.profile in profiles:
+            return ()
+        found.append(own)
+        profiles.append(best.profile)
+        before = Earlier(own, arguments_of(drafted(own, best.profile, sources)), best.profile)
+        sources = attrs.evolve(sources, earlier=(*sources.earlier, before))
+    return found
+
+
+def _things(tokens: Sequence[Token], wording: Wording) -> Sequence[Sequence[Token]]:
+    """Return the tokens up to each comma or "and" before an article, without these."""
+    found: list[list[Token]] = [[]]
+    for place, token in enumerate(tokens):
+        following = next((other for other in tokens[place:] if not _is_joint(other, wording)), None)
+        is_end = _is_joint(token, wording) and following is not None and following.word in _THING_STARTS
+        if is_end and found[-1]:
+            found.append([])
+        elif not is_end:
+            found[-1].append(token)
+    return found
+
+
+def _is_joint(token: Token, wording: Wording) -> bool:
+    return token.value == "," if token.kind is Kind.MARK else token.is_word and token.word in wording.language.joints
+
+
 def _alone(part: Part, found: Sequence[Scored], other: Part, wording: Wording) -> float:
     """Return how likely the entry of a side is beside one that has none; 0 if it is not clear without that."""
     is_clear = not (is_gap(found) or is_risky(found)) and found[0].is_complete and not found[0].unused
@@ -95,6 +143,8 @@ def _sides(part: Part, request: str, wording: Wording) -> Iterator[tuple[Part, P
             continue
         if part.tokens[place].is_word and is_coined(before[-1].value) and is_coined(behind[0].value):
             continue  # "forget legacy-ftp and smtp-relay" has one verb
+        if not part.tokens[place].is_word and wording.preposition(behind[0]):
+            continue  # "an event on 2027-03-04, with ann@example.org"
         first, second = split_parts(request, before, wording), split_parts(request, behind, wording)
         if len(first) == len(second) == 1 and not (first[0].is_excluded or second[0].is_excluded):
             # What only the whole text shows stays: a wish, a question.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from helmdeck_language import Kind, Token, stem
+from helmdeck_language import ACTIONS, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.arguments.item_fields import item_fields
 from helmdeck_planner.embedded.choice.confidence import UNSURE
@@ -69,7 +69,14 @@ def _is_further(pick: Pick, head: Pick, profile: Profile) -> bool:
     labels = {term for each in owners for term in item_fields(profile, each).labels}
     starts_field = len(tokens) > 1 and stem(tokens[0].word) in labels and tokens[1].is_value
     has_same_verb = tokens[:1] == head.part.tokens[:1]
+    if pick.part.verb_place == 0 and _is_opposite(pick.part.verb, head.part.verb):
+        return False
     return starts_field or (pick.profile in (None, profile) and (has_same_verb or not _is_complete(pick)))
+
+
+def _is_opposite(verb: str, other: str) -> bool:
+    """Whether one verb deletes and the other one does not: "delete the note 'a' and add 'b'"."""
+    return (Action.DELETE in ACTIONS.get(verb, frozenset())) != (Action.DELETE in ACTIONS.get(other, frozenset()))
 
 
 def _takes_objects(profile: Profile) -> bool:

@@ -11,7 +11,7 @@ import attrs
 from helmdeck_core import Entry, EntryKind
 from helmdeck_language import ENGLISH, Token, detect, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
-from helmdeck_planner.embedded.arguments.enumerations import one_value_each
+from helmdeck_planner.embedded.arguments.enumerations import one_id_each, one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
 from helmdeck_planner.embedded.background import is_fact, is_statement, with_fact, without_background
 from helmdeck_planner.embedded.choice.choose import Scored, choose
@@ -25,14 +25,14 @@ from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
-from helmdeck_planner.embedded.divisions import divided
+from helmdeck_planner.embedded.divisions import divided, enumerated
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
+from helmdeck_planner.embedded.hints import is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
-from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_planner.embedded.restatements import asks_again, only_shows
 from helmdeck_planner.embedded.same_step import of_same_step
@@ -43,12 +43,7 @@ _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
 # Parts that one entry may serve together.
 _MAX_JOINED: Final = 4
-# Among so many words, "is" makes a sentence of "process 4 is stuck".
-_EARLY: Final = 4
 _ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
-_STATING: Final = word_list("stating")
-# Score from which a part that names no act is a step, and no hint at what the next part is about.
-_CLEAR: Final = 0.8
 # Probability from which a part requests a change.
 _CHANGES: Final = 0.8
 # Probability by evidence from which an entry serves a part that rules choose.
@@ -145,7 +140,7 @@ class _Reader:
 
     def _add_single(self, own: Part) -> None:
         wording = self.sources.wording
-        if self.picks and _is_about(own, self.picks[-1], wording):
+        if self.picks and is_hint_of(own, self.picks[-1], wording):
             # "pid 482 is stuck, give it to Ada": the first part is no request of its own.
             self.picks[-1] = attrs.evolve(self.picks[-1], profile=None)
             earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
@@ -157,11 +152,13 @@ class _Reader:
             own, best = update
             self._append(own, best.profile, [best])
             return
-        if sides := divided(own, found, self.sources, self._chosen):
+        if sides := enumerated(own, self.sources, self._chosen) or divided(own, found, self.sources, self._chosen):
             for side in sides:
                 self._add_single(side)
             return
         profile = found[0].profile if found else None
+        if is_gap(found) and (each_found := self._one_each(own)):
+            found, profile = each_found, each_found[0].profile
         single = [own] if profile is None else one_value_each(own, profile, self.sources.request, wording)
         if len(single) > 1 and (all_at_once := _taking_all(found)):
             found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
@@ -169,9 +166,10 @@ class _Reader:
         elif len(single) > 1:
             # The other values are not left over: they have steps of their own.
             found = self._by_rules(single[0]) or found
-        if found and (is_gap(found) or self._only_states(own, found[0].profile)):
+        adds = bool(found) and self._only_states(own, found[0].profile)
+        if found and (adds or is_gap(found)):
             profile, single = None, [own]
-        if profile is None and _is_maybe_wish(own, wording):
+        if profile is None and not adds and _is_maybe_wish(own, wording):
             # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
             wish = attrs.evolve(own, verb="", verb_place=-1, is_wish=True)
             as_wish = self._chosen(wish, self.sources)
@@ -196,6 +194,15 @@ class _Reader:
             self.parts.pop()
             self.picks.pop()
             self.sources = self._before(-1)
+
+    def _one_each(self, part: Part) -> list[Scored]:
+        """Return the candidates for the first of several ids, if the best one takes one id at a time."""
+        wording = self.sources.wording
+        first = next(iter(one_id_each(part, wording)), None)
+        found = self._chosen(first, self.sources) if first is not None else []
+        if is_gap(found) or not found[0].is_complete or found[0].unused:
+            return []
+        return found if len(one_value_each(part, found[0].profile, self.sources.request, wording)) > 1 else []
 
     def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:
         self.parts.append(part)
@@ -288,6 +295,11 @@ class _Reader:
         pick = self._pick_of(part)
         return pick is not None and pick.profile is None
 
+    @property
+    def _alone(self) -> Sources:
+        """Sources without what other parts state."""
+        return Sources(self.sources.request, self.sources.wording)
+
     def _before(self, place: int) -> Sources:
         return attrs.evolve(self.sources, earlier=self.sources.earlier[:place])
 
@@ -321,7 +333,11 @@ class _Reader:
     def _only_states(self, part: Part, profile: Profile) -> bool:
         """Whether a part without an act has the entry of the step before, of which it states more: "labels ui and mobile"."""
         is_act = part.verb or part.is_question or part.is_wish
-        return not is_act and bool(self.picks) and self.picks[-1].profile is profile and bool(profile.writes)
+        if is_act or not (self.picks and self.picks[-1].profile is profile and profile.writes):
+            return False
+        # "OPS-5 to done. OPS-6 to in progress" has two objects.
+        own, before = fill(part, profile, self._alone), self.sources.earlier[-1].args
+        return all(own.get(each.name, None) in (None, before.get(each.name)) for each in profile.required)
 
     def _of_same_thing(self, part: Part, found: list[Scored]) -> list[Scored]:
         """Put the entry first that acts on what the step before acts on, if a part only has "it": "move the card and archive it"."""
@@ -366,25 +382,6 @@ class _Reader:
         is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
         is_mixed = its_words & set(other.name) or other_words & set(one.name)
         return [first, second] if is_apart and not is_mixed else [part]
-
-
-def _is_about(part: Part, before: Pick, wording: Wording) -> bool:
-    """Whether an act is about what the part before only hinted at, without a verb."""
-    hint, profile = before.part, before.profile
-    is_hint = profile is not None and not (hint.is_wish or hint.is_question) and before.found[0].evidence is not None
-    is_hint = is_hint or (profile is not None and profile.writes is not False and not hint.is_wish)
-    is_stated = any(token.word in _STATING for token in hint.tokens[1:_EARLY])
-    # "branch v2 off main, then open an issue there": what names no act may still be clear.
-    is_stated = is_stated or not (hint.verb or before.score >= _CLEAR)
-    is_act = bool(part.verb) and not part.is_question and not part.is_excluded
-    is_about = is_stated and (refers(part, wording) or len(part.tokens) == 1)
-    return is_hint and is_act and (is_about or _is_harmful(before))
-
-
-def _is_harmful(hint: Pick) -> bool:
-    """Whether a part that names no act has an entry that deletes: "ship S-100 leaks, paint the pier"."""
-    profile, verb = hint.profile, hint.part.verb
-    return profile is not None and profile.deletes and (not verb or stem(verb) in profile.name)
 
 
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:

@@ -55,11 +55,15 @@ def _sources(understood: Understood, defaults: Mapping[str, Any], earlier: Itera
 
 
 def _background(understood: Understood, part: Part) -> tuple[Part, ...]:
-    """Return the parts without a step that may state something for a step: all if it is the only one, else those right after it."""
+    """Return the parts without a step that may state something for a step.
+
+    These are all if it is the only one, else those before the first step and those right after it.
+    """
     steps = [pick.part for pick in understood.picks if pick.profile is not None]
     parts = understood.parts if len(steps) == 1 else understood.parts[understood.parts.index(part) + 1 :]
     if len(steps) > 1:
-        parts = tuple(itertools.takewhile(lambda other: other not in steps, parts))
+        before = itertools.takewhile(lambda other: other not in steps, understood.parts)
+        parts = (*before, *itertools.takewhile(lambda other: other not in steps, parts))
     return tuple(other for other in parts if other not in (*steps, *understood.settings))
 
 

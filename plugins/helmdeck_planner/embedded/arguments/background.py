@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
 _OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
+_ID_KINDS: Final = (Kind.ID, Kind.HASH, Kind.SLUG)
 _OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
 _NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
@@ -60,7 +62,10 @@ def fill_background(
             value = other.args.get(each.name)
             has_label = bool(stems & (each.labels or labels_of(other, each)))
             if part in settings:
-                is_meant = each.is_required and each.role in _OBJECT_ROLES
+                # "OPS-7: log 20 minutes. And OPS-8 goes to done"
+                shapes = {_shape(token.value) for token in part.tokens if token.is_value}
+                has_own = any(_shape(draft.tokens[place].value) in shapes for place in draft.free(*_ID_KINDS))
+                is_meant = each.is_required and each.role in _OBJECT_ROLES and not (is_labelled and has_own)
             elif is_labelled:
                 is_meant = follows and has_label and value in quotes
             elif each.is_required:
@@ -74,6 +79,11 @@ def fill_background(
         is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
         if taken and is_whole:
             draft.stated_by.append(part)
+
+
+def _shape(value: str) -> str:
+    """Return what ids of the same kind have in common: "A-0" for "OPS-7"."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "A", value))
 
 
 def _without_label_as_verb(part: Part, draft: Draft) -> Part:

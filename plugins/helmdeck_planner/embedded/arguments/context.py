@@ -18,6 +18,7 @@ from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARC
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _KINDS: Final = (Kind.PATH, Kind.SLUG)
@@ -25,6 +26,8 @@ _OBJECTS: Final = (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.EMAIL, Kind
 _MAX_LABELS: Final = 5
 # A shorter number is a count.
 _MIN_ID: Final = 5
+_PARENT: Final = "parent"
+_PRONOUNS: Final = word_list("person_pronouns")
 
 
 @attrs.frozen
@@ -72,8 +75,10 @@ def _is_subject(part: Part, wording: Wording) -> bool:
     kinds = [token.kind for token in values]
     is_count = kinds == [Kind.NUMBER] and (not is_lead or len(values[0].value) < _MIN_ID)
     words = [token for token in part.tokens if token.is_word and token not in values]
+    # "OPS-12 to done" says what to do with it.
+    has_state = any(token.word == "to" for token in part.tokens[1:])
     return (
-        not (has_verb or part.is_question or part.is_excluded)
+        not (has_verb or has_state or part.is_question or part.is_excluded)
         and bool(kinds)
         and set(kinds) <= {Kind.SLUG, Kind.ID, Kind.HASH, Kind.NUMBER, Kind.WORD}
         and not is_count
@@ -90,6 +95,7 @@ def _is_subject(part: Part, wording: Wording) -> bool:
 
 def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
     """Set the folder or repository of a part that states none, if the request states a single one for the others."""
+    _fill_person(draft, earlier)
     if draft.free(*_KINDS):
         return
     _fill_same_object(draft, earlier)
@@ -111,6 +117,24 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
             draft.set(each, by_role[each.role], [])
 
 
+def _fill_person(draft: Draft, earlier: Sequence[Earlier]) -> None:
+    """Set the address of "mail him" from the only one that the parts before state."""
+    following = (*draft.tokens[1:], None)
+    is_person = any(
+        token.word in _PRONOUNS
+        and not (after is not None and after.is_word and not draft.wording.is_filler(after.word))
+        for token, after in zip(draft.tokens, following, strict=True)
+    )  # "her report" is a thing
+    if not is_person or draft.free(Kind.EMAIL):
+        return
+    parts = [row.part for row in earlier if not row.part.is_excluded]
+    found = {token.value for part in parts for token in part.tokens if token.kind is Kind.EMAIL}
+    needed = [each for each in draft.open_inputs() if each.is_required and each.role is Role.EMAIL]
+    if len(found) == len(needed) == 1:
+        [value] = found
+        draft.set(needed[0], [value] if needed[0].is_list else value, [])
+
+
 def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
     """Set the id of the step before, if the part names no object of its own: "assign SUP-5 to me and leave the comment 'On it'"."""
     steps = [row for row in earlier if row.profile is not None and not row.part.is_excluded]
@@ -129,6 +153,10 @@ def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:
 def _value_before(earlier: Earlier, each: Property) -> Any:
     """Return the value of the same input of a step, or of its ``id`` for an ``issue_id`` of a step about issues."""
     own = earlier.profile
+    if own is not None and each.words[:1] == (_PARENT,) and each.name not in earlier.args:
+        # "give it a subtask": its id is that of the task before.
+        same = [other.name for other in own.properties if other.words == each.words[1:]]
+        return earlier.args.get(same[0]) if same else None
     if each.name in earlier.args or own is None or not each.labels & frozenset(own.name):
         return earlier.args.get(each.name)
     return earlier.args.get("id")

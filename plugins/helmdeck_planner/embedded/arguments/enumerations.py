@@ -52,6 +52,13 @@ def one_value_each(part: Part, profile: Profile, request: str, wording: Wording)
     return [part]
 
 
+def one_id_each(part: Part, wording: Wording) -> list[Part]:
+    """Return a part for each id in "get OPS-1, OPS-2 and OPS-3", whatever serves it; nothing for a part with fewer than two."""
+    places = [(place, place + 1) for place, token in enumerate(part.tokens) if token.kind is Kind.ID]
+    runs = next(iter(_joined(part.tokens, places, wording)), [])
+    return [_with_value(part, runs, place) for place in range(min(len(runs), _MAX_VALUES))]
+
+
 def _has(args: Any, value: str) -> bool:
     """Whether an argument is a value, or contains it as one of several."""
     if isinstance(args, dict):

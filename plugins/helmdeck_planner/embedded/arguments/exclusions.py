@@ -39,6 +39,8 @@ def _set(draft: Draft, own: Draft, start: int, used: Sequence[int]) -> bool:
     values = []
     for place in range(first + 1, len(own.tokens)):
         token, before = own.tokens[place], own.tokens[place - 1]
+        if before.word in draft.wording.language.joints and (own.is_one_of(place, "pronouns") or token.word == "also"):
+            break  # "without tmp, and I also want ..."
         # ".git" is a mark and a word.
         is_dotted = before.value == "." and before.end == token.start
         if token.is_value or (token.is_word and (is_dotted or _is_name(own, place))):

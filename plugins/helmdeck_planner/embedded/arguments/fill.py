@@ -24,18 +24,20 @@ from helmdeck_planner.embedded.arguments.free_text import (
     stored_text,
     topic,
 )
-from helmdeck_planner.embedded.arguments.ids import fill_ids, is_id, is_opaque, likely_of
+from helmdeck_planner.embedded.arguments.ids import fill_codes, fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.items import fill_items
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, fill_new_paths
+from helmdeck_planner.embedded.arguments.phrases import fill_phrases
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
-from helmdeck_planner.embedded.arguments.queries import fill_query
+from helmdeck_planner.embedded.arguments.queries import fill_pattern, fill_query
+from helmdeck_planner.embedded.arguments.quotes import fill_described_quotes
 from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
-from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs
+from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fill_revision_paths
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
@@ -63,7 +65,7 @@ _QUOTE_ROLES: Final = (
 )
 _QUOTES: Final = (Kind.QUOTE, Kind.CODE)
 _SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind.HASH)
-_ENTERED: Final = (Kind.EMAIL, Kind.URL, Kind.NUMBER, Kind.DATE)
+_ENTERED: Final = (Kind.EMAIL, Kind.PHONE, Kind.URL, Kind.NUMBER, Kind.DATE)
 _SOLE_ROLES: Final = (Role.TEXT, Role.QUERY, Role.NAME, Role.CONTENT)
 _NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
 _REFERRED: Final = {
@@ -136,6 +138,8 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_refs(draft)
     fill_items(draft, sources.earlier)
     fill_rows(draft)
+    fill_phrases(draft)
+    fill_described_quotes(draft)
     _fill_labelled_quotes(draft)
     alone = Sources(sources.request, sources.wording)
     background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))
@@ -147,7 +151,9 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_patterns(draft)
     fill_versions(draft)
     fill_typed(draft)
+    fill_revision_paths(draft)
     fill_ids(draft)
+    fill_codes(draft)
     fill_commits(draft)
     fill_objects(draft)
     fill_numbers(draft)
@@ -157,6 +163,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_told(draft, sources.background)
     fill_payload(draft)
     _fill_quotes(draft)
+    fill_pattern(draft)
     fill_sides(draft)
     fill_places(draft)
     fill_proper_names(draft)
@@ -347,7 +354,13 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
 
 def _is_only_query(draft: Draft, each: Property) -> bool:
     """Whether an entry that requires nothing searches for what an input takes: "find the page Holiday plan"."""
-    is_search = draft.part.verb in SEARCHING_VERBS and draft.profile.writes is False and not draft.profile.required
+    is_named = draft.part.is_question or draft.part.verb_place < 0
+    is_named = is_named and any(token.word in draft.wording.language.naming for token in draft.tokens)
+    is_search = (
+        (draft.part.verb in SEARCHING_VERBS or is_named)
+        and draft.profile.writes is False
+        and not draft.profile.required
+    )
     return is_search and [other for other in draft.profile.properties if other.role is Role.QUERY] == [each]
 
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.entries.properties import Role
-from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS, TELLING_VERBS
+from helmdeck_planner.embedded.arguments.phrases import end_of_phrase
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import MENTIONING, SEARCHING_VERBS, STORES, TELLING_VERBS
 
 # English prepositions before a topic.
 _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
@@ -39,6 +40,8 @@ def topic(draft: Draft) -> list[int]:
         end -= 1
     if end <= start or _is_reference(draft, start, end):
         return []
+    if [token.word for token in tokens[max(start - 2, 0) : start]] == ["how", "to"]:
+        start -= 2  # the question is searched for as a whole
     if end == start + 1 and tokens[start].kind in (Kind.URL, Kind.PATH, Kind.EMAIL, Kind.ID):
         return []
     return list(range(start, end))
@@ -92,6 +95,11 @@ def _start(draft: Draft, place: int) -> int:
             if token.value == ":":
                 return place + 1
             place += 1
+        elif token.word in MENTIONING and place + 1 < len(tokens) and place > 0 and draft.is_filler(place - 1):
+            cue_before = True  # "anything mentioning Oslo"
+            place += 1
+        elif _is_store(draft, place):
+            place += 1
         elif draft.wording.preposition(token):
             cue_before = draft.wording.preposition(token) in _TOPIC_CUES
             place += 1
@@ -118,6 +126,14 @@ def _start(draft: Draft, place: int) -> int:
         else:
             return place
     return place
+
+
+def _is_store(draft: Draft, place: int) -> bool:
+    """Whether a word only says where to search: "memory" in "anything in memory on Oslo"."""
+    if draft.tokens[place].word not in STORES or place + 1 >= len(draft.tokens):
+        return False
+    is_searched = place == draft.part.verb_place + 1 and draft.tokens[place + 1].value == ":"
+    return is_searched or (draft.preposition(place - 1) in ("in", "from") and draft.preposition(place + 1) in _CUES)
 
 
 def names_entry(draft: Draft, place: int) -> bool:
@@ -201,6 +217,8 @@ def stored_text(draft: Draft) -> list[int]:
         draft.is_one_of(start, "clause_starts") or draft.tokens[start].kind is Kind.MARK
     ):
         start += 1
+    if [token.word for token in draft.tokens[start : start + 2]] == ["me", "to"]:
+        start += 2
     that = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].word == "that"), -1)
     if that > start and all(draft.is_filler(place) or names_entry(draft, place) for place in range(start, that)):
         start = that + 1  # "the insight that returns rise"
@@ -223,10 +241,10 @@ def _is_pronoun(draft: Draft, places: list[int]) -> bool:
     )
 
 
-def told_text(draft: Draft) -> list[int]:
+def told_text(draft: Draft, each: Property) -> list[int]:
     """Return the text after a colon, or after the "that" of "tell #ops that the VPN is back"; empty without one.
 
-    What is before a colon must say where the text goes: "leave a remark on page 9f31c2: prices are old", not "three things: ...".
+    A name ends before a comma. What is before a colon must say where the text goes: "leave a remark on page 9f31c2: prices are old", not "three things: ...".
     """
     tokens, verb = draft.tokens, draft.part.verb_place
     for place in range(max(verb, 0) + 1, len(tokens) - 2):
@@ -234,9 +252,12 @@ def told_text(draft: Draft) -> list[int]:
         is_clause = tokens[place].word == "that" and draft.part.verb in TELLING_VERBS and place - 1 > verb
         is_clause = is_clause and not draft.is_filler(place - 1)
         is_clause = is_clause or (tokens[place].word == "that" and _starts_statement(draft, place))
+        is_clause = is_clause and each.role is Role.CONTENT
         if not (is_colon or is_clause):
             continue
-        end = len(tokens)
+        end = end_of_phrase(draft, each, place + 1, is_text=each.role is Role.CONTENT)
+        if each.role is Role.CONTENT and end < len(tokens) and tokens[end].value not in ",;":
+            end = len(tokens)
         while end > place and tokens[end - 1].kind in (Kind.MARK, Kind.BREAK) and tokens[end - 1].value not in ")]?!":
             end -= 1
         places = list(range(place + 1, end))
@@ -249,6 +270,8 @@ def told_text(draft: Draft) -> list[int]:
 def _starts_statement(draft: Draft, that: int) -> bool:
     """Whether "that" behind a value starts a text: "comment on #5 that the fix is out", but not "the issue #5 that is open"."""
     following = draft.tokens[that + 1]
+    if draft.is_one_of(that - 1, "saying"):
+        return True  # "saying that we are closed"
     is_subject = following.is_word and not draft.wording.verb(following.word) and following.word not in _AUXILIARIES
     return draft.tokens[that - 1].is_value and is_subject
 
@@ -256,6 +279,8 @@ def _starts_statement(draft: Draft, that: int) -> bool:
 def _ends_object(draft: Draft, colon: int) -> bool:
     """Whether a value, or a word for the text, is right before a colon: "jot down:", "a note on OPS-12:"."""
     before = colon - 1
+    if draft.tokens[before].word == "with":
+        return True  # "answer 17 with: ..."
     return before in draft.used_places or draft.tokens[before].is_value or _is_about_text(draft, before)
 
 

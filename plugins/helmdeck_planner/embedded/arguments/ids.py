@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind, Token
+from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
@@ -37,7 +37,7 @@ _RANDOM: Final = re.compile(
     r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{6}|(?:[a-z]*?(?:q(?!u)[a-z]|[jvxz][bcdfgjmpqtvwx]|[bcdfghjmpqtvwxz][jqxv]"
     r"|[bcdfgjpvw][dfgpqvw](?<!dd|ff|gg|pp))){3})[a-z]{10,40}"
 )
-_CLUSTER: Final = re.compile(r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{5})[a-z]{7,40}")
+_CLUSTER: Final = re.compile(r"(?=[a-z]*[bcdfghjklmnpqrstvwxz]{5})[a-z]{7,40}|[bcdfghjklmnpqrstvwxz]{6}")
 _CARD_NUMBER: Final = re.compile(r"\d{3,30}")
 # A number of fewer digits may count something.
 _MIN_DIGITS: Final = 5
@@ -55,7 +55,12 @@ def fill_ids(draft: Draft) -> None:
     inputs = [each for each in draft.open_inputs() if each.role is Role.ID and not each.labels & named_words]
     for each in inputs:
         places = labelled(draft, each)
-        if places and is_id(draft, each, places):
+        if not (places and is_id(draft, each, places)):
+            continue
+        if each.is_list:
+            places = _joined(draft, each, places)
+            draft.set(each, [id_text(draft, [place]) for place in places], places)
+        else:
             draft.set(each, id_text(draft, places), places)
     _fill_byshape(draft, [each for each in inputs if each.is_required and each.name not in draft.args])
     left = [place for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH) if _is_opaque(draft, place)]
@@ -81,6 +86,21 @@ def fill_ids(draft: Draft) -> None:
         _fill_card_numbers(draft, [each for each in needed if each.name not in draft.args])
 
 
+def _joined(draft: Draft, each: Property, places: list[int]) -> list[int]:
+    """Return the place of an id, and those of the ids that commas and "and" join to it: "tracks 4fz and 9qk"."""
+    found = places[:1]
+    while (place := found[-1] + 2) < len(draft.tokens) and (
+        draft.tokens[place - 1].value == "," or draft.tokens[place - 1].word in draft.wording.language.joints
+    ):
+        if draft.tokens[place].word in draft.wording.language.joints and place + 1 < len(draft.tokens):
+            place += 1
+        is_free = place not in draft.used_places and any(char.isdigit() for char in draft.tokens[place].value)
+        if not is_free or draft.tokens[place].kind in (Kind.DATE, Kind.TIME) or not is_id(draft, each, [place]):
+            break
+        found.append(place)
+    return found
+
+
 def _fill_mailed(draft: Draft) -> None:
     """Set an optional person from the only mail address, where the schema takes one: "give PAY-81 to ana@example.org"."""
     people = [each for each in draft.open_inputs() if each.role is Role.ID and PERSON_IDS & set(each.words)]
@@ -97,6 +117,20 @@ def _person_first(draft: Draft, needed: Sequence[Property], left: Sequence[int])
         return []
     other = next(each for each in needed if each is not people[0])
     return [other, people[0]] if inside[0] == left[0] else [people[0], other]
+
+
+def fill_codes(draft: Draft) -> None:
+    """Set a required id or code from the number that ends a part behind "to" or a colon: "the code of B14 to 4417"."""
+    last = len(draft.tokens) - 1
+    is_led = last > 1 and (draft.tokens[last - 1].value == ":" or draft.preposition(last - 1) == "to")
+    if not is_led or last not in draft.free(Kind.NUMBER) or not _is_card_number(draft, last):
+        return
+    for each in draft.open_inputs():
+        labels = each.labels or frozenset(map(stem, each.words))
+        is_named = any(draft.stems(place) & labels for place in range(last - 1))
+        if is_named and each.is_required and each.role in (Role.ID, Role.CODE) and not each.is_list:
+            draft.set(each, draft.tokens[last].value, [last])
+            return
 
 
 def _fill_card_numbers(draft: Draft, needed: Sequence[Property]) -> None:
@@ -311,7 +345,7 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
     symbols = [
         place
         for place in draft.free(Kind.WORD)
-        if takes_names(needed[0])
+        if (takes_names(needed[0]) or (_leads(draft, place) and _FREE_IDS & set(needed[0].words)))
         and not draft.is_filler(place)
         and (
             ((value := draft.tokens[place].value).isupper() and 1 < len(value) <= _MAX_SYMBOL)

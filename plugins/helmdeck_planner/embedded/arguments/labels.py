@@ -9,11 +9,12 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, PERSON_IDS, PLAIN_WORDS
+from helmdeck_planner.embedded.entries.property_words import AFTER_NAMES, FILE_WORDS, PERSON_IDS, PLAIN_WORDS
 from helmdeck_planner.embedded.entries.units import UNIT_OF
 
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
+_MODEL: Final = re.compile(r"[A-Z]{1,4}-?\d{1,5}[A-Za-z]?")
 _NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
 _KIND_AND_NOUN: Final = 2
 _MAX_BETWEEN: Final = 3
@@ -135,14 +136,23 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             return []
         if token.is_word and draft.stems(position) & each.hints and _names_next(draft, position):
             continue  # "the logs of the pod web-1"
+        if each.role in (Role.NAME, Role.TEXT) and not is_named and _is_state(draft, position):
+            return [position, *word_run(draft, position + 1)]
         if (
             token.is_word
             and each.role in _WORD_ROLES
-            and (is_plain_word(draft, position) or _ends_phrase(draft, position))
+            and (is_plain_word(draft, position) or _ends_phrase(draft, position, in_list=each.is_list))
         ):
             return (_title(draft, each, position) if is_named else []) or word_run(draft, position)
         return []
     return []
+
+
+def _is_state(draft: Draft, place: int) -> bool:
+    """Whether a preposition in capitals starts a name: "In Review", "On Hold"."""
+    token, following = draft.tokens[place], place + 1
+    is_start = token.value.istitle() and bool(draft.preposition(place)) and following < len(draft.tokens)
+    return is_start and draft.tokens[following].is_word and draft.tokens[following].value[:1].isupper()
 
 
 def _names_next(draft: Draft, place: int) -> bool:
@@ -154,11 +164,14 @@ def _names_next(draft: Draft, place: int) -> bool:
     return token.is_value or (token.is_word and not draft.wording.is_known(token.word))
 
 
-def _ends_phrase(draft: Draft, place: int) -> bool:
-    """Whether a word that may be a verb is a name: "the branch develop in /srv"."""
-    if draft.is_filler(place) or draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
+def _ends_phrase(draft: Draft, place: int, *, in_list: bool) -> bool:
+    """Whether a word that may be a verb is a name: "the branch develop in /srv", "labels deploy and web"."""
+    others = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    if draft.is_filler(place) or draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs | others):
         return False
-    return place + 1 >= len(draft.tokens) or bool(draft.wording.preposition(draft.tokens[place + 1]))
+    if place + 1 >= len(draft.tokens) or draft.wording.preposition(draft.tokens[place + 1]):
+        return True
+    return in_list and draft.tokens[place + 1].word in draft.wording.language.joints | {","}
 
 
 def _takes(each: Property, token: Token) -> bool:
@@ -195,17 +208,45 @@ def is_plain_word(draft: Draft, place: int) -> bool:
 
 
 def word_run(draft: Draft, place: int) -> list[int]:
-    """Return a word, or all words of a name in capitals."""
+    """Return a word, or all words of a name in capitals, with the number behind it: "Press HP-20"."""
     run = [place]
-    if draft.tokens[place].value[:1].isupper():
-        while (end := run[-1] + 1) < len(draft.tokens):
-            # "Tarn & Reed"
-            is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
-            last = end + 1 if is_joined else end
-            if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
-                break
-            run += range(end, last + 1)
+    if not draft.tokens[place].value[:1].isupper():
+        return run
+    while (end := run[-1] + 1) < len(draft.tokens):
+        # "Tarn & Reed"
+        is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
+        last = end + 1 if is_joined else end
+        if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
+            break
+        run += range(end, last + 1)
+    if end < len(draft.tokens) and _is_model(draft, end):
+        run.append(end)
     return run
+
+
+def _is_model(draft: Draft, place: int) -> bool:
+    """Whether a number, or one with letters in capitals, ends a name: "HP-20", "Van 7"; an id of its own is longer."""
+    token = draft.tokens[place]
+    is_last = place + 1 == len(draft.tokens) or draft.tokens[place + 1].kind in (Kind.MARK, Kind.BREAK)
+    is_number = token.kind is Kind.NUMBER and is_last and token.value.isdigit()
+    is_model = token.kind is Kind.ID and bool(_MODEL.fullmatch(token.value))
+    return place not in draft.used_places and (is_model or is_number)
+
+
+def is_noun_of_name(draft: Draft, place: int) -> bool:
+    """Whether a word in lower case ends a name: "machine" in "Fax machine and ...", but not "Fax please"."""
+    token, language = draft.tokens[place], draft.wording.language
+    is_own = token.is_word and token.value.islower() and token.value.isalpha() and is_plain_word(draft, place)
+    ends = place + 1 >= len(draft.tokens) or not draft.tokens[place + 1].is_word or draft.is_filler(place + 1)
+    ends = ends or draft.tokens[place + 1].word in language.joints or _follows_name(draft, place + 1)
+    is_other = token.word in language.joints | language.trailing or bool(draft.wording.verb(token.word))
+    is_other = is_other or bool(draft.stems(place) & draft.profile.text)
+    return is_own and ends and not is_other and not _follows_name(draft, place)
+
+
+def _follows_name(draft: Draft, place: int) -> bool:
+    word = draft.tokens[place].word
+    return word in AFTER_NAMES | draft.wording.language.trailing or word.endswith(("ly", "ed"))
 
 
 def _word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:

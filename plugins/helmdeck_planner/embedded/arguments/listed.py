@@ -6,7 +6,7 @@ from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.labels import word_run
+from helmdeck_planner.embedded.arguments.labels import is_noun_of_name, word_run
 from helmdeck_planner.embedded.entries.properties import Property, Role
 
 _NAMES: Final = (Kind.WORD, Kind.ID, Kind.SLUG, Kind.QUOTE, Kind.HASH)
@@ -22,15 +22,28 @@ def set_names(draft: Draft, each: Property, places: list[int]) -> bool:
 
 def joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
     """Return a name, and the names that commas and "and" join to it: "Anna, Ben and Zoe"."""
-    runs, joints = [first], draft.wording.language.joints
-    place = first[-1] + 1
+    runs, joints = [_with_noun(draft, first)], draft.wording.language.joints
+    place = runs[0][-1] + 1
     while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
         following = place + 1
-        if is_name_of_list(draft, following):
-            runs.append(word_run(draft, following))
+        if is_name_of_list(draft, following) and not _acts(draft, following):
+            runs.append(_with_noun(draft, word_run(draft, following)))
             place = runs[-1][-1]
         place += 1
     return runs
+
+
+def _acts(draft: Draft, place: int) -> bool:
+    """Whether a word behind a comma says what else is done: "goes to" in "labels bug and ui, goes to ana"."""
+    is_verb = draft.tokens[place].word.endswith("s") and draft.preposition(place + 1) == "to"
+    return is_verb and draft.tokens[place - 1].word not in draft.wording.language.joints
+
+
+def _with_noun(draft: Draft, run: list[int]) -> list[int]:
+    """Return a name in capitals with the noun behind it: "Fax machine"."""
+    end = run[-1] + 1
+    is_name = draft.tokens[run[-1]].is_word and draft.tokens[run[-1]].value[:1].isupper()
+    return [*run, end] if is_name and end < len(draft.tokens) and is_noun_of_name(draft, end) else run
 
 
 def is_name_of_list(draft: Draft, place: int) -> bool:

@@ -10,7 +10,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, set_names
-from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result
+from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, LAST_NAME, PERSON_NAME
 
@@ -19,6 +19,9 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 # "worker-2", "DutchStonewall88"; "v2" is a version.
 _NUMBERED: Final = re.compile(r"(?!v\d)[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _NAME_OF: Final = re.compile(r"^(?:the )?name of\b", re.IGNORECASE)
+_TAGGED: Final = re.compile(r"[A-Za-z][\w.-]*:[\w.-]+")
+_PACKAGES: Final = frozenset(map(stem, ("package", "library", "module", "dependency")))
+_IMAGE: Final = stem("image")
 _MAKING: Final = frozenset((Action.CREATE, Action.SEND, Action.SEARCH))
 _BETWEEN: Final = (",", "(", "<", "-")
 _MAX_NAME: Final = 4
@@ -76,7 +79,9 @@ def set_person(draft: Draft, places: list[int]) -> None:
 
 def fill_versions(draft: Draft) -> None:
     """Set versions, and what they are of: "requests" in "requests 2.31.0"; of two, the description says which is older."""
-    versioned = [each for each in draft.profile.properties if "version" in each.words]
+    _fill_image(draft)
+    _fill_package(draft)
+    versioned = [each for each in draft.profile.properties if "version" in each.words] or _tags(draft)
     versions = [place for place, token in enumerate(draft.tokens) if _VERSION.fullmatch(token.value)]
     if not versioned or not versions:
         return
@@ -88,7 +93,8 @@ def fill_versions(draft: Draft) -> None:
         for each, place in zip(aged, ordered, strict=True):
             draft.set(each, draft.tokens[place].value, [place])
     if len(versions) == len(versioned) == 1 and versioned[0].name not in draft.args:
-        draft.set(versioned[0], draft.tokens[versions[0]].value, versions)
+        label = [versions[0] - 1] if versions[0] and draft.stems(versions[0] - 1) & versioned[0].labels else []
+        draft.set(versioned[0], draft.tokens[versions[0]].value, versions, label)
     needed = [each for each in draft.open_inputs() if each.is_required and each.role in (Role.NAME, Role.TEXT)]
     needed = [each for each in needed if each not in versioned and not each.side]
     labels = frozenset[str]().union(*(each.labels for each in (*versioned, *needed)))
@@ -101,11 +107,47 @@ def fill_versions(draft: Draft) -> None:
         draft.set(needed[0], draft.tokens[place].value, [place])
 
 
+def _tags(draft: Draft) -> list[Property]:
+    """Return the input that takes the tag of an image."""
+    return [each for each in draft.open_inputs() if "tag" in each.words and _IMAGE in each.hints and not each.is_list]
+
+
+def _fill_image(draft: Draft) -> None:
+    """Set an image, or its repository and its tag, from the only "redis:7.4"."""
+    images = [
+        each
+        for each in draft.open_inputs()
+        if each.is_required and each.role in (Role.NAME, Role.TEXT) and not each.is_list
+        if "image" in each.words or (_IMAGE in each.hints and "tag" not in each.words)
+    ]
+    places = [place for place in draft.free(Kind.ID) if _TAGGED.fullmatch(draft.tokens[place].value)]
+    if len(images) != 1 or len(places) != 1:
+        return
+    value, tags = draft.tokens[places[0]].value, _tags(draft)
+    if not tags:
+        draft.set(images[0], value, places)
+        return
+    name, _, tag = value.rpartition(":")
+    if draft.set(images[0], name, places):
+        draft.set(tags[0], tag, places, is_shared=True)
+
+
+def _fill_package(draft: Draft) -> None:
+    """Set a package from the only name with a scope: "@tuba/brass"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in (Role.NAME, Role.TEXT)]
+    inputs = [each for each in inputs if not each.is_list and _PACKAGES & {*each.labels, *each.hints}]
+    places = [place for place in draft.free(Kind.SLUG) if draft.tokens[place].value.startswith("@")]
+    if len(inputs) == len(places) == 1:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
 def fill_names(draft: Draft) -> None:
     """Set names and titles: the value after "called" or after a label."""
     fill_people(draft)
     for each in draft.open_inputs():
-        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE, Role.OWNER):
+        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE, Role.OWNER) or takes_command(
+            each
+        ):
             continue
         places = labelled(draft, each) or (_unknown_object(draft, each) if each.role in (Role.NAME, Role.TEXT) else [])
         own = [draft.tokens[place].word for place in places]

@@ -11,11 +11,11 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SETTING_VERBS
 
-_VALUES: Final = (Kind.QUOTE, Kind.CODE, Kind.NUMBER, Kind.EMAIL, Kind.URL, Kind.DATE)
+_VALUES: Final = (Kind.QUOTE, Kind.CODE, Kind.NUMBER, Kind.EMAIL, Kind.PHONE, Kind.URL, Kind.DATE)
 # The same behind a word such as "to".
 _SET_VALUES: Final = (*_VALUES, Kind.ID, Kind.PATH, Kind.SLUG, Kind.HASH)
 # The same of cells.
-_CELLS: Final = (Kind.QUOTE, Kind.NUMBER, Kind.EMAIL, Kind.URL, Kind.DATE)
+_CELLS: Final = (Kind.QUOTE, Kind.NUMBER, Kind.EMAIL, Kind.PHONE, Kind.URL, Kind.DATE)
 _MARKS: Final = (":", "=")
 _LISTING: Final = (*_MARKS, "with", "where")
 

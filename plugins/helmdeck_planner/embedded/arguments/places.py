@@ -9,6 +9,7 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import is_in_topic
+from helmdeck_planner.embedded.arguments.labels import word_run
 from helmdeck_planner.embedded.arguments.times import time_at
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
@@ -17,12 +18,14 @@ _TARGET: Final = ("to",)
 _SOURCE: Final = ("from",)
 _PLACES: Final = ("in", "at", "near", "for", "of", "to", "from", "on")
 _ADDRESS: Final = re.compile(r"\baddress|\bcity, ", re.IGNORECASE)
+_WHERE: Final = re.compile(r"where\b(?! to\b)", re.IGNORECASE)
 _HOUSE_NUMBER: Final = re.compile(r"\d{1,6}[A-Za-z]?")
 _ORDINAL: Final = re.compile(r"\d{1,3}(?:st|nd|rd|th)", re.IGNORECASE)
 
 
 def fill_places(draft: Draft) -> None:
     """Set places and languages: the words after "in", "from", "to"."""
+    _fill_where(draft)
     inputs = [each for each in draft.open_inputs() if each.role in (Role.PLACE, Role.LANGUAGE)]
     for each in inputs:
         if each.role is Role.LANGUAGE:
@@ -31,7 +34,7 @@ def fill_places(draft: Draft) -> None:
             prepositions = _SOURCE if each.side == "source" else _TARGET
         else:
             prepositions = _PLACES
-        places = _after_preposition(draft, each, prepositions)
+        places = _after_label(draft, each) or _after_preposition(draft, each, prepositions)
         if not places and each.role is Role.LANGUAGE and each.side == "source":
             places = _before_language(draft, each)
         if not places and each.role is Role.PLACE and each.is_required and len(inputs) == 1:
@@ -41,6 +44,27 @@ def fill_places(draft: Draft) -> None:
             draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
         elif places:
             draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _after_label(draft: Draft, each: Property) -> list[int]:
+    """Return the name in capitals behind the label of a place: "location Room 12"."""
+    for place in range(len(draft.tokens) - 1) if each.role is Role.PLACE else ():
+        start = place + 1 + (draft.tokens[place + 1].value == ":")
+        is_label = bool(draft.stems(place) & each.labels) and place != draft.part.verb_place
+        if is_label and start < len(draft.tokens) and draft.tokens[start].value[:1].isupper():
+            return _place_run(draft, start, each)
+    return []
+
+
+def _fill_where(draft: Draft) -> None:
+    """Set the only text whose description asks where something happened from a name behind "at": "spent 8 at Bo's Grill"."""
+    inputs = [each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and _WHERE.match(each.text)]
+    for place in range(1, len(draft.tokens)) if len(inputs) == 1 and not inputs[0].is_list else ():
+        is_name = draft.tokens[place].is_word and draft.tokens[place].value[:1].isupper()
+        if is_name and draft.tokens[place - 1].word == "at" and not draft.is_filler(place):
+            run = word_run(draft, place)
+            draft.set(inputs[0], draft.text(run[0], run[-1]), run)
+            return
 
 
 def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]) -> list[int]:
@@ -92,7 +116,8 @@ def _is_language(draft: Draft, each: Property, place: int) -> bool:
 
 
 def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
-    is_language, is_address = each.role is Role.LANGUAGE, takes_address(each)
+    is_language = each.role is Role.LANGUAGE
+    is_address = takes_address(each) or (not is_language and _starts_address(draft, start))
     run: list[int] = []
     for place in range(start, len(draft.tokens)):
         token = draft.tokens[place]
@@ -100,7 +125,7 @@ def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
             run.append(place)
             continue
         if run and not is_language and _is_number_of_place(draft, place):
-            run.append(place)
+            run += [place, *_after_comma(draft, place + 1)]
             break
         if place in draft.used_places or draft.wording.preposition(token) or token.kind not in (Kind.WORD, Kind.QUOTE):
             break
@@ -111,18 +136,47 @@ def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
         run.append(place)
         if token.kind is Kind.QUOTE or is_language:
             break
+        if token.value[:1].isupper() and not each.is_list and (region := _after_comma(draft, place + 1)):
+            run += region
+            break
     if run and all(draft.is_filler(place) for place in run):
         return []
     return run
 
 
+def _starts_address(draft: Draft, place: int) -> bool:
+    """Whether a house number and a street in capitals start at a place: "3 Dock Road"; "2 km" is none."""
+    tokens = draft.tokens
+    if place + 2 >= len(tokens) or not _HOUSE_NUMBER.fullmatch(tokens[place].value):
+        return False
+    return all(token.is_word and token.value[:1].isupper() for token in tokens[place + 1 : place + 3])
+
+
 def _is_number_of_place(draft: Draft, place: int) -> bool:
     """Whether a number ends a name: "Room 4"; "Oslo 3 days" has none."""
     before, token = draft.tokens[place - 1], draft.tokens[place]
+    is_house = bool(_HOUSE_NUMBER.fullmatch(token.value)) and token.kind in (Kind.NUMBER, Kind.WORD)
+    if is_house and before.value[:1].isupper() and _after_comma(draft, place + 1):
+        return place not in draft.used_places
     is_last = place + 1 >= len(draft.tokens) or not (
         draft.tokens[place + 1].is_word or draft.tokens[place + 1].is_value
     )
     return token.kind is Kind.NUMBER and place not in draft.used_places and is_last and before.value[:1].isupper()
+
+
+def _after_comma(draft: Draft, comma: int) -> list[int]:
+    """Return a comma and the only name in capitals behind it, which says where a place is: ", Lisbon"; empty without one."""
+    tokens = draft.tokens
+    if comma >= len(tokens) or tokens[comma].value != ",":
+        return []
+    end = comma + 1
+    while end < len(tokens) and tokens[end].is_word and tokens[end].value[:1].isupper() and not draft.is_filler(end):
+        end += 1
+    is_free = draft.used_places.isdisjoint(range(comma, end))
+    ends = end == len(tokens) or (tokens[end].kind is Kind.MARK and tokens[end].value not in ",:")
+    ends = ends or bool(draft.preposition(end))
+    is_name = end > comma + 1 and not draft.stems(comma + 1) & (draft.profile.text | draft.profile.verbs)
+    return list(range(comma, end)) if is_free and ends and is_name else []
 
 
 def takes_address(each: Property) -> bool:

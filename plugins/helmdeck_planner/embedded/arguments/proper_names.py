@@ -225,7 +225,11 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     is_acronym = len(run) == 1 and first.value.isupper() and len(first.value) <= _MAX_ACRONYM
     starts_sentence = len(run) == 1 and _starts_sentence(draft, start) and draft.wording.is_word(first.word)
     starts_sentence = starts_sentence and not (is_person(each) and _acts(draft, start))
-    is_located = bool(draft.preposition(start - 1)) and draft.preposition(start - 1) not in _RELATING
+    is_located = (
+        bool(draft.preposition(start - 1))
+        and draft.tokens[start - 1].word != "under"
+        and draft.preposition(start - 1) not in _RELATING
+    )
     is_located = is_located and not _is_owner(draft, run)
     is_location = (is_person(each) or bool(draft.profile.writes)) and is_located
     if is_acronym or starts_sentence or is_location or describes_entry(draft, start):

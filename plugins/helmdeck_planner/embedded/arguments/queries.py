@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import describes_entry, topic
 from helmdeck_planner.embedded.arguments.labels import named
+from helmdeck_planner.embedded.arguments.phrases import end_of_phrase
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import SEARCHING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
+
+_OF_TEXT: Final = re.compile(r"\btext\b|\breg(?:ular expression|exp?)\b", re.IGNORECASE)
 
 
 def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool:
@@ -20,7 +25,8 @@ def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool
     """
     if searched := _sender(draft, each):
         return draft.set(each, *searched)
-    places = named(draft, each) if draft.part.verb in SEARCHING_VERBS or draft.profile.writes else []
+    is_named = draft.part.verb in SEARCHING_VERBS or draft.profile.writes or not each.is_required
+    places = named(draft, each) if is_named else []
     places = places or topic(draft)
     is_vague = draft.part.is_question or (bool(places) and describes_entry(draft, places[0]))
     if is_vague and _names_thing(draft, each) and not draft.preposition_before(places[0] if places else 0):
@@ -30,6 +36,20 @@ def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool
     if places:
         draft.set(each, draft.text(places[0], places[-1]).strip(), places)
     return bool(places)
+
+
+def fill_pattern(draft: Draft) -> None:
+    """Set the only pattern of a text from the words behind "for": "grep for async def in *.py"."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.PATTERN and _OF_TEXT.search(each.text)]
+    if len(inputs) != 1 or inputs[0].is_list or draft.profile.writes:
+        return
+    for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
+        start = place + 1
+        if draft.preposition(place) == "for" and draft.tokens[start].is_word and not draft.is_filler(start):
+            end = end_of_phrase(draft, inputs[0], start, is_text=False)
+            if end > start and not describes_entry(draft, start):
+                draft.set(inputs[0], draft.text(start, end - 1), list(range(start, end)))
+            return
 
 
 def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:

@@ -27,6 +27,7 @@ _NAMED_REFS: Final = frozenset((stem("branch"), stem("tag")))
 _VERSIONED: Final = frozenset((stem("branch"), stem("commit"), stem("revision")))
 _COMMITS: Final = frozenset((stem("commit"), stem("sha")))
 _HASH: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
+_WITH_PATH: Final = re.compile(r"<(?:rev(?:ision)?|ref|commit|tree-ish|branch)>:<?(?:path|file)", re.IGNORECASE)
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 _REPOS: Final = frozenset(map(stem, FOLDER_WORDS)) - _FILES
 _BASING: Final = frozenset(map(stem, BASING_WORDS))
@@ -68,6 +69,21 @@ def fill_commits(draft: Draft) -> None:
     fitting = [each for each in inputs if bool({"not", "no", "without"} & set(each.words)) == excludes]
     if len(fitting) == len(places) == 1:
         draft.set(fitting[0], draft.tokens[places[0]].value, places)
+
+
+def fill_revision_paths(draft: Draft) -> None:
+    """Join a revision and the only file beside it, where the description gives "<revision>:<path>": "Makefile at v2.1"."""
+    inputs = [
+        each
+        for each in draft.profile.properties
+        if each.name in draft.args
+        and takes_ref(draft.profile, each)
+        and _WITH_PATH.search(f"{draft.profile.entry.description} {each.text}")
+    ]
+    files = [place for place in draft.free(Kind.PATH) if not draft.tokens[place].value.startswith(("/", "~"))]
+    if len(inputs) == len(files) == 1 and ":" not in (revision := str(draft.args[inputs[0].name])):
+        draft.args[inputs[0].name] = f"{revision}:{draft.tokens[files[0]].value}"
+        draft.used_places.update(files)
 
 
 def is_ref(draft: Draft, place: int) -> bool:

@@ -66,7 +66,9 @@ def fill_words_beside_to(draft: Draft) -> None:
         return
     for each in draft.open_inputs():
         if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes:
-            places = _state_after(draft, to) or _after_to(draft, to)
+            # "to state On Hold"
+            start = to + 1 < len(draft.tokens) and bool(draft.stems(to + 1) & each.labels)
+            places = _state_after(draft, to + start) or _after_to(draft, to + start)
             if places and (draft.tokens[places[0]].is_word or draft.tokens[places[0]].kind is Kind.QUOTE):
                 draft.set(each, draft.text(places[0], places[-1]), places)
             continue

@@ -23,12 +23,29 @@ def fill_told(draft: Draft, background: Sequence[Part]) -> None:
     texts = [
         each for each in draft.open_inputs() if each.is_required and each.role is Role.CONTENT and not each.is_list
     ]
+    if not texts:
+        texts = [
+            each for each in draft.open_inputs() if each.is_required and each.role is Role.NAME and not each.is_list
+        ]
     if len(texts) != 1 or not draft.profile.writes:
         return
-    if places := told_text(draft):
-        draft.set(texts[0], draft.text(places[0], places[-1]), places)
+    if places := told_text(draft, texts[0]):
+        _set_told(draft, texts[0], places, background)
     else:
         _fill_from_following(draft, texts[0], background)
+
+
+def _set_told(draft: Draft, each: Property, places: Sequence[int], background: Sequence[Part]) -> None:
+    """Set a text from its words, and from those behind its comma that are no step: "a remark on 7: approved, go ahead"."""
+    start, end = draft.tokens[places[0]].start, draft.tokens[places[-1]].end
+    parts = []
+    for part in background if places[-1] == len(draft.tokens) - 1 and each.role is Role.CONTENT else ():
+        if part.tokens and part.tokens[0].start >= end and draft.source[end : part.tokens[0].start].strip() == ",":
+            end = part.tokens[-1].end
+            parts.append(part)
+    text = draft.source[start:end] if parts else draft.text(places[0], places[-1])
+    if draft.set(each, text, places):
+        draft.stated_by += parts
 
 
 def _fill_from_following(draft: Draft, each: Property, background: Sequence[Part]) -> None:

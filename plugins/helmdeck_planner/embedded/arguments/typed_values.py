@@ -49,6 +49,7 @@ _STATEMENT: Final = re.compile(r"\s*(?:select|insert|update|delete|with|create|a
 _COMMAND_AFTER: Final = re.compile(r"(?<=\s)(?:--?|[\u2013\u2014])\s+(?P<words>[a-z ]{2,40})$")
 _OPENING: Final = {")": "(", "]": "[", "}": "{"}
 _CLOSING: Final = tuple(_OPENING)
+_FOLDERS: Final = frozenset(map(stem, ("directory", "folder")))
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 # English prepositions before the first and the last moment of a range.
 _STARTING: Final = ("from", "after")
@@ -61,6 +62,8 @@ _IP: Final = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?|(?=.*:.*:)[0-9A-F
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 _TAKES_IP: Final = re.compile(r"\bIP(?:v4)? address\b")
 _TAKES_HOST: Final = re.compile(r"\bhost ?name\b|\bdomain name\b|\bor host\b", re.IGNORECASE)
+_CRON: Final = re.compile(r"(?:[\d*][\d*,/-]* ){4}[\d*A-Za-z][\w*,/-]*")
+_TAKES_PHONE: Final = re.compile(r"\b(?:tele)?phone\b|\bmobile(?: number)?$|\bfax\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
 _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
 
@@ -68,6 +71,8 @@ _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?
 def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
     _fill_hosts(draft)
+    _fill_phones(draft)
+    _fill_schedule(draft)
     fill_date_range(draft)
     fill_month(draft)
     for role, kinds in _KINDS.items():
@@ -206,6 +211,8 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
         if each.side == "" and "sender" in each.words:
             return draft.preposition_before(places[0]) not in _SOURCE and not _is_sender(draft, places[0])
         return bool(OTHER_PEOPLE & set(each.words)) and not has_label(draft, each, places[0])
+    if each.role is Role.PATH and _is_saved_in(draft, each, places[0]):
+        return False
     if (
         each.role is Role.PATH
         and not is_file(draft.tokens[places[0]])
@@ -220,6 +227,13 @@ def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> b
         and len([o for o in draft.profile.properties if o.role is each.role]) == 1
     )
     return not (is_only or is_object) and not any(has_label(draft, each, place) for place in places)
+
+
+def _is_saved_in(draft: Draft, each: Property, place: int) -> bool:
+    """Whether the only path of an entry is a folder, and a folder is behind "in" or "to": "save att-4 in /data/mail"."""
+    others = [other for other in draft.profile.properties if other.role is Role.PATH and other is not each]
+    is_folder = bool(_FOLDERS & each.hints) and not is_file(draft.tokens[place])
+    return is_folder and not others and draft.preposition(place - 1) in ("in", "to")
 
 
 def _without_others(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> list[int]:
@@ -308,6 +322,24 @@ def _fill_hosts(draft: Draft) -> None:
         places = [place for place in draft.free(Kind.ID, Kind.PATH) if form.fullmatch(draft.tokens[place].value)]
         if len(inputs) == len(places) == 1 and not inputs[0].is_list:
             draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
+def _fill_phones(draft: Draft) -> None:
+    """Set the only input that takes a phone number, required ones first: "phone 030 5550 123"."""
+    places = draft.free(Kind.PHONE)
+    inputs = [each for each in draft.open_inputs() if _TAKES_PHONE.search(f"{' '.join(each.words)} {each.text}")]
+    inputs = [each for each in inputs if each.role in (*_TEXT_ROLES, Role.ID) and not each.is_list]
+    inputs = [each for each in inputs if each.is_required] or inputs
+    if len(inputs) == len(places) == 1:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+
+
+def _fill_schedule(draft: Draft) -> None:
+    """Set the input that takes a schedule of cron."""
+    inputs = [each for each in draft.open_inputs() if "cron" in each.words or "cron" in each.text.lower().split()]
+    places = [place for place in draft.free(Kind.CODE, Kind.QUOTE) if _CRON.fullmatch(draft.tokens[place].value)]
+    if len(inputs) == len(places) == 1:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
 
 def _fill_caller(draft: Draft) -> None:

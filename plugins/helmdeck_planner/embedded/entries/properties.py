@@ -154,6 +154,7 @@ _KEYS: Final = re.compile(r"\bkeys? to press\b|\bkeyboard\b|\bkey name\b|\bname 
 _TARGET_WORDS: Final = frozenset("selector target ref uid element locator".split())
 # Topics to which messages are sent; they are no search terms.
 _BROKER: Final = re.compile(r"\b(?:mqtt|kafka|broker|publish|subscribe)\b", re.IGNORECASE)
+_NAMES_URLS: Final = re.compile(r"^(?:the |(?:list|array) of )?URLs?\b", re.IGNORECASE)
 _ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|sha)\b", re.IGNORECASE)
 
 
@@ -329,7 +330,7 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.NAME
     for role in ROLE_WORDS:
         if role in known:
-            return Role(role)
+            return Role.URL if role == Role.PATH and _NAMES_URLS.search(text) else Role(role)
     if every & ROLE_WORDS["url"]:
         return Role.URL
     if every & {"path", "file", "directory", "folder"}:

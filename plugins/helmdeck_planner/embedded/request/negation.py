@@ -12,6 +12,7 @@ from helmdeck_planner.embedded.request.wording import Wording
 # "we can't make it to the hotel", "she doesn't need it any more": who cannot or does not do something excludes no command.
 _UNABLE: Final = word_list("unable")
 _NOT_NEEDING: Final = word_list("not_needing")
+_ENDS: Final = frozenset(".,;:!?")
 _SPEAKERS: Final = word_list("speakers")
 _NO_MORE: Final = word_list("no_more")
 # "leave b.txt out", "keep the drafts as they are"
@@ -39,7 +40,9 @@ def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> b
     language = wording.language
     if phrase_length(tokens, place, language.positive) or states_fact(tokens, place, wording):
         return False
-    if phrase_length(tokens, place, language.negators) or _spares(tokens, place, wording):
+    if phrase_length(tokens, place, language.negators):
+        return True
+    if _spares(tokens, place, wording) or _leaves_out(tokens, place, wording):
         return True
     # "I don't want", "you never": a pronoun before the negator.
     return (
@@ -48,6 +51,14 @@ def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> b
         and bool(phrase_length(tokens, place + 1, language.negators))
         and not phrase_length(tokens, place + 1, language.positive)
     )
+
+
+def _leaves_out(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether "leave a.txt out" or "leave out the images" starts at a place."""
+    following = tokens[place + 1 :] if wording.language is ENGLISH and tokens[place].word == "leave" else ()
+    end = next((number for number, token in enumerate(following) if token.value in _ENDS), len(following))
+    words = [token.word for token in following[:end]]
+    return len(words) > 1 and "out" in (words[0], words[-1])
 
 
 def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:

@@ -27,6 +27,8 @@ _MIN_VERB: Final = 5
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 _BEING: Final = word_list("being")
+_CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
+_BEFORE_NAMES: Final = word_list("before_names")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
 # What a part asks for whose language the model does not know.
 _ANY_ACT: Final = DialogueAct(nothing=0.0, look_up=0.5, change=0.5)
@@ -143,6 +145,7 @@ def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:
 
 def _states_condition(part: Part) -> bool:
     has_value = any(token.is_value for token in part.tokens)
+    has_value = has_value and all(token.kind is not Kind.SQL for token in part.tokens)  # a command of its own
     is_condition = part.tokens[0].word in _CONDITIONS or not (part.verb or part.is_question)
     return has_value and is_condition and not part.is_excluded
 
@@ -184,11 +187,12 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
     first = wording.corrected_verb(tokens[0].word) if tokens and tokens[0].is_word else ""
     passive, place = passive_verb(tokens, wording)
     # "order A-7 has to be cancelled": the noun is no verb.
-    if passive and (not first or first in NOUNS_TOO):
+    is_reported = bool(first) and any(token.word == "that" for token in tokens[1:place])  # "reply that it was sent"
+    if passive and not is_reported and (not first or first in NOUNS_TOO):
         return passive, place
     if (found := state_verb(tokens, wording))[0]:
         return found
-    if wording.language is ENGLISH and len(tokens) > 1 and tokens[1].word in _BEING:
+    if wording.language is ENGLISH and len(tokens) > 1 and (tokens[1].word in _BEING or _names_subject(tokens)):
         return "", -1  # "checkout is overloaded" checks nothing out
     if first:
         return first, 0
@@ -222,10 +226,25 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
             # "in app.py change DEBUG to RELEASE": a verb after the place.
             if place and tokens[place - 1].is_value and wording.preposition(tokens[0]) and place + 1 < len(tokens):
                 return verb, place
-            after_determiner = place and tokens[place - 1].word in wording.language.determiners
-            if not after_determiner and (verb not in NOUNS_TOO or wording.language is not ENGLISH):
+            is_object = place and (
+                tokens[place - 1].word in wording.language.determiners or _names_branch(tokens[place - 1], wording)
+            )
+            if not is_object and (verb not in NOUNS_TOO or wording.language is not ENGLISH):
                 return verb, place
     return "", -1
+
+
+def _names_subject(tokens: Sequence[Token]) -> bool:
+    """Whether a noun that may be a verb and an id are the subject of a sentence: "issue 230 in acme/web is done"."""
+    is_thing_next = tokens[1].is_value and tokens[1].kind is not Kind.QUOTE
+    being = next((place for place, token in enumerate(tokens) if token.word in _BEING), 0)
+    is_clause = any(token.word in _CLAUSES for token in tokens[:being])
+    return tokens[0].word in NOUNS_TOO and is_thing_next and being > 0 and not is_clause
+
+
+def _names_branch(before: Token, wording: Wording) -> bool:
+    """Whether the word before says that a verb is a name: "the branch develop", "a fix off develop"."""
+    return wording.language is ENGLISH and before.word in _BEFORE_NAMES
 
 
 def _starts_act(tokens: Sequence[Token], wording: Wording) -> bool:
@@ -271,6 +290,10 @@ def _is_about(part: Part, before: Part, wording: Wording) -> bool:
     """Whether a command has no value and only refers to a thing that was stated: "OPS-4 is finished, please close it"."""
     if all(token.kind is Kind.NUMBER and len(token.value) < _MIN_ID for token in before.tokens if token.is_value):
         return False  # "20 minutes for the bread, count them down"
+    starts_name = before.tokens[0].word in wording.vocabulary.starts
+    is_request = starts_name or any(token.word in wording.language.wishes for token in before.tokens)
+    if is_request and part.verb_place == 0:
+        return False  # "for PR 5 I need the files, and close it", "promote web 1.4, then tag it"
     refers = any(token.word in wording.language.references for token in part.tokens[1:])
     has_value = any(token.is_value for token in part.tokens)
     return refers and not has_value and bool(part.verb) and not part.is_question and not part.is_excluded

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
+from helmdeck_planner.embedded.request.corrections import without_corrections
 from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
@@ -31,7 +32,7 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
     """Return "remind me to" for "don't let me forget" and "unstaged" for "not staged", which exclude nothing."""
     if wording.language is not ENGLISH:
         return tokens
-    tokens = _with_opposites(tokens, wording)
+    tokens = _with_opposites(without_corrections(tokens, wording), wording)
     found: list[Token] = []
     place = 0
     while place < len(tokens):
@@ -74,6 +75,7 @@ def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool
     word, following = tokens[place].word, tokens[place + 1]
     is_named = word in _ONE and following.word in wording.language.naming
     is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
+    is_pointed = is_pointed and tokens[place + 2].word not in wording.language.references  # "one of them"
     return is_named or is_pointed or (word in _SAME and bool(wording.preposition(following)))
 
 

@@ -20,6 +20,8 @@ _PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
 _OBJECT_STARTS: Final = word_list("object_starts")
 _ARTICLES: Final = word_list("possessives")
+_THEN: Final = ("then", "afterwards", "after")
+_THING_STARTS: Final = _ARTICLES | {"a", "an", "all", "some", "any"}
 _DEMONSTRATIVES: Final = word_list("demonstratives")
 _QUESTIONS_AFTER_JOINT: Final = word_list("questions_after_joint")
 # "and is lock.door locked?"
@@ -27,6 +29,7 @@ _ASKING: Final = word_list("asking_after_joint")
 # 'Who "Ada"' is a field and its value.
 _NOT_ASKED: Final = (Kind.QUOTE, Kind.MARK)
 _COMMANDING: Final = word_list("commanding")
+_ABBREVIATIONS: Final = word_list("abbreviations")
 _TITLES: Final = word_list("titles")
 # "it has been failing"
 _SUBJECTS: Final = word_list("subjects")
@@ -66,7 +69,8 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_state = starts_state(tokens, end, current, wording)
             is_reason = tokens[end - 1].value == "," and _starts_reason(tokens, end)
             is_reason = is_reason and bool(_leading_verb(current, wording))
-            is_command = is_command or is_state or is_reason or starts_repeat(tokens, end, wording)
+            is_wish = _starts_wish(tokens, place, end, wording)
+            is_command = is_command or is_state or is_reason or is_wish or starts_repeat(tokens, end, wording)
             if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
                 current, is_bare = [without_lead_ins(current, wording)[0]], False
@@ -82,6 +86,10 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         place += 1
     if current:
         yield current, is_bare
+
+
+def _is_abbreviation(word: str) -> bool:
+    return word in _ABBREVIATIONS or word.endswith("str")
 
 
 def _ends_context(current: Sequence[Token], tokens: Sequence[Token], wording: Wording) -> bool:
@@ -121,7 +129,10 @@ def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bo
         return not _is_list_number(current)
     if token.value == "." and (_is_list_number(current) or following.start == token.end):
         return False
-    if token.value == "." and current and current[-1].word in _TITLES and current[-1].end == token.start:
+    is_joined = token.value == "." and bool(current) and current[-1].end == token.start
+    if is_joined and following.kind is Kind.NUMBER and _is_abbreviation(current[-1].word):
+        return False
+    if is_joined and current[-1].word in _TITLES:
         return False  # "Dr. Okafor"
     # "e.g. this" continues; "Read it. then stop" does not.
     is_abbreviated = bool(current) and "." in current[-1].value and current[-1].is_word
@@ -168,7 +179,9 @@ def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tupl
 
 
 def _content(tokens: Sequence[Token], wording: Wording) -> int:
-    return sum(token.is_value or (token.is_word and token.word not in wording.language.lead_ins) for token in tokens)
+    """Return how many words and values a part has; a statement in SQL is a whole command."""
+    words = sum(token.is_value or (token.is_word and token.word not in wording.language.lead_ins) for token in tokens)
+    return words + any(token.kind is Kind.SQL for token in tokens)
 
 
 def _starts_command(
@@ -229,6 +242,20 @@ def _starts_command(
         wording.language is not ENGLISH and following.word in wording.language.determiners and is_strong
     )
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
+
+
+def _starts_wish(tokens: Sequence[Token], place: int, end: int, wording: Wording) -> bool:
+    """Whether a thing that is needed follows: "and I also need the first 5 lines of a.txt", "then a screenshot".
+
+    :param end: the place behind the words that join the parts.
+    """
+    if wording.language is not ENGLISH or end + 1 >= len(tokens):
+        return False
+    between = [token.word for token in tokens[place:end]]
+    is_next = any(word in _THEN for word in between)
+    is_needed = any(word in wording.language.wishes for word in between)
+    is_needed = is_needed and any(word in wording.language.joints for word in between)
+    return (is_next or is_needed) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
 
 
 def _requests_other(tokens: Sequence[Token], place: int, wording: Wording) -> bool:

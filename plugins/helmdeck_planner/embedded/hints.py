@@ -1,0 +1,50 @@
+"""Finds parts that only say what the next act is about, though an entry serves them: "pid 482 is stuck", "S-100 leaks"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.choice.confidence import is_gap, score
+from helmdeck_planner.embedded.pick import Pick
+from helmdeck_planner.embedded.request.parts import Part, refers
+from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.wording import Wording
+
+# Among so many words, "is" makes a sentence of "process 4 is stuck".
+_EARLY: Final = 4
+_STATING: Final = word_list("stating")
+_FINITE: Final = word_list("stating") | word_list("finite") | word_list("being")
+# Probability from which a part without a verb is a request.
+_CLEAR: Final = 0.8
+
+
+def is_hint_of(part: Part, before: Pick, wording: Wording) -> bool:
+    """Whether the part before is no request of its own, but what an act is about: "pid 482 is stuck, give it to Ada"."""
+    hint, profile = before.part, before.profile
+    is_hint = profile is not None and not (hint.is_wish or hint.is_question) and before.found[0].evidence is not None
+    is_hint = is_hint or (profile is not None and profile.writes is not False and not hint.is_wish)
+    is_stated = any(token.word in _STATING for token in hint.tokens[1:_EARLY])
+    is_stated = is_stated or not (hint.verb or _is_elliptic(before, wording))
+    is_act = bool(part.verb) and not part.is_question and not part.is_excluded
+    is_act = is_act and all(token.kind is not Kind.SQL for token in hint.tokens)
+    is_about = is_stated and (refers(part, wording) or len(part.tokens) == 1)
+    return is_hint and is_act and (is_about or _is_harmful(before))
+
+
+def _is_elliptic(hint: Pick, wording: Wording) -> bool:
+    """Whether a part without a verb clearly requests something: "OPS-12 to done", "branch fix/a off main"."""
+    first = hint.part.tokens[0]
+    is_named = first.is_value or is_thing(first) or wording.is_of_catalog(first.word)
+    is_sentence = any(token.word in _FINITE or token.word.endswith("ed") for token in hint.part.tokens)
+    if is_sentence or not is_named or is_gap(hint.found):
+        return False
+    is_clear = score(hint.found) >= _CLEAR and hint.found[0].is_complete and not hint.found[0].unused
+    return is_clear or first.word in wording.vocabulary.starts
+
+
+def _is_harmful(hint: Pick) -> bool:
+    """Whether a part that names no act has an entry that deletes: "ship S-100 leaks, paint the pier"."""
+    profile, verb = hint.profile, hint.part.verb
+    return profile is not None and profile.deletes and (not verb or stem(verb) in profile.name)
