@@ -133,7 +133,7 @@ def test_a_pronoun_takes_the_only_mail_address_before_it() -> None:
 
 def test_a_value_of_a_second_command_is_not_taken_by_the_first() -> None:
     assert plan("docker", "pull tide tag 7.2, and push my image pier/buoy to the registry") == [
-        (UNKNOWN_TOOL, {}),
+        ("pull_image", {"repository": "tide", "tag": "7.2"}),
         (UNKNOWN_TOOL, {}),
     ]
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, Action, Kind, Token, stem
+from helmdeck_language import ACTIONS, READING, Action, Kind, Token, stem
+from helmdeck_planner.embedded.arguments.described import states_only_inputs
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
@@ -59,6 +60,8 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
     is_same = after.profile is profile and not after.part.further.keys() & args.keys()
     found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
     found = found or _of_same_step(after, profile, args, sources)
+    if not found and (after.profile in (None, profile) or not after.found[0].is_complete):
+        found = _stated(after.part, profile, args, sources)
     if not found:
         return None
     text = sources.request[before.part.tokens[0].start : after.part.tokens[-1].end]
@@ -91,6 +94,16 @@ def _of_same_step(after: Pick, profile: Profile, known: Mapping[str, Any], sourc
 def _starts_with_input(part: Part, profile: Profile, wording: Wording) -> bool:
     """Whether a word that may be a verb names an input: "name Hartmann"."""
     return any(_stems(part.tokens[0], wording) & _labels(each) for each in profile.properties)
+
+
+def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
+    """Return the open inputs of a step that all words of a part behind it state: "press enter", "show those, at most 10"."""
+    reads = ACTIONS.get(part.verb, frozenset()) <= READING
+    alone = Sources(sources.request, sources.wording, defaults=known)
+    draft = drafted(part if reads else attrs.evolve(part, verb="", verb_place=-1), profile, alone)
+    stated = [each for each in profile.properties if each.name in draft.args.keys() - known.keys()]
+    is_whole = not part.is_excluded and states_only_inputs(draft) and all(each.role in _PLAIN for each in stated)
+    return {each.name: draft.args[each.name] for each in stated} if is_whole else {}
 
 
 def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Profiles) -> tuple[Part, Scored] | None:

@@ -9,19 +9,23 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
+from helmdeck_planner.embedded.arguments.numbers import fill_limit
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
 _ID_KINDS: Final = (Kind.ID, Kind.HASH, Kind.SLUG)
-_OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE)
+_OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE, Role.BOOLEAN)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
+_PREFERRING: Final = word_list("preferring")
 _NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
 
 
@@ -46,7 +50,8 @@ def fill_background(
     for part in (*settings, *parts):
         if part.is_excluded:
             fill_exclusions(draft, part)
-            _switch_off(draft, part)
+            fill_excluded(draft, part)
+            fill_limit(draft, part)
             continue
         facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
         if not _states_facts(facts, draft.wording):
@@ -55,8 +60,9 @@ def fill_background(
         quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
         stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
         follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
-        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it.
-        is_about = follows or has_reference(other)
+        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it, unlike
+        # a preference: "I'd rather walk: how do I get to the pier".
+        is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
         taken = []
         for each in draft.open_inputs():
             value = other.args.get(each.name)
@@ -102,19 +108,6 @@ def _states_facts(part: Part, wording: Wording) -> bool:
     asks = any(token.word in language.wishes - language.statements for token in part.tokens if token.is_word)
     is_request = part.verb_place == 0 or part.is_question or part.is_excluded or part.is_wish or asks
     return bool(part.tokens) and not is_request
-
-
-def _switch_off(draft: Draft, part: Part) -> None:
-    """Set an open switch to false from an excluded part that names nothing else: "not proxied"."""
-    if part.tokens[0].word != "not" or not draft.profile.writes:
-        return
-    own = Draft(draft.source, part, draft.profile, draft.wording)
-    stated = {term for place in range(len(part.tokens)) if not own.is_filler(place) for term in own.stems(place)}
-    for each in draft.open_inputs():
-        names = frozenset(map(stem, each.words))
-        if each.role is Role.BOOLEAN and stated and stated <= names | {"not", "no"} and names <= stated:
-            draft.set(each, False, [])
-            draft.stated_by.append(part)
 
 
 def _without_given_name(draft: Draft, facts: Part, part: Part) -> Part:

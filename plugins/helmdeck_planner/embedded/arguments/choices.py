@@ -13,11 +13,13 @@ from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     ACTIVE_WORDS,
+    ATTRIBUTES,
     CHOICE_WORDS,
     COLOUR_NAMES,
     COLOURS,
     INACTIVE_WORDS,
     KIND_WORDS,
+    SUPERLATIVES,
     SWITCHES_OFF,
     SWITCHES_ON,
 )
@@ -25,6 +27,7 @@ from helmdeck_planner.embedded.entries.property_words import (
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
 _EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
+_SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
 
@@ -137,7 +140,8 @@ def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
 def _choice_places(draft: Draft, value: Any) -> list[int]:
     """Return the places of a choice as it is written; "Slow 3G" is two words."""
     wanted = "".join(fold(word) for word in words(split_identifier(str(value))))
-    every = [fold(token.value) for token in draft.tokens]
+    # "edge-function" is one word, and a choice of two.
+    every = [fold(token.value).replace("-", "") or token.value for token in draft.tokens]
     for first in range(len(every) if wanted else 0):
         found = ""
         if len(wanted) == 1 and draft.tokens[first].value != str(value):
@@ -156,7 +160,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
     if isinstance(value, bool) or value is None:
         return None
     places = [place for place in _choice_places(draft, value) if place != draft.part.verb_place]
-    if places and not _is_request(draft, each, places[0]):
+    if places and not is_request(draft, each, places[0]):
         return None
     if places and not _names_object(draft, each, places):
         if isinstance(value, (int, float)) and not has_label(draft, each, places[0]):
@@ -165,6 +169,9 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
     if not isinstance(value, str):
         return None
     related = CHOICE_WORDS.get(value.lower(), frozenset()) | _described(each, value)
+    is_sorting = bool(_SORTING & set(each.words))
+    if is_sorting:
+        related |= SUPERLATIVES.get(value.lower(), frozenset())
     own = {stem(word) for word in words(split_identifier(value))}
     is_action = _is_action(each)
     for place, token in enumerate(draft.tokens):
@@ -177,6 +184,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
         half, _, label = token.word.partition("-")
         is_meant = (
             token.word in related
+            or (is_sorting and value.lower() in ATTRIBUTES.get(token.word, ()) and _ranks(draft, place))
             or (half == value.lower() and stem(label) in each.labels)
             or (
                 len(own) == 1
@@ -186,7 +194,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
                 and draft.preposition(place - 1) != "for"
             )
         )
-        if is_meant and _is_request(draft, each, place):
+        if is_meant and is_request(draft, each, place):
             return place
     if is_action and own == {stem(draft.part.verb)}:
         return draft.part.verb_place
@@ -207,13 +215,25 @@ def _explained(text: str, choice: str) -> frozenset[str]:
     return frozenset(words(rest.partition(")")[0])) if rest else frozenset()
 
 
-def _is_request(draft: Draft, each: Property, place: int) -> bool:
+def is_request(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
     if place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "alone"):
         return True  # "a large one"
-    if place + 2 < len(draft.tokens) and draft.tokens[place + 2].kind is Kind.DATE and draft.preposition(place + 1):
-        return False  # "updated since 2025-03-01" names a date, and no order
+    if _SORTING & set(each.words) and _ranks(draft, place):
+        return True
+    is_dated = (
+        place + 2 < len(draft.tokens) and draft.tokens[place + 2].kind is Kind.DATE and draft.preposition(place + 1)
+    )
+    if is_dated and not (place and draft.is_one_of(place - 1, "articles")):
+        return False  # "updated since 2025-03-01" names a date, and no order; "a filling on 2025-03-01" names a choice
     return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
+
+
+def _ranks(draft: Draft, place: int) -> bool:
+    """Whether "first" or "on top" follows a word: "cheapest first", "the cheap ones on top"."""
+    following = range(place + 1, min(place + 5, len(draft.tokens)))
+    first = next((other for other in following if not (draft.is_filler(other) or draft.is_one_of(other, "alone"))), -1)
+    return first > 0 and draft.is_one_of(first, "first")
 
 
 def _is_action(each: Property) -> bool:
@@ -242,6 +262,8 @@ def fill_switches(draft: Draft) -> None:
             continue
         name = " ".join(each.words)
         on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
+        if set(on) <= set(off):
+            on = []  # "no more thoughts" contains "more thoughts"
         if bool(on) != bool(off):
             draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
         if each.is_required or each.name in draft.args:

@@ -14,6 +14,7 @@ import attrs
 from helmdeck_language import ACTIONS, Action, Kind, stem
 from helmdeck_planner.embedded.arguments.background import fill_background
 from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
+from helmdeck_planner.embedded.arguments.described import fill_described
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
@@ -173,6 +174,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     fill_folders(draft)
+    fill_described(draft)
     return draft
 
 

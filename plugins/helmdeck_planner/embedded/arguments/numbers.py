@@ -10,18 +10,17 @@ import attrs
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.number_context import bound, counts, is_limit, is_party, objects, words_beside
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
-    ABOVE_WORDS,
-    BELOW_WORDS,
     COMMON_WORDS,
     COUNT_WORDS,
-    RESULT_WORDS,
     SETTING_VERBS,
     TECHNICAL_WORDS,
     UNITS,
 )
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, Unit, converted
+from helmdeck_planner.embedded.request.parts import Part
 
 # Evidence that an optional input needs, and that a required one needs if several numbers are left.
 _ENOUGH: Final = 2.0
@@ -33,14 +32,13 @@ _GLUED: Final = re.compile(
     rf"(\d{{1,9}}(?:\.\d{{1,9}})?)({'|'.join(sorted(UNIT_OF, key=len, reverse=True))})", re.IGNORECASE
 )
 _COMMON: Final = frozenset(map(stem, COMMON_WORDS))
-_RESULTS: Final = frozenset(map(stem, RESULT_WORDS))
 _SIDES_OF: Final = frozenset({"width", "height"})
+_DECIMALS: Final = re.compile(r"\.\d\d$")
 _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
 )
 _PEOPLE: Final = _UNIT_STEMS["guests"]
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
-_RANKED: Final = frozenset("newest latest last first top best worst oldest recent final".split())
 _LIMITS: Final = frozenset(("below", "under", "above", "over"))
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
@@ -65,8 +63,18 @@ def fill_numbers(draft: Draft) -> None:
                 _set(draft, each, place)
 
 
+def fill_limit(draft: Draft, part: Part) -> None:
+    """Set an open input from an excluded part that states the most of something: "don't show more than 15 lines"."""
+    own = Draft(draft.source, part, draft.profile, draft.wording, dict(draft.args))
+    if any(bound(own, place) == "max" for place in own.free(Kind.NUMBER)):
+        fill_numbers(own)
+        for each in draft.open_inputs():
+            if each.name in own.args and draft.set(each, own.args[each.name], []):
+                draft.stated_by.append(part)
+
+
 def _set(draft: Draft, each: Property, place: int) -> None:
-    """Set a number, in the unit of the input; an amount of cents without a unit stays open, since it could be one of money."""
+    """Set a number, in the unit of the input; of cents without a unit, only "45.50" is clear."""
     quantity = quantity_at(draft, place)
     if quantity is not None and each.unit is not None:
         value = converted(quantity.value, quantity.unit, each.unit)
@@ -75,11 +83,13 @@ def _set(draft: Draft, each: Property, place: int) -> None:
         return
     value = _number(draft, place)
     if each.unit is not None and each.unit.name == "cent":
-        return
+        if not _DECIMALS.search(draft.tokens[place].value):
+            return
+        value = converted(value or 0.0, UNIT_OF["dollar"], each.unit)
     if value is not None and value < 0 and COUNT_WORDS & set(each.words):
         value = -value  # "head -20"
     # "3 papers": the unit or what is counted belongs to the number.
-    has_unit = place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & _objects(draft))
+    has_unit = place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & objects(draft))
     draft.set(each, value, [place], [place + 1] if has_unit else ())
 
 
@@ -206,7 +216,7 @@ def _number(draft: Draft, place: int) -> int | float | None:
         is_number = token.word in NUMBER_WORDS and place + 1 < len(draft.tokens)
         following = draft.tokens[place + 1 : place + 3]
         is_unit = is_number and any(each.word in UNIT_OF for each in following[: 2 if token.word == "half" else 1])
-        if not is_unit and not _counts(draft, place) and not _is_party(draft, place):
+        if not is_unit and not counts(draft, place) and not is_party(draft, place):
             return None
         number = NUMBER_WORDS[token.word]
         return int(number) if number.denominator == 1 else float(number)
@@ -220,52 +230,38 @@ def _number(draft: Draft, place: int) -> int | float | None:
     return int(text) if text.lstrip("-").isdigit() else value
 
 
-def _words_beside(draft: Draft, place: int) -> tuple[set[str], set[str], set[str]]:
-    """Return the stems right before a number, after it, and the literal words on both sides."""
-    tokens = draft.tokens
-    before: set[str] = set()
-    after: set[str] = set()
-    literal: set[str] = set()
-    for other in range(place - 1, max(place - 4, -1), -1):
-        if not tokens[other].is_word:
-            if tokens[other].value in "#:=":
-                continue
-            break
-        before |= draft.stems(other)
-        literal.add(tokens[other].word)
-    for other in range(place + 1, min(place + 3, len(tokens))):
-        token = tokens[other]
-        if not token.is_word or draft.wording.preposition(token) or token.word in draft.wording.language.joints:
-            break
-        after |= draft.stems(other)
-        literal.add(tokens[other].word)
-    return before, after, literal
-
-
 def _evidence(draft: Draft, each: Property, place: int) -> float:
-    before, after, literal = _words_beside(draft, place)
+    before, after, literal = words_beside(draft, place)
     language = draft.wording.language.values
     names = frozenset(stem(word) for word in each.words)
     telling = names - {stem("number"), stem("max"), stem("min"), stem("count")}
     total = 0.0
     if telling & after:
         total += 3 + 0.1 * len(telling & after)  # "per page" is more than "page"
-    elif telling & before:
-        total += 2.5
+    elif "per" in each.words and _is_for_each(draft, telling, place):
+        total += 3
+    elif telling & before and ("per" not in each.words or "per" in literal):
+        total += 2 + 0.5 * len(telling & before) / len(
+            telling
+        )  # "step" is all of ``step_number``, half of ``next_step``
+    if "total" in each.words and _is_whole(draft, place):
+        total += 3
     beside = before | after
     total += 0.8 * len((each.hints - _COMMON) & beside) if each.hints & beside else 0.0
     if each.side and (preposition := draft.preposition_before(place)) in ("from", "to"):
         total += 2.5 if (preposition == "from") == (each.side == "source") else -5
     unit = _unit(draft, place)
     quantity = quantity_at(draft, place)
+    if each.unit and each.unit.dimension == UNIT_OF["dollar"].dimension and _DECIMALS.search(draft.tokens[place].value):
+        total += 2
     if quantity and each.unit and TECHNICAL_WORDS & set(each.words) and not total and not literal & language["at_most"]:
         # "record for 5 minutes" states a duration, not a timeout.
         return -5
     if quantity and each.unit:
         return total + (2 if quantity.unit.dimension == each.unit.dimension else -5)
-    if _is_party(draft, place):
+    if is_party(draft, place):
         return _ENOUGH if _PEOPLE & names else -5
-    if draft.tokens[place].is_word and not _counts(draft, place):
+    if draft.tokens[place].is_word and not counts(draft, place):
         return -5
     if unit:
         takes = _UNIT_STEMS.get(unit, frozenset())
@@ -273,26 +269,41 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
             total += 2
         elif takes and not telling & after:
             total -= 3
-    if names & _COUNT_STEMS and literal & language["counting"]:
+    if names & _COUNT_STEMS and (literal & language["counting"] or is_limit(draft, place)):
         total += 2.5
-    if names & _COUNT_STEMS and after & _objects(draft):
+    if names & _COUNT_STEMS and after & objects(draft):
         total += 2.5
     if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
         total -= 5
     total += _told_by_neighbours(draft, each, place)
     if draft.part.verb in SETTING_VERBS and draft.preposition(place - 1) == "to":
         # "set the milestone of issue 8 to 3"
-        objects = [other for other in range(draft.part.verb_place + 1, place) if not draft.is_filler(other)][:1]
-        total += 2.5 if any(draft.stems(other) & each.labels for other in objects) else 0
-    bound = _bound(draft, place)
-    if bound and stem(bound) in names:
+        fields = [other for other in range(draft.part.verb_place + 1, place) if not draft.is_filler(other)][:1]
+        total += 2.5 if any(draft.stems(other) & each.labels for other in fields) else 0
+    side = bound(draft, place)
+    if side and stem(side) in names:
         total += 2.5
-    elif bound and (sides := _LIMITS & set(each.words)):
+    elif side and (sides := _LIMITS & set(each.words)):
         # "lighter than 24 kg" for ``below``
-        total += 2.5 if sides & language[{"max": "at_most", "min": "at_least"}[bound]] else -5
-    elif bound and names & _BOUNDS:
+        total += 2.5 if sides & language[{"max": "at_most", "min": "at_least"}[side]] else -5
+    elif side and names & _BOUNDS:
         total -= 5
     return total
+
+
+def _is_whole(draft: Draft, place: int) -> bool:
+    """Whether a number is the second one of "3 of 6" or "3 out of 6"."""
+    tokens = draft.tokens
+    before = place - 2 - (place > 2 and tokens[place - 2].word == "out")
+    return before >= 0 and tokens[place - 1].word == "of" and tokens[before].kind is Kind.NUMBER
+
+
+def _is_for_each(draft: Draft, stems: frozenset[str], place: int) -> bool:
+    """Whether a number is one of each such thing: "40 on a page", "40 to the page"."""
+    end = place + 1
+    while end < len(draft.tokens) - 1 and draft.is_filler(end):
+        end += 1
+    return end > place + 1 and end < len(draft.tokens) and bool(draft.stems(end) & stems)
 
 
 def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
@@ -300,7 +311,7 @@ def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
     others = [other for other in draft.profile.properties if other.role is Role.NUMBER and other is not each]
     elsewhere = frozenset[str]().union(*(other.hints | other.labels for other in others)) - _COMMON
     own = (each.hints | each.labels) - _COMMON
-    counts = bool(COUNT_WORDS & set(each.words))
+    is_count = bool(COUNT_WORDS & set(each.words))
     total = 0.0
     for near in (place - 1, place + 1):
         if not 0 <= near < len(draft.tokens) or near == draft.part.verb_place or draft.is_filler(near):
@@ -310,58 +321,10 @@ def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
         stems = draft.stems(near)
         if near > place and stems & elsewhere - own:
             total -= 5
-        elif stems & own - elsewhere and (near > place or not counts):
+        elif stems & own - elsewhere and (near > place or not is_count):
             # "ticket 5561" does not count tickets.
             total += 2
     return total
-
-
-def _bound(draft: Draft, place: int) -> str:
-    """Return "max" for "at most 5", "nothing over 5" and "5 or less", "min" for their opposites; empty for neither."""
-    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in BELOW_WORDS:
-        return "max"
-    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in ABOVE_WORDS:
-        return "min"
-    before = [other for other in range(max(place - 3, 0), place) if draft.tokens[other].is_word]
-    after = [other for other in range(place + 1, min(place + 3, len(draft.tokens))) if draft.tokens[other].is_word]
-    if not (after and draft.tokens[after[0]].word in (*draft.wording.language.joints, "at")):
-        after = []
-    beside = [*before, *after]
-    is_negated = any(draft.is_one_of(other, "none_of") for other in before)
-    for key, found in (("at_most", "max"), ("at_least", "min")):
-        if any(draft.is_one_of(other, key) for other in beside):
-            return {"max": "min", "min": "max"}[found] if is_negated else found
-    return ""
-
-
-def _counts(draft: Draft, place: int) -> bool:
-    """Whether a number is written as a word before what it counts: "three sentences", "one guest"."""
-    number = NUMBER_WORDS.get(draft.tokens[place].word)
-    if number is None or draft.is_one_of(place, "articles") or place + 1 >= len(draft.tokens):
-        return False
-    following = draft.tokens[place + 1]
-    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each.role is Role.NUMBER))
-    # "the five newest entries", "the ten best"
-    is_ranked = number > 1 and following.word in _RANKED
-    counted = is_ranked or following.word in UNITS or bool(draft.stems(place + 1) & (labels | _objects(draft)))
-    return following.is_word and number.denominator == 1 and counted
-
-
-def _is_party(draft: Draft, place: int) -> bool:
-    """Whether a number after "for" counts people: "a room for two", "for three of us"."""
-    token = draft.tokens[place]
-    is_number = NUMBER_WORDS.get(token.word, 0) > 1 if token.is_word else token.value.isdigit() and len(token.value) < 3
-    if not is_number or draft.preposition(place - 1) != "for":
-        return False
-    following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
-    is_of_us = [each.word for each in draft.tokens[place + 1 : place + 3]] == ["of", "us"]
-    return (
-        following is None or following.kind in (Kind.MARK, Kind.DATE) or is_of_us or bool(draft.preposition(place + 1))
-    )
-
-
-def _objects(draft: Draft) -> frozenset[str]:
-    return frozenset(draft.profile.name) | _RESULTS
 
 
 def _unit(draft: Draft, place: int) -> str:

@@ -20,6 +20,17 @@ def _phrases(key: str) -> Mapping[str, tuple[tuple[str, ...], ...]]:
     }
 
 
+def _superlatives() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for word, nouns in ATTRIBUTES.items():
+        # "largest", "heaviest", "biggest", "cheapest"
+        base = word.removesuffix("e")
+        forms = {f"{each}est" for each in (base, f"{base[:-1]}i", f"{base}{base[-1]}")}
+        for noun in nouns:
+            found.setdefault(noun, set()).update(forms)
+    return {noun: frozenset(forms) for noun, forms in found.items()}
+
+
 ROLE_WORDS: Final[Mapping[str, frozenset[str]]] = _sets("roles")
 SOURCE_SIDE: Final = frozenset(_FILE.words("source_side"))
 TARGET_SIDE: Final = frozenset(_FILE.words("target_side"))
@@ -34,6 +45,8 @@ PATH_WORDS: Final = frozenset(_FILE.words("paths"))
 OLD_TEXT: Final = frozenset(_FILE.words("old_text"))
 NEW_TEXT: Final = frozenset(_FILE.words("new_text"))
 TECHNICAL_WORDS: Final = frozenset(_FILE.words("technical"))
+NEGATIVE_WORDS: Final = frozenset(_FILE.words("negative"))
+SWITCHING_WORDS: Final = frozenset(_FILE.words("switching"))
 KIND_WORDS: Final = frozenset(_FILE.words("kinds"))
 FORMAT_NAMES: Final = frozenset(_FILE.words("formats"))
 CONTAINERS: Final = frozenset(_FILE.words("containers"))
@@ -93,6 +106,8 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     word: tuple(nouns.split()) for words, nouns in _FILE.rows("attributes").items() for word in words.split()
 }
 """What a question with "how" asks for."""
+SUPERLATIVES: Final[Mapping[str, frozenset[str]]] = _superlatives()
+"""The superlatives that rank by an attribute: "cheapest" by "price"."""
 ORDINALS: Final[Mapping[str, int]] = {
     word: int(place) for place, words in _FILE.rows("ordinals").items() for word in words.split()
 }
