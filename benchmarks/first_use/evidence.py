@@ -42,14 +42,20 @@ SETS = {
     "third": 1.0,
     "fourth": 2.0,
     "fifth": 2.0,
-    "sixth": 3.0,
-    "seventh": 3.0,
-    "eighth": 3.0,
+    "sixth": 2.0,
+    "seventh": 2.0,
+    "eighth": 2.0,
     "ninth": 3.0,
+    "tenth": 4.0,
+    "eleventh": 4.0,
+    "twelfth": 4.0,
+    "thirteenth": 4.0,
 }
-SERVER_SETS = {"first": 1.0, "third": 1.0}
+# Authors of the last set whose requests are not fitted: they check the weights.
+CHECKED = frozenset("lmn")
+SERVER_SETS = {"first": 0.5, "third": 0.5}
 # How much a request without its tools counts, relative to the others.
-_MISSING = 0.25
+_MISSING = 0.1
 _ROUNDS = 600
 _RATE = 0.05
 _PENALTY = 0.002
@@ -69,7 +75,8 @@ def samples() -> Iterator[tuple[str, str, Sequence[Sequence[str]], float]]:
     """Yield the catalog, the text, the tools of each step, and the weight of the requests to fit."""
     for folder, weight in SETS.items():
         for request in of_half(load_requests(folder), "dev"):
-            if request.language == "en":
+            is_checked = folder == "thirteenth" and request.tags[0][-1] in CHECKED
+            if request.language == "en" and not is_checked:
                 yield request.catalog, request.text, _tools(request), weight
     for row in server_requests():
         if weight := SERVER_SETS.get(str(row["set"]), 0.0):

@@ -86,7 +86,8 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
     A fact has a step only if nothing else has one.
     """
     told = [pick for pick in picks if pick.profile is None and is_fact(pick.part, wording)]
-    if told and all(pick.profile is None for pick in picks):
+    commands = [pick for pick in picks if not any(pick is each for each in told) and _is_act(pick.part, wording)]
+    if told and not commands and all(pick.profile is None for pick in picks):
         picks = tuple(_with_step(pick) if any(pick is each for each in told) else pick for pick in picks)
     last = max((place for place, pick in enumerate(picks) if pick.profile is not None), default=-1)
     planned = {id(pick.profile) for pick in picks if pick.profile is not None}

@@ -88,7 +88,7 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
         return text
     if after.part.is_question or not (labelled or _is_further(before, after) or _is_reduced(after, sources)):
         return None
-    joined = _together(before.part, after.part, sources.request)
+    joined = together(before.part, after.part, sources.request)
     if before.profile is not None:
         found = before.found
         return Pick(joined, before.profile, found) if _takes_more(before, joined, sources) else None
@@ -135,7 +135,7 @@ def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
         or any(token.is_value for token in after.part.tokens)
     ):
         return None
-    joined = _together(before.part, after.part, sources.request)
+    joined = together(before.part, after.part, sources.request)
     answers = [after.found] if after.profile is not None else []
     for found in (*answers, chosen(joined, sources)):
         profile = general if is_gap(found) else found[0].profile
@@ -209,7 +209,7 @@ def _is_naming(tokens: Sequence[Token]) -> bool:
     return tokens[1].word in _OBJECTS and tokens[2].word not in _PARTICLES
 
 
-def _together(before: Part, after: Part, request: str) -> Part:
+def together(before: Part, after: Part, request: str) -> Part:
     """Return both parts as one, with a comma between them, and "named X" for "name it X"."""
     tokens = after.tokens
     last, first = list(before.tokens)[-1], tokens[0]

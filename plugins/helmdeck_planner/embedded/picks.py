@@ -35,6 +35,7 @@ from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_planner.embedded.restatements import asks_again, only_shows
+from helmdeck_planner.embedded.same_step import of_same_step
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
@@ -43,8 +44,10 @@ _MIN_WORDS: Final = 2
 # Parts that one entry may serve together.
 _MAX_JOINED: Final = 4
 _ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
+# Probability from which a part requests a change.
+_CHANGES: Final = 0.8
 # Probability by evidence from which an entry serves a part that rules choose.
-_POSSIBLE: Final = 0.2
+_POSSIBLE: Final = 0.15
 
 
 @attrs.frozen
@@ -232,6 +235,21 @@ class _Reader:
                 start += 1
                 continue
             self._replace(start, length, pick)
+        self._join_same()
+
+    def _join_same(self) -> None:
+        """Join each step with the one before that has the same entry, if both are one."""
+        place = 1
+        while place < len(self.picks):
+            before, after = self.picks[place - 1 : place + 1]
+            first, last = self.parts.index(before.part), self.parts.index(after.part)
+            same = of_same_step(before, after, self._before(first))
+            if len(same) == 1:
+                self._replace(first, last - first + 1, same[0])
+                continue
+            if same[1] is not after:
+                self._replace(last, 1, same[1])
+            place += 1
 
     def _joined_from(self, start: int) -> tuple[int, Pick | None]:
         """Return how many parts from a place are one, and their step."""
@@ -304,7 +322,7 @@ class _Reader:
         if len(known) < len(sources.earlier):
             sources = attrs.evolve(sources, earlier=known)
         other = choose_by_evidence(part, sources, self.lexical, self.profiles, found, context)
-        return found if is_gap(other) and _is_settled(found, other) else other
+        return found if is_gap(other) and _is_settled(part, found, other) else other
 
     def _is_declared(self, part: Part, profile: Profile) -> bool:
         """Whether the catalog itself says that an entry serves a part: by a keyword phrase, or as a pipeline."""
@@ -378,9 +396,9 @@ def _serves_wish(best: Scored) -> bool:
     return best.is_complete and best.profile.writes is not False and score([best]) >= UNSURE
 
 
-def _is_settled(found: Sequence[Scored], others: Sequence[Scored]) -> bool:
+def _is_settled(part: Part, found: Sequence[Scored], others: Sequence[Scored]) -> bool:
     """Whether rules choose an entry that only reads, whose inputs a part states, and that evidence does not exclude."""
-    if is_gap(found) or not found[0].is_complete or found[0].profile.writes is not False:
+    if part.act.change >= _CHANGES or is_gap(found) or not found[0].is_complete or found[0].profile.writes is not False:
         return False
     return any(each.profile is found[0].profile and (each.evidence or 0.0) >= _POSSIBLE for each in others)
 

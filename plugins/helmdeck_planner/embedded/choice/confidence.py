@@ -18,10 +18,10 @@ UNSURE: Final = 0.7
 """The entry of a part is not clear below this score."""
 ADVISED: Final = 0.6
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.4
+LIKELY: Final = 0.45
 """An entry that was chosen by evidence, and below this probability, is none."""
 # The same of an entry that may change something.
-_STRICT: Final = 0.55
+_STRICT: Final = 0.65
 # The same of one that may change something, and whose inputs or whose act a part does not state.
 _LACKING: Final = 0.8
 # The same of an entry without an input schema.
@@ -69,7 +69,7 @@ class Shifts:
     evidence: float
 
 
-SHIFTS: Final = Shifts(rules=-0.61, evidence=-0.3)
+SHIFTS: Final = Shifts(rules=-0.61, evidence=-0.76)
 
 
 def _features(found: Sequence[Scored]) -> tuple[float, ...]:

@@ -113,7 +113,22 @@ def choose_by_evidence(
     rows = sorted(zip(probabilities(found), found, strict=True), key=lambda row: -row[0])
     if not rows or rows[0][0] < _NEGLIGIBLE:
         return []
+    rows = _completed(rows)
     return by_shape(_pooled([attrs.evolve(each.scored, evidence=share) for share, each in rows]), part, sources)
+
+
+def _completed(rows: Sequence[tuple[float, Candidate]]) -> list[tuple[float, Candidate]]:
+    """Give the share of an entry that lacks an id to one that does the same with what the part states: "post", not "reply"."""
+    share, best = rows[0]
+    actions = ACTIONS.get(best.scored.profile.verb, frozenset())
+    if not best.features["missing_ids"] or best.scored.profile.writes is False:
+        return list(rows)
+    for row in rows[1:]:
+        other, each = row[0], row[1].scored
+        is_alike = bool(actions & ACTIONS.get(each.profile.verb, frozenset()))
+        if other >= _NEGLIGIBLE and is_alike and each.is_complete and not each.unused:
+            return [(share + other, row[1]), *(rest for rest in rows[1:] if rest is not row)]
+    return list(rows)
 
 
 def _pooled(found: Sequence[Scored]) -> list[Scored]:
@@ -349,10 +364,9 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
             **by_value,
             # "what is on list 61bc" does not request all lists.
             "leaves_ids": float(leaves_ids),
-            "unexplained": unexplained,
+            # "the lyrics of 'Bella'" are no tracks.
+            "head_left": float(bool(seen.words) and seen.words[0].place in foreign),
             "left": float(min(count, _MAX_COUNT)),
-            # Words that an entry does not have say less against it where its meaning is clear.
-            "share_left": features["meaning_share"] * min(count, _MAX_COUNT),
         },
         left=frozenset([*foreign, *left]),
         used=frozenset(draft.used_places),

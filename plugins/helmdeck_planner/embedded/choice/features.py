@@ -12,7 +12,7 @@ import attrs
 from helmdeck_language import ACTIONS, READING, Action, Kind, Lexicon, stem, word_terms
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.confidence import is_gap, score
+from helmdeck_planner.embedded.choice.confidence import score
 from helmdeck_planner.embedded.choice.effects import requested_actions
 from helmdeck_planner.embedded.choice.input_fit import input_fit
 from helmdeck_planner.embedded.choice.meanings import Meaning
@@ -36,6 +36,8 @@ _DEFINING: Final = re.compile(r"\s*(?:create|alter|drop|truncate)\b", re.IGNOREC
 # "validate the file" is not to read it.
 _SPECIFIC: Final = word_list("specific")
 _PEOPLE: Final = frozenset({"who", "whose", "whom"})
+# "how do I stream a file": a manual may say it.
+_WAYS: Final = frozenset({"do", "does", "can", "to", "should", "would"})
 
 
 @attrs.frozen
@@ -94,6 +96,8 @@ def words_of(part: Part, intended: Reading, wording: Wording) -> list[Word]:
         if place == part.verb_place:
             if part.is_question and token.word in _PEOPLE:
                 found.append(Word(place, frozenset({"who"}), False))
+            if token.word == "how" and any(after.word in _WAYS for after in part.tokens[place + 1 : place + 2]):
+                found.append(Word(place, frozenset({"how"}), False))
             if not part.is_question or token.word in wording.language.questions:
                 continue
         word = token.value.lower() if is_own else token.word
@@ -141,9 +145,7 @@ def word_fit(seen: Seen, profile: Profile) -> WordFit:
     agreed = {True: act.change, False: act.look_up, None: max(act.change, act.look_up)}[profile.writes]
     features = {
         "act_agreed": agreed,
-        "act_nothing": act.nothing,
         "unnamed_act": float(is_unnamed),
-        "reading": float(seen.is_reading and not profile.writes),
         "text": sum(in_text) / max(1, len(about)),
         "name_covered": named,
         "verb_name": verb * (named if covered else 0.5),
@@ -197,7 +199,6 @@ def rule_features(rules: Sequence[Scored], profile: Profile) -> dict[str, float]
     return {
         "rule_score": score(rules) if is_first else 0.0,
         "rule_margin": max(-_MAX_MARGIN, min(_MAX_MARGIN, margin)),
-        "rule_settled": float(is_first and not is_gap(rules) and own.is_complete),
     }
 
 
@@ -205,7 +206,6 @@ def meaning_features(seen: Seen, profile: Profile, close: Meaning) -> dict[str, 
     """Return how close the meaning of a part is to that of an entry."""
     own = ACTIONS.get(profile.verb, frozenset())
     return {
-        "meaning": close.similarity,
         "meaning_share": close.share,
         "meaning_log": max(_LEAST, math.log(close.share)),
         "other_act": float(bool(seen.actions) and bool(own) and not seen.actions & own),

@@ -21,12 +21,10 @@ MAX_COMPARED: Final = 300
 class Meaning:
     """How close the meaning of a part is to that of an entry.
 
-    :ivar similarity: the cosine, -1 to 1.
     :ivar share: the probability that it is right, of all entries compared and none.
     :ivar place: 0 for the closest entry.
     """
 
-    similarity: float
     share: float
     place: int
 
@@ -51,7 +49,4 @@ def meanings(
     ]
     found.sort(reverse=True)
     shares = model.shares([value for value, _ in found])
-    return {
-        -minus: Meaning(value, share, place)
-        for place, ((value, minus), share) in enumerate(zip(found, shares, strict=True))
-    }
+    return {-minus: Meaning(share, place) for place, ((_, minus), share) in enumerate(zip(found, shares, strict=True))}

@@ -46,6 +46,7 @@ _MAX_PRODUCERS: Final = 8
 # How well an entry fits as the one that returns an id, if only the first words of its description name it.
 _BY_LEAD: Final = 1.5
 _MAX_LOOKING_UP: Final = 100
+_STATUS: Final = frozenset({"status", "state"})
 # Names made from HTTP methods: "API-post-search".
 _METHODS: Final = frozenset("get post put patch delete".split())
 
@@ -62,7 +63,8 @@ class Profile:
     :ivar lead: stems of the first sentence of its description up to its first preposition: what it acts on.
     :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
     :ivar forms: the words of its name as they are written, to tell "order" from "orders".
-    :ivar choice_verbs: stems of the choices of a required input that says which action it takes: "approve".
+    :ivar choice_verbs: stems of the choices of a required input that says which action it takes, "approve", and of the states that it
+        sets: "resolved".
     :ivar sides: the first and the last word of its name, if another word undoes it: "decode", "off"; not "pull" of a pull request.
     :ivar successor: the id of the entry that its description names in its place, if it is deprecated.
     :ivar writes: it changes something; ``None`` if it is unknown.
@@ -236,7 +238,8 @@ class Profiles:
                 if each.is_required and each.choices and {"action", "event", "operation"} & set(each.words)
                 for choice in each.choices
                 for word in words(split_identifier(str(choice)))[:1]
-            ),
+            )
+            | (_reached_by(found) if writes else frozenset()),
             sides=frozenset(word for word in (*own[:1], *own[-1:]) if word in OPPOSITES),
             successor=self._successor(entry),
         )
@@ -282,6 +285,12 @@ def _base_form(word: str) -> str:
         if other in ENGLISH.verbs:
             return other
     return word
+
+
+def _reached_by(properties: Sequence[Property]) -> frozenset[str]:
+    """Return the stems of the verbs that set a status: "resolve" for the choice "resolved"."""
+    choices = [choice for each in properties if not _STATUS.isdisjoint(each.words) for choice in each.choices]
+    return frozenset(stem(str(choice)) for choice in choices if str(choice).endswith("ed"))
 
 
 def _before_preposition(sentence: Sequence[str]) -> Sequence[str]:

@@ -15,6 +15,9 @@ _NOT_NEEDING: Final = word_list("not_needing")
 _ENDS: Final = frozenset(".,;:!?")
 _SPEAKERS: Final = word_list("speakers")
 _NO_MORE: Final = word_list("no_more")
+# "leave b.txt out", "keep the drafts as they are"
+_SPARING: Final = word_list("sparing")
+_SPARED: Final = word_list("spared")
 # "it was never meant to stay"
 _TELLING: Final = word_list("telling")
 
@@ -37,7 +40,9 @@ def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> b
     language = wording.language
     if phrase_length(tokens, place, language.positive) or states_fact(tokens, place, wording):
         return False
-    if phrase_length(tokens, place, language.negators) or _leaves_out(tokens, place, wording):
+    if phrase_length(tokens, place, language.negators):
+        return True
+    if _spares(tokens, place, wording) or _leaves_out(tokens, place, wording):
         return True
     # "I don't want", "you never": a pronoun before the negator.
     return (
@@ -87,6 +92,19 @@ def states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
         and verb.word in ("need", "want", "use")
     )
     return is_dropped and any(token.word in _NO_MORE for token in tokens[place + 3 :])
+
+
+def _spares(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a command leaves something as it is: "leave b.txt out", "keep the drafts untouched"."""
+    if wording.language is not ENGLISH or tokens[place].word not in _SPARING:
+        return False
+    ends = wording.language.trailing | {"as", "it", "they", "is", "are"}
+    rest = [token.word for token in tokens[place + 2 :]]
+    while rest and rest[-1] in ends:
+        if rest[-1] == "as":
+            return True
+        rest.pop()
+    return bool(rest) and rest[-1] in _SPARED
 
 
 def _free_negator(tokens: Sequence[Token], wording: Wording) -> int:

@@ -64,6 +64,13 @@ def state_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return "remove", last  # "BK-77120 has to go"
     if things == [1] and [token.word for token in tokens[2:4]] == ["is", "off"]:
         return "cancel", 3  # "booking HB-5520 is off"
+    if (
+        tokens[0].word in wording.language.determiners
+        and any(token.is_value or is_thing(token) for token in tokens)
+        and tokens[last].word.endswith("ed")
+    ):
+        # "I want the branch fix/a deleted"
+        return (verb, last) if (verb := base_form(tokens[last].word, wording)) else ("", -1)
     if is_thing(tokens[0]) and tokens[1].is_word:
         verb = base_form(tokens[1].word, wording)
         if verb and tokens[1].word.endswith("ed"):
