@@ -51,6 +51,24 @@ def test_each_of_several_clauses_finds_its_entry():
     assert set(ranking.ids[:2]) == {"track_shipment", "play_track"}
 
 
+def test_each_part_of_a_clause_finds_its_entry():
+    ranking = index().rank("I'd like it warmer, a tune to dance to, my money back")
+    assert len(ranking.clauses) == 1
+    assert set(ranking.ids[:3]) == {"set_thermostat", "play_track", "issue_refund"}
+
+
+def test_probable_entry_among_similar_ones_precedes_a_shared_word():
+    kinds = "bar line area scatter radar funnel histogram boxplot treemap bubble waterfall sankey".split()
+    charts = {f"generate_{kind}_chart": f"Generate a {kind} chart." for kind in kinds}
+    shops = {
+        "buy_cake": "Buy a cake from a bakery.",
+        "list_shops": "List shops that sell food.",
+        "plot_route": "Plot a route.",
+    }
+    tools = charts | shops | {"generate_pie_chart": "Generate a pie chart, slices of a whole."}
+    assert index(catalog(tools)).rank("show the shares as slices of a round cake").ids[0] == "generate_pie_chart"
+
+
 @each_case("request_text", ["frobnicate the quxifier", "Φτιάξε τον καιρό", "", "..."])
 def test_request_of_unknown_words_is_ranked_by_words_alone(request_text):
     assert index().rank(request_text) == index(meaning=0.0).rank(request_text)

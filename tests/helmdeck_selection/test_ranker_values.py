@@ -258,6 +258,14 @@ def test_number_in_the_request_needs_no_look_up():
     assert "companion of close_issue" not in index(*issues).rank("close bug 12").scores[1].matched
 
 
+def test_entry_that_needs_an_id_of_the_best_look_up_is_lifted():
+    others = (tool("log_trip", "Log a trip."), tool("log_video", "Log a video."))
+    tools = (tool("find_patient", "Find a patient by name."), tool("log_dose", "Log a dose.", "patient_id"), *others)
+    found = index(*tools).rank("log it for the patient Ada Lund")
+    assert ids(found, 2) == ["find_patient", "log_dose"] and "needs find_patient" in found.scores[1].matched
+    assert "needs find_patient" not in str([score.matched for score in index(*tools).rank("log a dose").scores])
+
+
 def test_look_up_of_the_same_server_is_preferred():
     first = Catalog.from_data({"packs": [tool("a_list_users", "People.")], "pipelines": []}, "a")
     second = Catalog.from_data(

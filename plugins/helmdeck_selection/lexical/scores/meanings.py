@@ -7,7 +7,9 @@ finds is added to the scores of the words.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from operator import mul
 from typing import Final
 
@@ -20,17 +22,26 @@ from helmdeck_selection.meaning.model import Vector, meaning_model, unit
 
 # Standard deviations of a similarity that are worth as much as the best score, at a weight of 1.
 _DEVIATIONS: Final = 6.0
+# Standard deviations that a probability of 1 adds, and the power of it that counts. The closest entry of a catalog in which many are
+# similar is hardly further from the mean than others, and yet more probable.
+_PROBABLE, _POWER = 1.5, 0.3
 # A request that shares all words with the catalog gets this part of the weight; one that shares none as much more as one deviation.
 _LEAST: Final = 0.5
 # Entries with a lower cosine are not close; the second one holds where no word of the request is found.
-_CLOSE, _CLOSE_ALONE = 0.1, 0.5
+_CLOSE, _CLOSE_ALONE = 0.0, 0.3
 # Standard deviations below this are rounding.
 _SAME: Final = 1e-6
 # Requests of up to this number of clauses get all of the weight, those of so many none: each clause has entries that are close by chance, and
 # a request of many steps needs all places for those that its words name.
 _FEW_CLAUSES, _MANY_CLAUSES = 3, 5
-# The share of the whole request in the vector of one of several clauses: "send it to Ada" is about the invoice of the clause before.
-_WHOLE: Final = 0.5
+# The share of the whole request in the vector of one of several clauses, and in that of a part of a clause: "send it to Ada" is about the
+# invoice of the clause before.
+_WHOLE, _WHOLE_OF_PART = 0.5, 1.0
+# Where a clause is split into parts, which may need an entry each, the features of the smallest one, and the parts of a request that are read:
+# a list of names has many.
+_BREAK: Final = re.compile(r"[,;:]|\s[–-]\s|\b(?:and|then|but|or|if|so|because|with|for)\b", re.IGNORECASE)
+_MIN_FEATURES: Final = 2
+_MAX_PARTS: Final = 16
 # Characters of a clause that are read.
 _MAX_CHARS: Final = 2_000
 # Words before the similarity in an explanation.
@@ -60,9 +71,9 @@ class Meanings:
         translated: Sequence[Sequence[str]] = (),
         share: float = 1.0,
     ) -> Ranking:
-        """Return a ranking in which entries that are close to a clause are lifted.
+        """Return a ranking in which entries that are close to a clause, or to a part of one, are lifted.
 
-        Each clause counts as if it were alone, so an entry that is close to one clause is found beside those of the others.
+        Each one counts as if it were alone, so an entry that is close to one clause is found beside those of the others.
 
         :param request: without its document; read if the ranking has no clauses.
         :param lacking: the share of the words of the request that the catalog lacks, 0 to 1.
@@ -75,7 +86,12 @@ class Meanings:
         if not isinstance(found, LazyScores) or fewness <= 0:
             return ranking
         clauses = translated or [text_features(text[:_MAX_CHARS]) for text in texts]
-        close = self._close(clauses, 1.0 - lacking, _CLOSE if found.matches else _CLOSE_ALONE)
+        parts = (
+            ()
+            if translated
+            else [*islice(chain.from_iterable(_parts(text[:_MAX_CHARS]) for text in texts), _MAX_PARTS)]
+        )
+        close = self._close(clauses, parts, 1.0 - lacking, _CLOSE if found.matches else _CLOSE_ALONE)
         if not close:
             return ranking
         best = max(found.matches.values(), default=1.0)
@@ -89,16 +105,22 @@ class Meanings:
 
         return attrs.evolve(ranking, scores=found.raised(gains, label))
 
-    def _close(self, clauses: Sequence[Sequence[str]], weak: float, lowest: float) -> dict[int, tuple[float, float]]:
-        """Return the entries that are close to a clause, each with the gain by the closest one, in standard deviations, and the cosine.
+    def _close(
+        self, clauses: Sequence[Sequence[str]], parts: Sequence[Sequence[str]], weak: float, lowest: float
+    ) -> dict[int, tuple[float, float]]:
+        """Return the entries that are close to a clause or a part, each with its highest gain, in standard deviations, and the cosine.
 
         :param weak: standard deviations that count nothing.
         :param lowest: cosine.
         """
         vectors = [self._model.of_features(clause) for clause in clauses]
+        whole = unit(list(map(sum, zip(*vectors, strict=True))))
+        if len(vectors) > 1:
+            vectors = [_in_context(vector, whole, _WHOLE) for vector in vectors]
+        vectors += [_in_context(self._model.of_features(part), whole, _WHOLE_OF_PART) for part in parts]
         found: dict[int, tuple[float, float]] = {}
-        for clause, vector in zip(clauses, _in_context(vectors), strict=True):
-            if not any(vector) or not (known := self._model.known_share(clause)):
+        for text, vector in zip([*clauses, *parts], vectors, strict=True):
+            if not any(vector) or not (known := self._model.known_share(text)):
                 continue
             cosines = self._vectors.similarities(vector)
             mean = sum(cosines) / len(cosines)
@@ -106,17 +128,24 @@ class Meanings:
             if deviation < _SAME:
                 continue
             least = max(lowest, mean + weak * deviation)
-            for place, cosine in enumerate(cosines):
-                if cosine > least:
-                    gain = known * ((cosine - mean) / deviation - weak)
-                    if gain > 0 and (place not in found or gain > found[place][0]):
-                        found[place] = gain, cosine
+            near = [(place, cosine) for place, cosine in enumerate(cosines) if cosine > least]
+            chances = self._model.shares([cosine for _, cosine in near])
+            for (place, cosine), chance in zip(near, chances, strict=True):
+                gain = known * ((cosine - mean) / deviation - weak + _PROBABLE * chance**_POWER)
+                if gain > 0 and (place not in found or gain > found[place][0]):
+                    found[place] = gain, cosine
         return found
 
 
-def _in_context(vectors: Sequence[Vector]) -> Sequence[Vector]:
-    """Return the vectors of clauses, each with a part of that of the whole request."""
-    if len(vectors) < 2:
-        return vectors
-    whole = unit(list(map(sum, zip(*vectors, strict=True))))
-    return [unit([own + _WHOLE * value for own, value in zip(vector, whole, strict=True)]) for vector in vectors]
+def _parts(clause: str) -> Iterator[Sequence[str]]:
+    """Yield the features of the parts of a clause; nothing if it has one part."""
+    parts = _BREAK.split(clause)
+    for part in parts if len(parts) > 1 else ():
+        features = text_features(part)
+        if len(features) >= _MIN_FEATURES:
+            yield features
+
+
+def _in_context(vector: Vector, whole: Vector, share: float) -> Vector:
+    """Return the vector of a clause with a share of that of the whole request."""
+    return unit([own + share * value for own, value in zip(vector, whole, strict=True)])
