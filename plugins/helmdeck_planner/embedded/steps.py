@@ -83,8 +83,10 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
         if pick is not None:
             looked_up: list[dict[str, Any]] = []
             if pick.profile is not None:
-                sources = _sources(understood, defaults, earlier)
-                draft = drafted(part, pick.profile, attrs.evolve(sources, background=_background(understood, part)))
+                sources = attrs.evolve(
+                    _sources(understood, defaults, earlier), background=_background(understood, part), is_chosen=True
+                )
+                draft = drafted(part, pick.profile, sources)
                 args = arguments_of(draft)
                 stated += draft.stated_by
                 looked_up = _looked_up(understood, pick, pick.profile, draft)

@@ -28,6 +28,7 @@ from helmdeck_planner.embedded.arguments.free_text import (
 from helmdeck_planner.embedded.arguments.ids import fill_codes, fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.items import fill_items
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
+from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left_beside
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
@@ -85,6 +86,7 @@ class Sources:
     :ivar earlier: the parts before, in order.
     :ivar settings: the parts that only state where the others act.
     :ivar background: the parts without a step that may state something for this one.
+    :ivar is_chosen: the entry is chosen: what no rule uses is compared with its open inputs as well.
     :ivar drafts: what was drafted from these sources, since an entry is tried for a part by several rules.
     """
 
@@ -95,6 +97,7 @@ class Sources:
     earlier: tuple[Earlier, ...] = ()
     settings: tuple[Part, ...] = ()
     background: tuple[Part, ...] = ()
+    is_chosen: bool = False
     drafts: dict[tuple[int, int], Draft] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
 
@@ -169,8 +172,12 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_places(draft)
     fill_proper_names(draft)
     _fill_only_value(draft)
+    if sources.is_chosen:
+        fill_left(draft)
     _fill_references(draft, sources)
     fill_background(draft, *background)
+    if sources.is_chosen:
+        fill_left_beside(draft, sources.background)
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     fill_folders(draft)
@@ -202,7 +209,6 @@ def _is_described_less(draft: Draft, each: Property) -> bool:
 
 
 def _fill_quotes(draft: Draft) -> None:
-    _fill_quotes_by_preposition(draft)
     for each in sorted(draft.open_inputs(), key=lambda other: _quote_order(draft, other)):
         if not draft.free(*_QUOTES):
             return
@@ -217,26 +223,6 @@ def _fill_quotes(draft: Draft) -> None:
         chosen = draft.own(places) if each.is_list else places[:1]
         values = [draft.tokens[place].value for place in chosen]
         draft.set(each, values if each.is_list else values[0], chosen)
-
-
-def _fill_quotes_by_preposition(draft: Draft) -> None:
-    """Set the inputs of several quoted strings: "fill 'name' with 'Ada'", "type 'Ada' into 'name'"."""
-    inputs = [
-        each for each in draft.open_inputs() if each.is_required and each.role in _QUOTE_ROLES and not each.is_list
-    ]
-    if len(inputs) < 2 or len(draft.free(Kind.QUOTE)) < 2:
-        return
-    for place in draft.free(Kind.QUOTE):
-        preposition = draft.preposition_before(place)
-        left = [each for each in inputs if each.name not in draft.args]
-        if preposition == "with":
-            fitting = [each for each in left if each.side == "target" or each.role is Role.CONTENT]
-        elif preposition in ("to", "in", "on"):
-            fitting = [each for each in left if each.side == "target" or each.role is not Role.CONTENT]
-        else:
-            continue
-        if fitting:
-            draft.set(fitting[0], draft.tokens[place].value, [place])
 
 
 def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:

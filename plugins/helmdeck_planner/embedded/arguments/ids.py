@@ -23,7 +23,7 @@ _FREE_IDS: Final = frozenset(("uid", "slug", "handle"))
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
-_COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
+COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 _MAX_SYMBOL: Final = 6
 _MIN_WORD: Final = 4
 _MIN_STRANGE: Final = 7
@@ -175,7 +175,7 @@ def _is_opaque(draft: Draft, place: int) -> bool:
     """Whether a value looks like an id: it has digits, dots or humps, or no vowels: "tblLeads", but not "iPhone"."""
     token = draft.tokens[place]
     if token.kind is Kind.ID:
-        return not _COUNTED.fullmatch(token.value)
+        return not COUNTED.fullmatch(token.value)
     is_humped = token.is_word and place != draft.part.verb_place and _HUMPED.fullmatch(token.value)
     is_random = token.is_word and (_RANDOM.fullmatch(token.value) or _is_cluster(draft, place))
     return _is_dotted(draft, place) or bool(is_humped or is_random or is_code(draft, place))

@@ -136,6 +136,8 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             return []
         if token.is_word and draft.stems(position) & each.hints and _names_next(draft, position):
             continue  # "the logs of the pod web-1"
+        if token.is_word and draft.stems(position) & each.labels:
+            continue  # "the commit title 'Tidy up'"
         if each.role in (Role.NAME, Role.TEXT) and not is_named and _is_state(draft, position):
             return [position, *word_run(draft, position + 1)]
         if (

@@ -30,7 +30,6 @@ from helmdeck_planner.embedded.choice.features import (
     meaning_features,
     names_statement,
     rule_features,
-    strength,
     value_features,
     word_fit,
     words_of,
@@ -40,6 +39,7 @@ from helmdeck_planner.embedded.choice.shapes import by_shape
 from helmdeck_planner.embedded.choice.weighing import is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.request.concepts import strength
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, is_other_kind, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.readings import Reading, reading

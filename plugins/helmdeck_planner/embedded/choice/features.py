@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, READING, Action, Kind, Lexicon, stem, word_terms
+from helmdeck_language import ACTIONS, READING, Action, Kind, stem, word_terms
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import score
@@ -20,16 +20,13 @@ from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
-from helmdeck_planner.embedded.request.concepts import concepts
+from helmdeck_planner.embedded.request.concepts import concepts, strength
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.readings import Reading
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _LEAST: Final = -6.0
-_SYNONYM: Final = 0.7
-_CONCEPT: Final = 0.6
-_MIN_COMPOUND: Final = 5
 _MAX_COUNT: Final = 3
 _MAX_MARGIN: Final = 1.5
 _DEFINING: Final = re.compile(r"\s*(?:create|alter|drop|truncate)\b", re.IGNORECASE)
@@ -111,18 +108,6 @@ def words_of(part: Part, intended: Reading, wording: Wording) -> list[Word]:
         is_known = not stems.isdisjoint(wording.vocabulary.stems) or any(map(concepts, stems))
         found.append(Word(place, frozenset(stems), place > 0 and token.value[:1].isupper() and not is_known))
     return found
-
-
-def strength(stems: frozenset[str], known: frozenset[str], lexicon: Lexicon) -> float:
-    """Return how well a word is among known stems."""
-    if stems & known:
-        return 1.0
-    if any(lexicon.synonyms(term) & known for term in stems):
-        return _SYNONYM
-    if any(concepts(term) & known for term in stems):
-        return _CONCEPT
-    is_compound = any(len(term) >= _MIN_COMPOUND and other.endswith(term) for term in stems for other in known)
-    return _CONCEPT if is_compound else 0.0
 
 
 def word_fit(seen: Seen, profile: Profile) -> WordFit:

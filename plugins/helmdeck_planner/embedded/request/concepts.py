@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from helmdeck_language import WordFile, stem
+from helmdeck_language import Lexicon, WordFile, stem
 
+_SYNONYM: Final = 0.7
+_CONCEPT: Final = 0.6
+_MIN_COMPOUND: Final = 5
 _NONE: Final[frozenset[str]] = frozenset()
 
 
@@ -24,3 +27,15 @@ def _concepts() -> Mapping[str, frozenset[str]]:
 def concepts(term: str) -> frozenset[str]:
     """Return the stems of catalogs that the stem of a request may stand for."""
     return _concepts().get(term, _NONE)
+
+
+def strength(stems: frozenset[str], known: frozenset[str], lexicon: Lexicon) -> float:
+    """Return how well a word is among known stems."""
+    if stems & known:
+        return 1.0
+    if any(lexicon.synonyms(term) & known for term in stems):
+        return _SYNONYM
+    if any(concepts(term) & known for term in stems):
+        return _CONCEPT
+    is_compound = any(len(term) >= _MIN_COMPOUND and other.endswith(term) for term in stems for other in known)
+    return _CONCEPT if is_compound else 0.0

@@ -1,0 +1,192 @@
+"""Finds what a part may state as values: its values, and runs of words that are neither verbs nor labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+import attrs
+
+from helmdeck_language import Kind, Token
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.property_words import HONORIFICS
+
+# Marks between a label and its value, and between the values of a list.
+_AFTER_LABEL: Final = frozenset(":=#(")
+_JOINED_BEFORE: Final = re.compile(r"\w[-:/@_.]?$|[-@_]$")
+_JOINED_AFTER: Final = re.compile(r"[-:/@_.]?\w|[-_]")
+_MAX_BEFORE: Final = 6
+_MAX_LISTED: Final = 3
+_MAX_COMPLEMENT: Final = 3
+
+
+@attrs.frozen
+class StatedValue:
+    """A value that a part may state.
+
+    :ivar first: the place of its first token; ``last`` is that of its last one.
+    :ivar form: the kind of a value; "words", "capitals", "capital", "unknown" or "word" for words.
+    :ivar label: the place of the content word before it, -1 without one.
+    :ivar preposition: the English one before it; empty without one.
+    :ivar following: the place of the content word right after it, -1 without one.
+    :ivar complement: the place of "title" in "'Fix' as commit title", -1 without one.
+    :ivar start: the place of the first value of the list that it ends, such as "bug" of "bug, ios and web"; else ``first``.
+    """
+
+    first: int
+    last: int
+    form: str
+    label: int
+    preposition: str
+    following: int
+    complement: int
+    start: int
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether other values of a list are before it."""
+        return self.start < self.first
+
+    @property
+    def places(self) -> range:
+        """The places of its tokens."""
+        return range(self.first, self.last + 1)
+
+
+@attrs.define(slots=False)
+class StatedValues:
+    """The values that a part may state for an entry.
+
+    :ivar draft: the part and the entry.
+    """
+
+    draft: Draft
+
+    @cached_property
+    def tokens(self) -> Sequence[Token]:
+        """The tokens of the part."""
+        return self.draft.tokens
+
+    @cached_property
+    def _own_words(self) -> frozenset[str]:
+        """The stems of the name of the entry and of the labels of its inputs."""
+        profile = self.draft.profile
+        return frozenset(profile.name).union(*(each.labels for each in profile.properties))
+
+    def all(self) -> Iterator[StatedValue]:
+        """Yield what is stated, used places included."""
+        end = -1
+        for place, token in enumerate(self.tokens):
+            if place <= end:
+                continue
+            if token.is_value:
+                if self._is_whole(place):
+                    yield self._with_surroundings(place, place, token.kind.value)
+            elif self._is_content(place):
+                end = self._end(place)
+                if found := self._trimmed(place, end):
+                    yield self._with_surroundings(*found, self._form(*found))
+
+    def _is_whole(self, place: int) -> bool:
+        """Whether a value is not joined to other text: not "17.2" in "17.2-alpine"."""
+        source, token = self.draft.source, self.tokens[place]
+        return token.kind is Kind.QUOTE or not (
+            _JOINED_BEFORE.search(source[max(0, token.start - 2) : token.start])
+            or _JOINED_AFTER.match(source, token.end)
+        )
+
+    def _is_content(self, place: int) -> bool:
+        token = self.tokens[place]
+        is_joint = token.word in self.draft.wording.language.joints
+        return token.is_word and not is_joint and not self.draft.is_filler(place)
+
+    def _end(self, place: int) -> int:
+        """Return the place of the last word of a run; "Dr. Berger" and "Room 2" are one."""
+        tokens = self.tokens
+        while place + 1 < len(tokens):
+            is_name = tokens[place].value[:1].isupper()
+            is_honorific = tokens[place].word in HONORIFICS and tokens[place + 1].value == "."
+            numbered = is_name and tokens[place + 1].kind in (Kind.NUMBER, Kind.ID)
+            if not (self._is_content(place + 1) or numbered or is_honorific):
+                break
+            place += 1 + (is_honorific and place + 2 < len(tokens) and tokens[place + 2].is_word)
+        return place
+
+    def _trimmed(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return a run without labels around it; the name in capitals, or the unknown word at its end, of several words."""
+        draft, verb = self.draft, self.draft.part.verb_place
+        places = [place for place in range(first, last + 1) if place > verb or last < verb]
+        while places and (draft.stems(places[0]) & self._own_words or self._is_naming(places[0])):
+            del places[0]
+        while places and draft.stems(places[-1]) & self._own_words:
+            del places[-1]
+        capitals = [place for place in places if self.tokens[place].value[:1].isupper() and place > 0]
+        if capitals:
+            start, end = capitals[0], capitals[-1]
+            while start > 1 and draft.is_filler(start - 1) and self.tokens[start - 1].value[:1].isupper():
+                start -= 1  # "The Cherry Orchard"
+            # "Cargo bike" may be a name as a whole.
+            ends = end == places[-1] or bool(draft.wording.verb(self.tokens[end + 1].word))
+            return (start, end) if ends else None
+        if len(places) > 1 and not draft.wording.is_word(self.tokens[places[-1]].word):
+            return places[-1], places[-1]
+        return (places[0], places[-1]) if places else None
+
+    def _is_naming(self, place: int) -> bool:
+        return self.tokens[place].word in self.draft.wording.language.naming
+
+    def _form(self, first: int, last: int) -> str:
+        token = self.tokens[first]
+        is_capital = token.value[:1].isupper()
+        if first < last:
+            return "capitals" if is_capital else "words"
+        if is_capital:
+            return "capital"
+        return "word" if self.draft.wording.is_word(token.word) else "unknown"
+
+    def _with_surroundings(self, first: int, last: int, form: str) -> StatedValue:
+        start = self._start_of_list(first)
+        label, preposition = -1, ""
+        for place in range(start - 1, max(-1, start - 1 - _MAX_BEFORE), -1):
+            token = self.tokens[place]
+            if token.value in _AFTER_LABEL or self._is_naming(place):
+                continue
+            if not token.is_word:
+                break
+            if found := self.draft.preposition(place):
+                if preposition:
+                    break
+                preposition = found
+            elif not self.draft.is_filler(place):
+                label = place
+                break
+        after = last + 1
+        is_followed = after < len(self.tokens) and self._is_content(after)
+        # The "tag" of "redis tag 7.2" labels the number.
+        labels_next = after + 1 < len(self.tokens) and self.tokens[after + 1].is_value
+        following = after if is_followed and not labels_next else -1
+        complement = self._complement(after)
+        return StatedValue(first, last, form, label, preposition, following, complement, start)
+
+    def _complement(self, preposition: int) -> int:
+        """Return the place of the last content word behind a preposition; -1 without one."""
+        found = -1
+        if self.draft.preposition(preposition):
+            for place in range(preposition + 1, min(preposition + 1 + _MAX_COMPLEMENT, len(self.tokens))):
+                if not self.tokens[place].is_word:
+                    break
+                found = place if self._is_content(place) else found
+        return found
+
+    def _start_of_list(self, place: int) -> int:
+        """Return the place of the first value of a list: "bug" of "bug, ios and web"."""
+        tokens, joints = self.tokens, self.draft.wording.language.joints
+        for _ in range(_MAX_LISTED):
+            before = place - 1
+            is_joined = before > 0 and (tokens[before].word in joints or tokens[before].value == ",")
+            if not is_joined or not (tokens[before - 1].is_value or self._is_content(before - 1)):
+                break
+            place = before - 1
+        return place

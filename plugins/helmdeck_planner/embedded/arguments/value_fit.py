@@ -1,0 +1,186 @@
+"""How likely a stated value belongs to each input of an entry, by its form and the words around it.
+
+A conditional logistic model weighs the features: the inputs and none of them are the choices for a value.
+``benchmarks/first_use/value_fit.py`` fits the weights in ``value_fit.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from helmdeck_language import stem
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.stated_values import StatedValue
+from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.entries.property_words import COMMON_WORDS, GENERIC_WORDS, HONORIFICS, PERSON_IDS
+from helmdeck_planner.embedded.request.concepts import strength
+from helmdeck_selection import meaning_model, similarity
+
+_COMMON: Final = frozenset(map(stem, COMMON_WORDS | GENERIC_WORDS))
+_NAMING: Final = (
+    "label", "far label", "hint", "far hint", "derived", "far derived", "after", "after hint", "complement", "complement hint",
+    "prefix", "honorific person", "form named",
+)  # fmt: skip
+_MAX_HINTS: Final = 12
+_MAX_ORDER: Final = 5
+_MIN_STEM: Final = 4
+
+
+@cache
+def weights() -> Mapping[str, float]:
+    """Return the fitted weights of the features."""
+    found = json.loads(Path(__file__).with_name("value_fit.json").read_text(encoding="utf-8"))
+    return {str(name): float(weight) for name, weight in found.items()}
+
+
+@attrs.define(slots=False)
+class ValueFit:
+    """Compares the values of a part with the inputs of an entry.
+
+    :ivar draft: the part and the entry.
+    """
+
+    draft: Draft
+
+    @cached_property
+    def _properties(self) -> Sequence[Property]:
+        return self.draft.profile.properties
+
+    @cached_property
+    def _hints(self) -> Mapping[str, frozenset[str]]:
+        """The stems that only the description of one input has."""
+        count = Counter(hint for each in self._properties for hint in each.hints)
+        own = _COMMON | frozenset(self.draft.profile.name)
+        return {
+            each.name: frozenset(hint for hint in each.hints if count[hint] == 1) - own for each in self._properties
+        }
+
+    @cached_property
+    def _roles(self) -> Counter[str]:
+        return Counter(each.role.value for each in self._properties)
+
+    def may_belong(self, value: StatedValue, each: Property) -> bool:
+        """Whether the words around a value let an input have it.
+
+        An optional input needs a word that names it, or a form that no other input takes. No input takes what a word right before it calls
+        something else: "the list 61bc" is no card.
+        """
+        found = self.of_input(value, each)
+        if any(found.get(name) for name in _NAMING):
+            return True
+        draft, label = self.draft, value.label
+        if 0 <= label == value.first - 1 and not draft.stems(label) & draft.profile.text:
+            return label == draft.part.verb_place and each.is_required
+        return each.is_required or (value.form == each.role.value and self._roles[each.role.value] == 1)
+
+    def probabilities(self, value: StatedValue, inputs: Sequence[Property]) -> dict[str, float]:
+        """Return the probability of each of some inputs, by its name; "" is none of them."""
+        scores = {"": _score(self.of_none(value))}
+        scores |= {each.name: _score(self.of_input(value, each)) for each in inputs}
+        highest = max(scores.values())
+        powers = {name: math.exp(found - highest) for name, found in scores.items()}
+        whole = sum(powers.values())
+        return {name: power / whole for name, power in powers.items()}
+
+    def of_none(self, value: StatedValue) -> dict[str, float]:
+        """Return the features of no input at all."""
+        draft = self.draft
+        found = {"none": 1.0, f"none {value.form}": 1.0}
+        if draft.tokens[value.first].is_word:
+            stems = frozenset[str]().union(*(draft.stems(place) for place in value.places))
+            found |= {
+                "none first": float(value.first == 0),
+                "none verb": float(bool(draft.wording.verb(draft.tokens[value.first].word))),
+                "none of entry": float(bool(stems & draft.profile.text)),
+                "none length": float(value.last - value.first),
+                "none bare": float(value.label < 0 and not value.preposition),
+                "none determiner": float(
+                    value.first > 0 and draft.tokens[value.first - 1].word in draft.wording.language.determiners
+                ),
+            }
+        if value.preposition:
+            found[f"none {value.preposition}"] = 1.0
+        if value.label >= 0:
+            found["none label"] = 1.0
+            found["none foreign label"] = float(not draft.stems(value.label) & draft.profile.text)
+        return found
+
+    def _naming(self, stems: frozenset[str], names: frozenset[str]) -> float:
+        """Return how well a word names an input; a word of the name of the entry has no other meaning."""
+        is_own = not stems.isdisjoint(self.draft.profile.name)
+        return float(bool(stems & names)) if is_own else strength(stems, names, self.draft.wording.lexicon)
+
+    def of_input(self, value: StatedValue, each: Property) -> dict[str, float]:
+        """Return the features of an input."""
+        draft, role = self.draft, each.role.value
+        names = each.labels or frozenset(map(stem, each.words))
+        hints = self._hints[each.name]
+        before = draft.stems(value.label) if value.label >= 0 else frozenset[str]()
+        after = draft.stems(value.following) if value.following >= 0 else frozenset[str]()
+        far = "far " if value.preposition else ""
+        found = {
+            "input": 1.0,
+            f"{value.form} {role}": 1.0,
+            f"{value.preposition or ('label' if before else 'bare')} {role}": 1.0,
+            "required": float(each.is_required),
+            f"required {role}": float(each.is_required),
+            "order": float(min(_MAX_ORDER, self._properties.index(each))),
+            "only": float(self._roles[role] == 1),
+            f"{far}listed": float(value.is_listed and each.is_list),
+        }
+        if each.side:
+            found[f"{value.preposition or 'bare'} {each.side}"] = 1.0
+        found["form named"] = float(stem(value.form) in each.labels | each.hints)
+        if PERSON_IDS & {word.removesuffix("s") for word in each.words}:
+            found[f"{value.preposition or 'bare'} person"] = 1.0
+            found["honorific person"] = float(draft.tokens[value.first].word in HONORIFICS)
+        if before:
+            label = self._naming(before, names)
+            found[f"{far}label"] = label
+            found[f"{far}exact label"] = float(label == 1.0)
+            if not label:
+                found[f"{far}hint"] = float(bool(before & hints))
+                found[f"{far}derived"] = float(_is_derived(before, names))
+        if after:
+            found["after"] = self._naming(after, names)
+            found["after hint"] = float(bool(after & hints))
+        if value.complement >= 0:
+            complement = draft.stems(value.complement)
+            found["complement"] = self._naming(complement, names)
+            found["complement hint"] = float(bool(complement & hints))
+        found["form named"] = float(stem(value.form) in each.labels | each.hints)
+        if before or after:
+            context = _vector(tuple(sorted(before | after)))
+            found["close name"] = max(0.0, similarity(context, _vector(tuple(map(stem, each.words)))))
+            found["close text"] = max(0.0, similarity(context, _vector(_hints_of(each))))
+        prefix = draft.tokens[value.first].value.rpartition(":")[0]
+        if prefix and not draft.tokens[value.first].is_word:
+            found["prefix"] = float(f"{prefix}:".lower() in each.text.lower())
+        return found
+
+
+def _score(features: Mapping[str, float]) -> float:
+    known = weights()
+    return sum(known.get(name, 0.0) * value for name, value in features.items())
+
+
+def _is_derived(stems: frozenset[str], names: frozenset[str]) -> bool:
+    """Whether a name is made from a word: "assignee" from "assign"."""
+    return any(len(term) >= _MIN_STEM and name.startswith(term) for term in stems for name in names)
+
+
+def _hints_of(each: Property) -> tuple[str, ...]:
+    return tuple(sorted(each.hints - _COMMON))[:_MAX_HINTS]
+
+
+@lru_cache(2_000)
+def _vector(stems: tuple[str, ...]) -> Sequence[float]:
+    return meaning_model().of_features(stems)
