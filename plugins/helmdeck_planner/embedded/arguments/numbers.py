@@ -40,6 +40,7 @@ _AREA: Final = re.compile(
 _PEOPLE: Final = _UNIT_STEMS["guests"]
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
 _LIMITS: Final = frozenset(("below", "under", "above", "over"))
+_REPEATED: Final = frozenset(("interval", "period", "frequency", "every"))
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -250,6 +251,8 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
     total += 0.8 * len((each.hints - _COMMON) & beside) if each.hints & beside else 0.0
     if each.side and (preposition := draft.preposition_before(place)) in ("from", "to"):
         total += 2.5 if (preposition == "from") == (each.side == "source") else -5
+    if _REPEATED & set(each.words) and place and draft.tokens[place - 1].word == "every":
+        total += 2
     unit = _unit(draft, place)
     quantity = quantity_at(draft, place)
     if each.unit and each.unit.dimension == UNIT_OF["dollar"].dimension and _DECIMALS.search(draft.tokens[place].value):
@@ -265,7 +268,7 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         return -5
     if unit:
         takes = _UNIT_STEMS.get(unit, frozenset())
-        if takes & names:
+        if takes & names or (takes and stem(unit) in each.hints):
             total += 2
         elif takes and not telling & after:
             total -= 3
