@@ -38,6 +38,9 @@ BRANCHES = tool(
 NODES = tool("open_entries", names={**NAMES, "description": "Names of the entries"})
 TREE = tool("show_tree", {"excludePatterns": NAMES}, path=TEXT)
 
+BILL = tool("mark_bill", bill_number=described("Number of the bill, such as 2030-12"))
+STAFF = tool("list_staff", {"limit": described("Maximum number of workers", NUMBER)})
+
 
 @each_case(
     ("entry", "request_text", "args"),
@@ -62,6 +65,8 @@ TREE = tool("show_tree", {"excludePatterns": NAMES}, path=TEXT)
         (CARD, "show the card cd_5, with the picture", {"card_id": "cd_5", "includeImage": True}),
         (BRANCHES, "list the branches of /srv/web that don't have 91c0ffe", {"repo_path": "/srv/web", "not_contains": "91c0ffe"}),
         (NODES, "open the entries Pia Lund and Torre do Sal", {"names": ["Pia Lund", "Torre do Sal"]}),
+        (BILL, "Mark bill 2031-77 as settled", {"bill_number": "2031-77"}),
+        (STAFF, "who works in our bureau? 15 people are enough", {"limit": 15}),
         (TREE, "show the tree of /srv/app. Ignore cache and logs", {"path": "/srv/app", "excludePatterns": ["cache", "logs"]}),
     ],
 )  # fmt: skip

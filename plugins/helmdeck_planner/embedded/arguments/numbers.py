@@ -270,7 +270,7 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         takes = _UNIT_STEMS.get(unit, frozenset())
         if takes & names or (takes and stem(unit) in each.hints):
             total += 2
-        elif takes and not telling & after:
+        elif takes and not (telling & after or (names & _COUNT_STEMS and is_limit(draft, place))):
             total -= 3
     if names & _COUNT_STEMS and (literal & language["counting"] or is_limit(draft, place)):
         total += 2.5
