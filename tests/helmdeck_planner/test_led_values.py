@@ -39,6 +39,7 @@ NODES = tool("open_entries", names={**NAMES, "description": "Names of the entrie
 TREE = tool("show_tree", {"excludePatterns": NAMES}, path=TEXT)
 
 BILL = tool("mark_bill", bill_number=described("Number of the bill, such as 2030-12"))
+STAMPS = tool("list_stamps", {"page": NUMBER, "per_page": NUMBER})
 STAFF = tool("list_staff", {"limit": described("Maximum number of workers", NUMBER)})
 
 
@@ -67,6 +68,8 @@ STAFF = tool("list_staff", {"limit": described("Maximum number of workers", NUMB
         (NODES, "open the entries Pia Lund and Torre do Sal", {"names": ["Pia Lund", "Torre do Sal"]}),
         (BILL, "Mark bill 2031-77 as settled", {"bill_number": "2031-77"}),
         (STAFF, "who works in our bureau? 15 people are enough", {"limit": 15}),
+        (STAMPS, "list stamps, page 4, 30 each", {"page": 4, "per_page": 30}),
+        (STAMPS, "list stamps, just 6 of them", {"per_page": 6}),
         (TREE, "show the tree of /srv/app. Ignore cache and logs", {"path": "/srv/app", "excludePatterns": ["cache", "logs"]}),
     ],
 )  # fmt: skip

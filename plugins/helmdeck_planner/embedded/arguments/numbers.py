@@ -41,6 +41,7 @@ _PEOPLE: Final = _UNIT_STEMS["guests"]
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
 _LIMITS: Final = frozenset(("below", "under", "above", "over"))
 _REPEATED: Final = frozenset(("interval", "period", "frequency", "every"))
+_ONLY: Final = ("just", "only")
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -302,8 +303,11 @@ def _is_whole(draft: Draft, place: int) -> bool:
 
 
 def _is_for_each(draft: Draft, stems: frozenset[str], place: int) -> bool:
-    """Whether a number is one of each such thing: "40 on a page", "40 to the page"."""
+    """Whether a number is one of each such thing: "40 on a page", "page 3, 20 each", "just 5 of them"."""
     end = place + 1
+    words = [token.word for token in draft.tokens[end : end + 2]]
+    if words[:1] == ["each"] or (words == ["of", "them"] and place and draft.tokens[place - 1].word in _ONLY):
+        return True
     while end < len(draft.tokens) - 1 and draft.is_filler(end):
         end += 1
     return end > place + 1 and end < len(draft.tokens) and bool(draft.stems(end) & stems)
