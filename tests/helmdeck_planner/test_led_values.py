@@ -40,6 +40,9 @@ TREE = tool("show_tree", {"excludePatterns": NAMES}, path=TEXT)
 
 BILL = tool("mark_bill", bill_number=described("Number of the bill, such as 2030-12"))
 STAMPS = tool("list_stamps", {"page": NUMBER, "per_page": NUMBER})
+OUTAGE = tool("announce_outage", {"systems": {**NAMES, "description": "Systems that are affected"}}, title=TEXT)
+UNIT: dict[str, Any] = {"enum": ["km", "mi"]}
+LENGTH = tool("convert_length", value=NUMBER, from_unit=UNIT, to_unit=UNIT)
 STAFF = tool("list_staff", {"limit": described("Maximum number of workers", NUMBER)})
 
 
@@ -70,6 +73,10 @@ STAFF = tool("list_staff", {"limit": described("Maximum number of workers", NUMB
         (STAFF, "who works in our bureau? 15 people are enough", {"limit": 15}),
         (STAMPS, "list stamps, page 4, 30 each", {"page": 4, "per_page": 30}),
         (STAMPS, "list stamps, just 6 of them", {"per_page": 6}),
+        (OUTAGE, "announce the outage 'New switch', affects mail and wiki", {
+            "title": "New switch", "systems": ["mail", "wiki"],
+        }),
+        (LENGTH, "how many miles are 4.5 km?", {"value": 4.5, "from_unit": "km", "to_unit": "mi"}),
         (TREE, "show the tree of /srv/app. Ignore cache and logs", {"path": "/srv/app", "excludePatterns": ["cache", "logs"]}),
     ],
 )  # fmt: skip

@@ -195,7 +195,7 @@ def fill_units(draft: Draft) -> None:
         (unit, place)
         for place in range(len(draft.tokens))
         if place not in stated
-        and draft.preposition_before(place) in ("to", "in")
+        and (draft.preposition_before(place) in ("to", "in") or _is_counted(draft, place))
         and (unit := _unit_word(draft, place))
     ]
     sources = [(quantity.unit, quantity.places[-1]) for quantity in quantities]
@@ -204,6 +204,11 @@ def fill_units(draft: Draft) -> None:
         choices = [choice for choice in each.choices if len(found) == 1 and UNIT_OF[str(choice).lower()] == found[0][0]]
         if len(choices) == 1:
             draft.set(each, choices[0], [found[0][1]])
+
+
+def _is_counted(draft: Draft, place: int) -> bool:
+    """Whether a question is about a number of such units: "how many feet are 3 km"."""
+    return [token.word for token in draft.tokens[max(place - 2, 0) : place]] == ["how", "many"]
 
 
 def _number(draft: Draft, place: int) -> int | float | None:

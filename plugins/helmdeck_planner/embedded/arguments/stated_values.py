@@ -151,9 +151,14 @@ class StatedValues:
         return self.tokens[place].word in self.draft.wording.language.naming
 
     def _acts(self, place: int) -> bool:
-        """Whether a word is a verb in the third person."""
-        word = self.tokens[place].word
-        return word.islower() and word.endswith("s") and bool(self.draft.wording.verb(word[:-1]))
+        """Whether a word is a verb in the third person, or a described one that starts a clause."""
+        word, draft = self.tokens[place].word, self.draft
+        is_described = place > 0 and self.tokens[place - 1].value == "," and bool(draft.stems(place) & self._described)
+        return (
+            self.tokens[place].value.islower()
+            and word.endswith("s")
+            and bool(draft.wording.verb(word[:-1]) or is_described)
+        )
 
     def _form(self, first: int, last: int) -> str:
         token = self.tokens[first]
