@@ -6,7 +6,8 @@
     python -m benchmarks.first_use.value_fit --write   # write plugins/helmdeck_planner/embedded/arguments/value_fit.json
 
 The model is a conditional logistic regression: the inputs of the expected entry and none of them are the choices for a value that a part
-states. Fitted are the dev halves of all sets in English but ``VALIDATION``. A value is right for the inputs whose expected arguments have the same text; each
+states. Fitted are the dev halves of all sets in English but ``VALIDATION``, and ``FURTHER`` as a whole. A
+value is right for the inputs whose expected arguments have the same text; each
 is used once more without the inputs that other values of the part are right for, since those are set when a value is left.
 """
 
@@ -37,8 +38,10 @@ from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_selection import LexicalIndex
 
 FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "arguments" / "value_fit.json"
+# Requests for the fit alone.
+FURTHER = "further_values"
 # The set that shows whether the weights hold for other requests.
-VALIDATION = "thirteenth"
+VALIDATION = "fourteenth"
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _ROUNDS = 500
 _RATE = 0.05
@@ -57,8 +60,8 @@ class Row:
 def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
     """Yield a row for each value of the parts whose expected entry is planned."""
     indexed: dict[str, tuple[LexicalIndex, Profiles]] = {}
-    for name in [each for each in SETS if each != VALIDATION]:
-        for request in of_half(load_requests(name), "dev"):
+    for name in (*(each for each in SETS if each != VALIDATION), FURTHER):
+        for request in load_requests(name) if name == FURTHER else of_half(load_requests(name), "dev"):
             if request.language != "en":
                 continue
             if request.catalog not in indexed:

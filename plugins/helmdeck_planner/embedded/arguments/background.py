@@ -48,6 +48,9 @@ def fill_background(
     """
     refers = has_reference(draft) or len(draft.tokens) == 1
     for part in (*settings, *parts):
+        starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
+        if starts_exclusion:
+            fill_exclusions(draft, part)
         if part.is_excluded:
             fill_exclusions(draft, part)
             fill_excluded(draft, part)

@@ -33,6 +33,7 @@ _BY_NAME: Final = 2.0
 _BY_DESCRIPTION: Final = 1.0
 # A name says enough to leave a word unexplained.
 _MAX_UNEXPLAINED: Final = 1
+_LATER: Final = ("afterwards", "already")
 
 
 @attrs.frozen
@@ -91,6 +92,8 @@ def _is_content(draft: Draft, place: int) -> bool:
         or token.word in language.joints | language.references
         or draft.is_one_of(place, "particles")
         or draft.is_one_of(place, "alone")
+        or token.word in language.trailing
+        or token.word in _LATER
     )
 
 
@@ -184,12 +187,14 @@ def _weight(draft: Draft, each: Property, phrase: Phrase, names: frozenset[str],
     other_inputs = [other for other in profile.properties if other is not each]
     labels = own.union(*(other.labels for other in other_inputs))
     others = labels.union(_stems(profile.entry.description), *(other.hints for other in other_inputs))
-    stems = {place: draft.stems(place) for place in phrase.places}
+    stems = {place: _with_adjective(draft, place) for place in phrase.places}
     telling = {place for place in stems if stems[place] & names - labels}
     if each.role is Role.CHOICE and not names <= labels.union(*stems.values()):
         telling = set()  # "release" is no "resolvedInNextRelease"
     described_at = {place for place in stems.keys() - telling if stems[place] & described - others - names}
     described_at = {place for place in described_at if not _is_predicate(draft, place)}
+    if not telling and each.role is Role.BOOLEAN and len(stems) == 1:
+        described_at |= {place for place in stems if _is_synonym(draft, place, names - others)}
     total = _BY_NAME * len(telling) + _BY_DESCRIPTION * len(described_at)
     if not total:
         return 0.0
@@ -198,12 +203,27 @@ def _weight(draft: Draft, each: Property, phrase: Phrase, names: frozenset[str],
         for place in stems.keys() - telling - described_at
         if not (stems[place] & (described | own) or _is_like(draft, place, names | described))
     ]
-    return total if len(unexplained) <= (_MAX_UNEXPLAINED if telling else 0) else 0.0
+    # "the current page" does not request the full page.
+    is_named = bool(telling) and names <= labels.union(*stems.values())
+    return total if len(unexplained) <= (_MAX_UNEXPLAINED if is_named else 0) else 0.0
+
+
+def _with_adjective(draft: Draft, place: int) -> frozenset[str]:
+    """Return the stems of a word, and of the adjective that an adverb is made from: "private" of "privately"."""
+    word = draft.tokens[place].word
+    return draft.stems(place) | ({stem(word[:-2])} if word.endswith("ly") else frozenset())
 
 
 def _is_predicate(draft: Draft, place: int) -> bool:
     """Whether a word is the verb of a pronoun: "we ever release"."""
     return any(draft.is_one_of(before, "pronouns") for before in range(max(place - 2, 0), place))
+
+
+def _is_synonym(draft: Draft, place: int, names: Iterable[str]) -> bool:
+    """Whether a word behind "with" or "without" means the same as the name of a switch: "with the picture" for ``includeImage``."""
+    is_added = draft.preposition_before(place) == "with" or draft.is_one_of(place - 1, "excluding")
+    synonyms = draft.wording.lexicon.synonyms_of
+    return is_added and any(term in synonyms.get(word, ()) for term in names for word in draft.stems(place))
 
 
 def _is_like(draft: Draft, place: int, stems: Iterable[str]) -> bool:

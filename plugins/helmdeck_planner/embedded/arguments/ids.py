@@ -61,6 +61,7 @@ def fill_ids(draft: Draft) -> None:
             places = _joined(draft, each, places)
             draft.set(each, [id_text(draft, [place]) for place in places], places)
         else:
+            places = _with_joined_numbers(draft, places)
             draft.set(each, id_text(draft, places), places)
     _fill_byshape(draft, [each for each in inputs if each.is_required and each.name not in draft.args])
     left = [place for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH) if _is_opaque(draft, place)]
@@ -84,6 +85,17 @@ def fill_ids(draft: Draft) -> None:
     if len(left) == 1 < len(needed):
         # "a new code for B14: 4471"
         _fill_card_numbers(draft, [each for each in needed if each.name not in draft.args])
+
+
+def _with_joined_numbers(draft: Draft, places: list[int]) -> list[int]:
+    """Return the places of an id with the numbers that hyphens join to its last one: "2026-041"."""
+    last, tokens = places[-1], draft.tokens
+    while last + 2 < len(tokens) and tokens[last].kind is tokens[last + 2].kind is Kind.NUMBER:
+        mark = tokens[last + 1]
+        if mark.value != "-" or not tokens[last].end == mark.start == tokens[last + 2].start - 1:
+            break
+        last += 2
+    return [*places, *range(places[-1] + 1, last + 1)]
 
 
 def _joined(draft: Draft, each: Property, places: list[int]) -> list[int]:

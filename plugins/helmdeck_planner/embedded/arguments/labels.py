@@ -9,7 +9,14 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import AFTER_NAMES, FILE_WORDS, PERSON_IDS, PLAIN_WORDS
+from helmdeck_planner.embedded.entries.property_words import (
+    AFTER_NAMES,
+    FILE_WORDS,
+    KIND_WORDS,
+    NAME_PARTICLES,
+    PERSON_IDS,
+    PLAIN_WORDS,
+)
 from helmdeck_planner.embedded.entries.units import UNIT_OF
 
 # Marks between a label and its value.
@@ -36,6 +43,8 @@ def labels_of(draft: Draft, each: Property) -> frozenset[str]:
         return each.labels | _PEOPLE
     if each.labels:
         return each.labels
+    if KIND_WORDS & set(each.words):
+        return frozenset(map(stem, each.words))  # "the field 'Seed'" states no type
     # "key" is a label where it is the whole name; "id" and "name" are, beside the words for the object.
     return frozenset(draft.profile.name) | frozenset(stem(word) for word in each.words)
 
@@ -123,6 +132,8 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             return [position] if _takes(each, token) else []
         is_naming = token.word in draft.wording.language.naming
         is_joint = token.value in _MARKS or draft.is_one_of(position, "label_joints")
+        if is_joint and token.is_word and KIND_WORDS & set(each.words):
+            return [position]  # "a field of type number"
         # "update the order with 3 apples" states no id.
         is_loose = each.role is not Role.ID and draft.is_one_of(position, "loose_joints")
         # "pickup at Harbour Street", but not "an event at Central Station"
@@ -215,15 +226,22 @@ def word_run(draft: Draft, place: int) -> list[int]:
     if not draft.tokens[place].value[:1].isupper():
         return run
     while (end := run[-1] + 1) < len(draft.tokens):
-        # "Tarn & Reed"
-        is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
-        last = end + 1 if is_joined else end
+        # "Tarn & Reed", "Casa do Mar"
+        is_joined = draft.tokens[end].value == "&"
+        last = end + 1 if end + 1 < len(draft.tokens) and (is_joined or is_inside_name(draft, end)) else end
         if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
             break
         run += range(end, last + 1)
     if end < len(draft.tokens) and _is_model(draft, end):
         run.append(end)
     return run
+
+
+def is_inside_name(draft: Draft, place: int) -> bool:
+    """Whether a word in lower case joins two in capitals: "do" of "Casa do Mar"."""
+    sides = draft.tokens[max(place - 1, 0) : place + 2 : 2]
+    is_between = len(sides) > 1 and all(each.is_word and each.value[:1].isupper() for each in sides)
+    return is_between and draft.tokens[place].value in NAME_PARTICLES
 
 
 def _is_model(draft: Draft, place: int) -> bool:

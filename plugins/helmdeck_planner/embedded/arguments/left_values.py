@@ -62,8 +62,9 @@ def _takes(each: Property, value: StatedValue, token: Token) -> bool:
         return not token.is_word or value.form == "unknown"
     if each.role is Role.PATH:
         return not token.is_word and token.kind not in _NO_PATHS
-    if each.role is Role.ID and COUNTED.fullmatch(token.value):
-        return False
+    is_count = COUNTED.fullmatch(token.value) or (token.kind is Kind.NUMBER and value.following >= 0)
+    if each.role is Role.ID and is_count:
+        return False  # "a project with 200 users"
     if each.role is Role.ID and (token.kind is Kind.QUOTE or value.form in _KNOWN_WORDS):
         return takes_names(each) and value.first == value.last and token.is_word and value.label >= 0
     return True

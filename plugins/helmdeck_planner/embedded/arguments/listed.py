@@ -8,6 +8,7 @@ from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import is_noun_of_name, word_run
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.property_words import PERSON_IDS
 
 _NAMES: Final = (Kind.WORD, Kind.ID, Kind.SLUG, Kind.QUOTE, Kind.HASH)
 _MIN_VERB: Final = 4
@@ -65,6 +66,18 @@ def fill_by_verb(draft: Draft) -> None:
     end = runs[-1][-1] + 1
     if end >= len(draft.tokens) or not draft.tokens[end].is_word or draft.preposition(end):
         set_names(draft, inputs[0], runs[0])
+
+
+def fill_receiver(draft: Draft) -> None:
+    """Set the only open input that takes people, or a required name, from the name behind "goes to": "the ticket goes to ana"."""
+    open_names = [each for each in draft.open_inputs() if each.role in (Role.NAME, Role.TEXT)]
+    people = [each for each in open_names if PERSON_IDS & {word.removesuffix("s") for word in each.words}]
+    inputs = people or [each for each in open_names if each.is_required]
+    for place in range(2, len(draft.tokens)) if len(inputs) == 1 else ():
+        is_goal = draft.tokens[place - 2].word == "goes" and draft.tokens[place - 1].word == "to"
+        is_name = bool(people) or draft.tokens[place].value[:1].isupper()
+        if is_goal and is_name and is_name_of_list(draft, place):
+            set_names(draft, inputs[0], word_run(draft, place))
 
 
 def _leads(draft: Draft, place: int) -> bool:

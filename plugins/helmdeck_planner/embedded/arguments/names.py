@@ -9,10 +9,10 @@ from helmdeck_language import ACTIONS, Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import labelled, named
-from helmdeck_planner.embedded.arguments.listed import fill_by_verb, set_names
+from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, set_names
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, LAST_NAME, PERSON_NAME
+from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, KIND_WORDS, LAST_NAME, PERSON_NAME
 
 _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
@@ -153,7 +153,8 @@ def fill_names(draft: Draft) -> None:
         own = [draft.tokens[place].word for place in places]
         # "move everything from /a to /b" names no file.
         is_empty = draft.wording.language.empty | draft.wording.language.values["extensions"]
-        if (own and is_empty.issuperset(own)) or (
+        is_kind = bool(KIND_WORDS & set(each.words))  # "a field of type number"
+        if (own and is_empty.issuperset(own) and not is_kind) or (
             places and each.role is Role.CODE and draft.tokens[places[0]].is_word
         ):
             places = []
@@ -168,6 +169,7 @@ def fill_names(draft: Draft) -> None:
         elif places:
             draft.set(each, id_text(draft, places), places)
     fill_by_verb(draft)
+    fill_receiver(draft)
     fill_result(draft)
     fill_command(draft)
     fill_content(draft)

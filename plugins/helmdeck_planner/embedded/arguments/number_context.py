@@ -89,6 +89,7 @@ def is_limit(draft: Draft, place: int) -> bool:
         word in _LIMITING
         or draft.is_filler(other)
         or other == draft.part.verb_place
+        or (other == place + 1 and not draft.wording.verb(word))  # "20 people are enough"
         # "don't show more than 15"
         or (draft.part.is_excluded and draft.wording.verb(word))
         for word, other in zip(words, (*before, *after), strict=True)
@@ -146,16 +147,14 @@ def counts(draft: Draft, place: int) -> bool:
 
 
 def is_party(draft: Draft, place: int) -> bool:
-    """Whether a number after "for" counts people: "a room for two", "for three of us"."""
+    """Whether a number counts people: "a room for two", "three of us"."""
     token = draft.tokens[place]
     is_number = NUMBER_WORDS.get(token.word, 0) > 1 if token.is_word else token.value.isdigit() and len(token.value) < 3
-    if not is_number or draft.preposition(place - 1) != "for":
-        return False
-    following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
     is_of_us = [each.word for each in draft.tokens[place + 1 : place + 3]] == ["of", "us"]
-    return (
-        following is None or following.kind in (Kind.MARK, Kind.DATE) or is_of_us or bool(draft.preposition(place + 1))
-    )
+    if not is_number or is_of_us or draft.preposition(place - 1) != "for":
+        return is_number and is_of_us
+    following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
+    return following is None or following.kind in (Kind.MARK, Kind.DATE) or bool(draft.preposition(place + 1))
 
 
 def objects(draft: Draft) -> frozenset[str]:

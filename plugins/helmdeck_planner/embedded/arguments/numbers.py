@@ -40,6 +40,8 @@ _AREA: Final = re.compile(
 _PEOPLE: Final = _UNIT_STEMS["guests"]
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
 _LIMITS: Final = frozenset(("below", "under", "above", "over"))
+_REPEATED: Final = frozenset(("interval", "period", "frequency", "every"))
+_ONLY: Final = ("just", "only")
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
@@ -193,7 +195,7 @@ def fill_units(draft: Draft) -> None:
         (unit, place)
         for place in range(len(draft.tokens))
         if place not in stated
-        and draft.preposition_before(place) in ("to", "in")
+        and (draft.preposition_before(place) in ("to", "in") or _is_counted(draft, place))
         and (unit := _unit_word(draft, place))
     ]
     sources = [(quantity.unit, quantity.places[-1]) for quantity in quantities]
@@ -202,6 +204,11 @@ def fill_units(draft: Draft) -> None:
         choices = [choice for choice in each.choices if len(found) == 1 and UNIT_OF[str(choice).lower()] == found[0][0]]
         if len(choices) == 1:
             draft.set(each, choices[0], [found[0][1]])
+
+
+def _is_counted(draft: Draft, place: int) -> bool:
+    """Whether a question is about a number of such units: "how many feet are 3 km"."""
+    return [token.word for token in draft.tokens[max(place - 2, 0) : place]] == ["how", "many"]
 
 
 def _number(draft: Draft, place: int) -> int | float | None:
@@ -250,6 +257,8 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
     total += 0.8 * len((each.hints - _COMMON) & beside) if each.hints & beside else 0.0
     if each.side and (preposition := draft.preposition_before(place)) in ("from", "to"):
         total += 2.5 if (preposition == "from") == (each.side == "source") else -5
+    if _REPEATED & set(each.words) and place and draft.tokens[place - 1].word == "every":
+        total += 2
     unit = _unit(draft, place)
     quantity = quantity_at(draft, place)
     if each.unit and each.unit.dimension == UNIT_OF["dollar"].dimension and _DECIMALS.search(draft.tokens[place].value):
@@ -265,9 +274,9 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         return -5
     if unit:
         takes = _UNIT_STEMS.get(unit, frozenset())
-        if takes & names:
+        if takes & names or (takes and stem(unit) in each.hints):
             total += 2
-        elif takes and not telling & after:
+        elif takes and not (telling & after or (names & _COUNT_STEMS and is_limit(draft, place))):
             total -= 3
     if names & _COUNT_STEMS and (literal & language["counting"] or is_limit(draft, place)):
         total += 2.5
@@ -299,8 +308,11 @@ def _is_whole(draft: Draft, place: int) -> bool:
 
 
 def _is_for_each(draft: Draft, stems: frozenset[str], place: int) -> bool:
-    """Whether a number is one of each such thing: "40 on a page", "40 to the page"."""
+    """Whether a number is one of each such thing: "40 on a page", "page 3, 20 each", "just 5 of them"."""
     end = place + 1
+    words = [token.word for token in draft.tokens[end : end + 2]]
+    if words[:1] == ["each"] or (words == ["of", "them"] and place and draft.tokens[place - 1].word in _ONLY):
+        return True
     while end < len(draft.tokens) - 1 and draft.is_filler(end):
         end += 1
     return end > place + 1 and end < len(draft.tokens) and bool(draft.stems(end) & stems)

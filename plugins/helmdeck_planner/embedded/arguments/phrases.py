@@ -95,7 +95,10 @@ def _is_renamed(draft: Draft, each: Property, to: int) -> bool:
     if each.is_old_text:
         return False
     before = range(max(draft.part.verb_place, 0), to)
-    is_named = any(draft.stems(place) & each.labels for place in before)
+    # "with the title 'Leak', it goes to ana" gives no other title.
+    is_named = any(
+        draft.stems(place) & each.labels and draft.tokens[place + 1].kind is not Kind.QUOTE for place in before
+    )
     return is_named or (draft.part.verb in NAMING_VERBS and _is_only_name(draft, each))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import is_in_topic
-from helmdeck_planner.embedded.arguments.labels import word_run
+from helmdeck_planner.embedded.arguments.labels import is_inside_name, word_run
 from helmdeck_planner.embedded.arguments.times import time_at
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
@@ -37,6 +37,8 @@ def fill_places(draft: Draft) -> None:
         places = _after_label(draft, each) or _after_preposition(draft, each, prepositions)
         if not places and each.role is Role.LANGUAGE and each.side == "source":
             places = _before_language(draft, each)
+        if not places and each.role is Role.PLACE and each.side == "source" and len(inputs) > 1:
+            places = _before_to(draft)
         if not places and each.role is Role.PLACE and each.is_required and len(inputs) == 1:
             places = _capitalised(draft, each)
         if places and each.is_list and each.role is Role.PLACE:
@@ -68,7 +70,9 @@ def _fill_where(draft: Draft) -> None:
 
 
 def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]) -> list[int]:
+    """Return the words behind the first preposition that has some; "to fly from Graz to Porto" leads to the name."""
     for preposition in prepositions:
+        found: list[list[int]] = []
         for place in range(len(draft.tokens)):
             if draft.preposition(place) != preposition or place == draft.part.verb_place:
                 continue
@@ -80,7 +84,25 @@ def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]
                 continue
             labels_number = run and run[-1] + 1 < len(draft.tokens) and draft.tokens[run[-1] + 1].kind is Kind.NUMBER
             if run and not labels_number:
-                return run
+                found.append(run)
+        if found:
+            return next((run for run in found if not draft.tokens[run[0]].value[:1].islower()), found[0])
+    return []
+
+
+def _before_to(draft: Draft) -> list[int]:
+    """Return the name in capitals right before "to" and another one: "Porto to Lyon"."""
+    for place in range(1, len(draft.tokens) - 1):
+        end = draft.tokens[place + 1]
+        if draft.tokens[place].word != "to" or not (end.is_word and end.value[:1].isupper()):
+            continue
+        start = place
+        while start > 0 and draft.tokens[start - 1].is_word and draft.tokens[start - 1].value[:1].isupper():
+            start -= (
+                1 if start - 1 not in draft.used_places and start - 1 != draft.part.verb_place else len(draft.tokens)
+            )
+        if 0 <= start < place:
+            return list(range(start, place))
     return []
 
 
@@ -129,6 +151,9 @@ def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
             break
         if place in draft.used_places or draft.wording.preposition(token) or token.kind not in (Kind.WORD, Kind.QUOTE):
             break
+        if run and is_inside_name(draft, place):
+            run.append(place)
+            continue
         if token.word in draft.wording.language.joints or (run and draft.is_filler(place)):
             break
         if not run and draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):

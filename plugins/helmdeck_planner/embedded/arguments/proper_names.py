@@ -10,6 +10,8 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import describes_entry, is_gerund
 from helmdeck_planner.embedded.arguments.ids import EXAMPLE, shape, takes_names
+from helmdeck_planner.embedded.arguments.labels import is_inside_name
+from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.listed import joined_names, set_names
 from helmdeck_planner.embedded.arguments.names import set_person
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -28,6 +30,7 @@ _JOINED: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+")
 _NAME_OF: Final = re.compile(r"^(?:new |the )?name of\b", re.IGNORECASE)
 _NAMED: Final = re.compile(r"\bnames?\b|\bonly this\b|\bsuch as\b", re.IGNORECASE)
 _INSIDE_NAMES: Final = ("of", "the", "and", "&")
+_SPENT: Final = ("on", "for")
 _RELATING: Final = ("of", "for", "about", "by")
 _FIRST_AND_LAST: Final = 2
 _MAX_ACRONYM: Final = 5
@@ -53,6 +56,7 @@ def fill_proper_names(draft: Draft) -> None:
     _fill_whole_name(draft)
     _fill_subject(draft, needed)
     _fill_dated(draft)
+    _fill_category(draft)
     needed = [each for each in needed if each.name not in draft.args]
     if len(needed) == 1:
         others = [] if is_person(needed[0]) else [each for each in people if each is not needed[0]]
@@ -99,6 +103,20 @@ def _fill_subject(draft: Draft, needed: Sequence[Property]) -> None:
         )
         if is_between and is_name and place not in draft.used_places:
             set_names(draft, needed[0], [place])
+
+
+def _fill_category(draft: Draft) -> None:
+    """Set a required category from the only noun in lower case that an amount is for: "spent 8 on groceries", "40 a month for books"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and "category" in each.words]
+    if len(inputs) != 1 or inputs[0].role not in (Role.NAME, Role.TEXT) or inputs[0].is_list:
+        return
+    places = [
+        place
+        for place in range(2, len(draft.tokens))
+        if draft.preposition(place - 1) in _SPENT and _is_plain(draft, place) and not describes_entry(draft, place)
+    ]
+    if len(places) == 1:
+        draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
 
 def _fill_dated(draft: Draft) -> None:
@@ -215,11 +233,18 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
             tokens[place].value == "." and _is_title(draft, run[-1])
         ):
             run.append(place)
-        elif tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list) and _continues(draft, place):
+        elif (
+            is_inside_name(draft, place)
+            or (tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list))
+        ) and _continues(draft, place):
             run += [place, place + 1]
         else:
             break
     if all(draft.is_filler(place) or _is_title(draft, place) or not tokens[place].is_word for place in run):
+        return []
+    leads = lead_prepositions(draft.profile)
+    before = start - 1 - (start > 0 and tokens[start - 1].word in draft.wording.language.determiners)
+    if any(draft.preposition(before) in own for name, own in leads.items() if name != each.name):
         return []
     first = tokens[start]
     is_acronym = len(run) == 1 and first.value.isupper() and len(first.value) <= _MAX_ACRONYM
@@ -229,6 +254,7 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
         bool(draft.preposition(start - 1))
         and draft.tokens[start - 1].word != "under"
         and draft.preposition(start - 1) not in _RELATING
+        and start != _after_verb(draft)
     )
     is_located = is_located and not _is_owner(draft, run)
     is_location = (is_person(each) or bool(draft.profile.writes)) and is_located

@@ -65,7 +65,10 @@ def fill_commits(draft: Draft) -> None:
     """Set an optional commit from the only hash that is left: "which branches have 9f3c2ab"; one that is left out from "without"."""
     inputs = [each for each in draft.open_inputs() if each.role is Role.ID and _COMMITS & each.hints]
     places = [place for place in draft.free(Kind.ID) if _HASH.fullmatch(draft.tokens[place].value)]
-    excludes = any(draft.is_one_of(place, "excluding") for place in range(len(draft.tokens)))
+    excludes = any(
+        draft.is_one_of(place, "excluding") or token.word == "not" or token.word.endswith(("n't", "n\u2019t"))
+        for place, token in enumerate(draft.tokens)
+    )
     fitting = [each for each in inputs if bool({"not", "no", "without"} & set(each.words)) == excludes]
     if len(fitting) == len(places) == 1:
         draft.set(fitting[0], draft.tokens[places[0]].value, places)

@@ -75,6 +75,12 @@ class StatedValues:
         profile = self.draft.profile
         return frozenset(profile.name).union(*(each.labels for each in profile.properties))
 
+    @cached_property
+    def _described(self) -> frozenset[str]:
+        """The stems of the descriptions of the entry and of its inputs."""
+        profile = self.draft.profile
+        return profile.text.union(*(each.hints for each in profile.properties))
+
     def all(self) -> Iterator[StatedValue]:
         """Yield what is stated, used places included."""
         end = -1
@@ -120,6 +126,8 @@ class StatedValues:
         places = [place for place in range(first, last + 1) if place > verb or last < verb]
         while places and (draft.stems(places[0]) & self._own_words or self._is_naming(places[0])):
             del places[0]
+        if len(places) > 1 and self._acts(places[0]):
+            del places[0]  # "affects api"
         while places and draft.stems(places[-1]) & self._own_words:
             del places[-1]
         capitals = [place for place in places if self.tokens[place].value[:1].isupper() and place > 0]
@@ -128,7 +136,12 @@ class StatedValues:
             while start > 1 and draft.is_filler(start - 1) and self.tokens[start - 1].value[:1].isupper():
                 start -= 1  # "The Cherry Orchard"
             # "Cargo bike" may be a name as a whole.
-            ends = end == places[-1] or bool(draft.wording.verb(self.tokens[end + 1].word))
+            following = end + 1 if end < places[-1] else -1
+            # "the Riverside branch"
+            is_kind = following >= 0 and bool(draft.stems(following) & self._described)
+            ends = following < 0 or is_kind or bool(draft.wording.verb(self.tokens[following].word))
+            if start == end and self.tokens[end].value.isupper() and len(self.tokens[end].value) > 1:
+                start = places[0]  # "the bedroom TV"
             return (start, end) if ends else None
         if len(places) > 1 and not draft.wording.is_word(self.tokens[places[-1]].word):
             return places[-1], places[-1]
@@ -136,6 +149,16 @@ class StatedValues:
 
     def _is_naming(self, place: int) -> bool:
         return self.tokens[place].word in self.draft.wording.language.naming
+
+    def _acts(self, place: int) -> bool:
+        """Whether a word is a verb in the third person, or a described one that starts a clause."""
+        word, draft = self.tokens[place].word, self.draft
+        is_described = place > 0 and self.tokens[place - 1].value == "," and bool(draft.stems(place) & self._described)
+        return (
+            self.tokens[place].value.islower()
+            and word.endswith("s")
+            and bool(draft.wording.verb(word[:-1]) or is_described)
+        )
 
     def _form(self, first: int, last: int) -> str:
         token = self.tokens[first]

@@ -18,6 +18,7 @@ import attrs
 
 from helmdeck_language import stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.stated_values import StatedValue
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import COMMON_WORDS, GENERIC_WORDS, HONORIFICS, PERSON_IDS
@@ -27,7 +28,7 @@ from helmdeck_selection import meaning_model, similarity
 _COMMON: Final = frozenset(map(stem, COMMON_WORDS | GENERIC_WORDS))
 _NAMING: Final = (
     "label", "far label", "hint", "far hint", "derived", "far derived", "after", "after hint", "complement", "complement hint",
-    "prefix", "honorific person", "form named",
+    "prefix", "honorific person", "form named", "lead preposition",
 )  # fmt: skip
 _MAX_HINTS: Final = 12
 _MAX_ORDER: Final = 5
@@ -142,6 +143,7 @@ class ValueFit:
         if PERSON_IDS & {word.removesuffix("s") for word in each.words}:
             found[f"{value.preposition or 'bare'} person"] = 1.0
             found["honorific person"] = float(draft.tokens[value.first].word in HONORIFICS)
+        found["lead preposition"] = float(value.preposition in lead_prepositions(draft.profile)[each.name])
         if before:
             label = self._naming(before, names)
             found[f"{far}label"] = label
