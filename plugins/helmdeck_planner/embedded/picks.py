@@ -22,7 +22,7 @@ from helmdeck_planner.embedded.choice.confidence import (
 )
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
-from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
+from helmdeck_planner.embedded.choice.ranked import choose_by_rank
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
 from helmdeck_planner.embedded.divisions import divided, enumerated
@@ -34,8 +34,7 @@ from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.wording import Wording
-from helmdeck_planner.embedded.restatements import asks_again, only_shows
-from helmdeck_planner.embedded.same_step import of_same_step
+from helmdeck_planner.embedded.same_step import adds_nothing, of_same_step
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
@@ -176,24 +175,10 @@ class _Reader:
             if as_wish and not is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
-        if before is not None and (asks_again(own, profile, before, wording) or only_shows(own, before, wording)):
-            return
-        if (
-            before is not None
-            and profile is not None
-            and profile is before.profile
-            and is_bare(profile)
-            and not own.verb
-        ):
-            # A sentence about the same request: "I am writing a book. Find me a publisher."
+        if before is not None and adds_nothing(own, profile, before, wording):
             return
         for each in single:
             self._append(each, profile, found)
-        if len(single) == 1 and self._repeats():
-            # "open a.txt and read it to me"
-            self.parts.pop()
-            self.picks.pop()
-            self.sources = self._before(-1)
 
     def _one_each(self, part: Part) -> list[Scored]:
         """Return the candidates for the first of several ids, if the best one takes one id at a time."""
@@ -211,20 +196,6 @@ class _Reader:
         args = fill(part, profile, self.sources) if profile is not None else {}
         earlier = (*self.sources.earlier, Earlier(part, args, profile))
         self.sources = attrs.evolve(self.sources, earlier=earlier)
-
-    def _repeats(self) -> bool:
-        """Whether the last step only reads what the step before reads."""
-        before, last = (*[None] * 2, *self.sources.earlier)[-2:]
-        profile = last.profile if last is not None else None
-        return (
-            profile is not None
-            and profile.writes is False
-            and before is not None
-            and before.profile is profile
-            and last is not None
-            and bool(last.args)
-            and before.args == last.args
-        )
 
     def join(self) -> None:
         """Join consecutive parts that one entry serves: "pid 482 is stuck, terminate it", "draft a mail. Subject: Wreaths"."""
