@@ -30,9 +30,10 @@ from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
 from helmdeck_planner.embedded.hints import is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
-from helmdeck_planner.embedded.pick import Pick
+from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
+from helmdeck_planner.embedded.request.texts import with_text
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_planner.embedded.same_step import adds_nothing, of_same_step
 from helmdeck_selection import LexicalIndex
@@ -40,6 +41,8 @@ from helmdeck_selection import LexicalIndex
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
+# Among so many words, marks included, "also" adds a part to the one before.
+_EARLY: Final = 4
 # Parts that one entry may serve together.
 _MAX_JOINED: Final = 4
 _ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
@@ -84,8 +87,12 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     sources = Sources(separated.request, wording, settings=settings)
     is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
     reader = _Reader(sources, lexical, profiles, is_bare_catalog)
-    for part in parts:
-        reader.add(part)
+    ends = [0, *(part.tokens[-1].end for part in parts)]
+    added = [
+        _is_addition(part, separated.request[end : part.tokens[-1].end]) for end, part in zip(ends, parts, strict=False)
+    ]
+    for place, part in enumerate(parts):
+        reader.add(part, is_added=any(added[place : place + 2]))
     reader.join()
     picks = without_background(tuple(reader.picks), wording)
     is_foreign = _is_foreign(tokens, wording)
@@ -125,14 +132,19 @@ class _Reader:
     parts: list[Part] = attrs.Factory(list)
     picks: list[Pick] = attrs.Factory(list)
 
-    def add(self, part: Part) -> None:
-        """Choose the entry of a part, or of several if it states several objects or values."""
+    def add(self, part: Part, *, is_added: bool = False) -> None:
+        """Choose the entry of a part, or of several if it states several objects or values.
+
+        :param is_added: "also" joins the part to the one before or behind it, so that it is requested even if it only states a fact.
+        """
         if part.is_excluded or part in self.sources.settings:
             self._append(part, None, ())
             return
         if is_fact(part, self.sources.wording):
             # A fact is no step as long as another part has one.
-            self._append(part, None, self._chosen(part, self.sources))
+            found = self._chosen(part, self.sources)
+            is_step = is_added and not is_gap(found) and not is_risky(found) and found[0].is_complete
+            self._append(part, found[0].profile if is_step else None, found)
             return
         for own in self._objects(part):
             self._add_single(own)
@@ -168,6 +180,11 @@ class _Reader:
         adds = bool(found) and self._only_states(own, found[0].profile)
         if found and (adds or is_gap(found)):
             profile, single = None, [own]
+        told = with_text(own, self.sources.request) if profile is None and not adds else None
+        if told is not None:
+            with_told = self._chosen(told, self.sources)
+            if with_told and not is_gap(with_told) and _serves_wish(with_told[0]) and not with_told[0].unused:
+                found, profile, single = with_told, with_told[0].profile, [told]
         if profile is None and not adds and _is_maybe_wish(own, wording):
             # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
             wish = attrs.evolve(own, verb="", verb_place=-1, is_wish=True)
@@ -414,3 +431,11 @@ def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
 
 def _is_latin(word: str) -> bool:
     return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
+
+
+def _is_addition(part: Part, text: str) -> bool:
+    """Whether a part starts with "also": "the rent is paid. Also set a limit", "I also picked 4 kg".
+
+    :param text: from the part before to its end.
+    """
+    return not part.is_excluded and "also" in [token.word for token in scan(text)[:_EARLY]]

@@ -54,7 +54,7 @@ def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
         return (before, attrs.evolve(after, profile=None)) if refers(after.part, sources.wording) else both
     if profile.writes is not False and own and own.keys() <= args.keys():
         return both  # "press Tab, then press Tab"
-    joined = together(before.part, after.part, sources.request)
+    joined = together(before.part, after.part, sources.request, sources.wording)
     more = fill(joined, profile, sources)
     if all(more.get(name) == value for name, value in {**own, **args}.items()):
         return (attrs.evolve(before, part=joined),)
