@@ -55,6 +55,12 @@ def test_a_verb_of_saying_directly_before_a_colon_takes_what_is_behind_it() -> N
     ]
 
 
+def test_a_text_that_a_step_lacks_is_what_follows_the_colon_with_its_commas() -> None:
+    assert servers.plan("notes", "create a file crane.md that says: oil the hook, lock the cab, tools last") == [
+        ("write_file", {"path": "crane.md", "content": "oil the hook, lock the cab, tools last"})
+    ]
+
+
 def test_a_command_of_the_catalog_behind_a_text_is_a_step_of_its_own() -> None:
     assert [each for each, _ in plan("post in C07HARBOR: the crane works, and list the channels", CHAT)] == [
         "post_message",

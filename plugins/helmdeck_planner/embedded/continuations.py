@@ -131,7 +131,8 @@ def _with_longer_text(before: Pick, after: Pick, sources: Sources) -> Pick | Non
     between = request[tokens[-1].end : after.part.tokens[0].start].split()
     language = sources.wording.language
     # Only the rest of such a text may start with "and".
-    fillers = language.lead_ins if tokens[-1].kind is Kind.QUOTE else language.lead_ins - language.joints
+    has_comma = colon > 0 and "," in request[tokens[colon].end : tokens[-1].end]
+    fillers = language.lead_ins if has_comma else language.lead_ins - language.joints
     is_near = bool(between) and all(word == "," or word in fillers for word in between)
     is_open = after.profile is None and not (after.part.is_question or after.part.is_excluded)
     if before.profile is None or not (colon and is_open and is_near):

@@ -180,7 +180,8 @@ class _Reader:
         adds = bool(found) and self._only_states(own, found[0].profile)
         if found and (adds or is_gap(found)):
             profile, single = None, [own]
-        told = with_text(own, self.sources.request) if profile is None and not adds else None
+        is_open = not adds and (profile is None or not found[0].is_complete)
+        told = with_text(own, self.sources.request) if is_open else None
         if told is not None:
             with_told = self._chosen(told, self.sources)
             if with_told and not is_gap(with_told) and _serves_wish(with_told[0]) and not with_told[0].unused:
