@@ -329,11 +329,11 @@ class _Reader:
         return all(own.get(each.name, None) in (None, before.get(each.name)) for each in profile.required)
 
     def _of_same_thing(self, part: Part, found: list[Scored]) -> list[Scored]:
-        """Put the entry first that acts on what the step before acts on, if a part only has "it": "move the card and archive it"."""
+        """Put the entry first that acts on what the step before acts on, if a part only has "it" and values: "move the card and archive it"."""
         before = self.sources.earlier[-1].profile if self.sources.earlier else None
         wording = self.sources.wording
         is_bare_act = all(
-            place == part.verb_place or wording.is_filler(token.word) or token.word in _ORDERING
+            place == part.verb_place or wording.is_filler(token.word) or token.word in _ORDERING or token.is_value
             for place, token in enumerate(part.tokens)
         )
         if before is None or not is_bare_act or not found or not refers(part, wording):
