@@ -14,12 +14,19 @@ from tests.helmdeck_planner.test_lexical_plans import NUMBER, TEXT, plan, tool
 
 CHANNEL = {"channel_id": "C07HARBOR"}
 THREAD = "1718000000.100200"
-REPLY = {"channel_id": TEXT, "thread_ts": {**TEXT, "description": "Timestamp of the parent message"}, "text": TEXT}
+PARENT = {**TEXT, "description": "Timestamp of the parent message"}
 CHAT = read_catalog(
     {
         "tools": [
             tool("post_message", "Post a new message to a channel.", "channel_id text", channel_id=TEXT, text=TEXT),
-            tool("reply_to_thread", "Reply to a message thread.", "channel_id thread_ts text", **REPLY),
+            tool(
+                "reply_to_thread",
+                "Reply to a message thread.",
+                "channel_id thread_ts text",
+                channel_id=TEXT,
+                thread_ts=PARENT,
+                text=TEXT,
+            ),
             tool("list_channels", "List the channels of the workspace.", is_read_only=True),
         ]
     },
