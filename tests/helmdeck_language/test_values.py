@@ -11,6 +11,9 @@ from tests.case_support import each_case
     [
         ("SELECT town FROM depots WHERE size = 'XL' take", "SELECT town FROM depots WHERE size = 'XL'"),
         ("SELECT a FROM b GROUP BY a, and send \"done\" to #ops", "SELECT a FROM b GROUP BY a"),
+        ("UPDATE b SET a = 2, afterwards look at it", "UPDATE b SET a = 2"),
+        ("DELETE FROM b WHERE a = 7. Then rest", "DELETE FROM b WHERE a = 7"),
+        ("SELECT a FROM s.b WHERE c > 1.5. Which rows are left", "SELECT a FROM s.b WHERE c > 1.5"),
         ("SELECT a FROM b ORDER BY a DESC NULLS LAST please", "SELECT a FROM b ORDER BY a DESC NULLS LAST"),
         ("select count(*) from b where a between 1 and 5 and c in (1, 2) on staging", "select count(*) from b where a between 1 and 5 and c in (1, 2)"),
         ("SELECT d.town FROM depots d JOIN vans v ON v.depot = d.id WHERE v.size > 3", "SELECT d.town FROM depots d JOIN vans v ON v.depot = d.id WHERE v.size > 3"),

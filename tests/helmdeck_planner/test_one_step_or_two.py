@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from helmdeck_core import UNKNOWN_TOOL
 from helmdeck_selection import read_catalog
 from tests.case_support import each_case
+from tests.helmdeck_planner import test_lexical_servers as servers
 from tests.helmdeck_planner.test_lexical_plans import LIST_OF_TEXT, NUMBER, TEXT, plan, tool
 
 FERRY = read_catalog(
@@ -103,3 +106,10 @@ def test_the_first_step_is_the_entry_that_does_it_with_the_stated_values(
 
 def test_a_participle_that_no_entry_does_to_a_thing_is_a_gap() -> None:
     assert plan("I want the ferry FJ-22 sunk and the deck D-4 painted", FERRY)[0][0] == UNKNOWN_TOOL
+
+
+@pytest.mark.parametrize("request_text", ["turn off light.hall and light.attic", "switch off light.hall, light.attic"])
+def test_ids_that_look_like_a_path_and_like_a_word_have_a_step_each(request_text: str) -> None:
+    assert servers.plan("home", request_text) == [
+        ("turn_off", {"entity_id": entity_id}) for entity_id in ("light.hall", "light.attic")
+    ]

@@ -172,3 +172,11 @@ def test_what_one_verb_deletes_does_not_include_what_another_adds() -> None:
     catalog = read_catalog({"tools": [REMOVE, OBSERVE]}, "test")
     first, *_ = lexical.plan("on entity pier-4 delete the observation 'closed' and add 'open' instead", catalog)
     assert first[1] == {"deletions": [{"entityName": "pier-4", "observations": ["closed"]}]}
+
+
+def test_naming_it_names_what_the_step_before_creates() -> None:
+    clip = {"track_index": 1, "clip_index": 3}
+    assert plan("ableton", 'create a clip of 8 beats on track 1 in slot 3, then name it "Ropes"') == [
+        ("create_clip", {**clip, "length": 8}),
+        ("set_clip_name", {**clip, "name": "Ropes"}),
+    ]

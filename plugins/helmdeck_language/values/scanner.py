@@ -73,7 +73,7 @@ class Token:
 
 # Lengths are bounded, so that unclosed quotation marks and the like are scanned once.
 _SQL_END: Final = (
-    r"(?=,?\s+(?:and\s+)?(?:then|after\s+(?:it|that))\b|;|\n\s*\n|[.?!,:\u2026]{0,3}\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:(?:the|an?|my|all|it|me|them|to)\b|\")"
+    r"(?=[,.]?\s+(?:and\s+)?(?:then|afterwards|after\s+(?:it|that|this))\b|;|\n\s*\n|[.?!,:\u2026]{0,3}\s*\Z|,?\s+(?-i:and)\s+[a-z]+\s+(?:(?:the|an?|my|all|it|me|them|to)\b|\")"
     r"|\s+(?-i:on|in|against|from)\s+(?:the\s+|my\s+)?(?:\w+\s+)?(?:database|db)\b)"
 )
 _SQL: Final = (

@@ -8,7 +8,7 @@ from typing import Final
 # Statements whose grammar is simple enough to be followed; a statement without it keeps its whole text.
 _FOLLOWED: Final = re.compile(r"(?:select|insert|update|delete|with|create\s+table)\b", re.IGNORECASE)
 _PIECE: Final = re.compile(
-    r"(?P<literal>'[^']*'|\"[^\"]*\"|`[^`]*`|-?\d[\w.]*)|(?P<word>[A-Za-z_][\w$]*(?:\.(?:\*|[A-Za-z_][\w$]*))*)|(?P<mark>\S)"
+    r"(?P<literal>'[^']*'|\"[^\"]*\"|`[^`]*`|-?\d(?:[\w.]*\w)?)|(?P<word>[A-Za-z_][\w$]*(?:\.(?:\*|[A-Za-z_][\w$]*))*)|(?P<mark>\S)"
 )
 _KEYWORDS: Final = frozenset(
     """
@@ -21,6 +21,8 @@ _KEYWORDS: Final = frozenset(
 )
 _OPERATORS: Final = frozenset("=<>!~+-*/%|(")
 _CONDITION_WORDS: Final = frozenset(("in", "like", "ilike", "is", "not", "between", "glob", "regexp"))
+# Words behind a comma that start what is done next.
+_FOLLOWING: Final = frozenset(("and", "then", "afterwards", "next", "after"))
 _BEHIND_TABLE: Final = frozenset(("from", "join", "update", "into"))
 
 
@@ -60,7 +62,9 @@ def _continues(pieces: list[re.Match[str]], place: int) -> bool:
     following = pieces[place + 1] if place + 1 < len(pieces) else None
     if word == ",":
         # "GROUP BY region, and post ..."
-        return following is None or following.lastgroup != "word" or following.group().lower() not in ("and", "then")
+        return following is None or following.lastgroup != "word" or following.group().lower() not in _FOLLOWING
+    if word == ".":
+        return following is None or following.start() == piece.end()  # else the end of a sentence
     if piece.lastgroup == "mark":
         return True
     if word in ("first", "last"):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import Kind, Token, stem
+from helmdeck_language import ENGLISH, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.background import is_fact, subject_of
@@ -83,12 +83,12 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     labelled = _starts_with_label(after.part, properties, wording)
     # "create an issue: title 'Crash', label bug" has labelled values behind its colon, and no text.
     is_text = not (properties and labelled)
-    text = _with_text(before, after, sources, chosen) if is_text else None
+    text = _with_text(before, after, sources, chosen) or _with_longer_text(before, after, sources) if is_text else None
     if text := text or _specific(before, after, sources, chosen):
         return text
     if after.part.is_question or not (labelled or _is_further(before, after) or _is_reduced(after, sources)):
         return None
-    joined = together(before.part, after.part, sources.request)
+    joined = together(before.part, after.part, sources.request, wording)
     if before.profile is not None:
         found = before.found
         return Pick(joined, before.profile, found) if _takes_more(before, joined, sources) else None
@@ -108,7 +108,7 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
     request, first, last = sources.request, before.part, after.part.tokens[-1].end
     behind = first.tokens[-1].end
     is_open = before.profile is None or not before.found[0].is_complete
-    is_named = bool(first.verb) and (before.profile is not None or after.profile is None)
+    is_named = bool(first.verb or before.found) and (before.profile is not None or after.profile is None)
     if not (is_open and is_named and request[behind : after.part.tokens[0].start].lstrip().startswith(":")):
         return None
     end = last + (request[last : last + 1] in ("?", "!"))
@@ -124,6 +124,27 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
     return Pick(joined, found[0].profile, found) if is_taken and draft.is_complete else None
 
 
+def _with_longer_text(before: Pick, after: Pick, sources: Sources) -> Pick | None:
+    """Return the step of a part whose text goes on behind a comma: "comment on 12: fixed in 2.1, please test it"."""
+    request, tokens, end = sources.request, before.part.tokens, after.part.tokens[-1].end
+    colon = next((place for place, token in enumerate(tokens[:-1]) if token.value == ":"), 0)
+    between = request[tokens[-1].end : after.part.tokens[0].start].split()
+    language = sources.wording.language
+    # Only the rest of such a text may start with "and".
+    has_comma = colon > 0 and "," in request[tokens[colon].end : tokens[-1].end]
+    fillers = language.lead_ins if has_comma else language.lead_ins - language.joints
+    is_near = bool(between) and all(word == "," or word in fillers for word in between)
+    is_open = after.profile is None and not (after.part.is_question or after.part.is_excluded)
+    if before.profile is None or not (colon and is_open and is_near):
+        return None
+    start = tokens[colon + 1].start
+    if request[start : tokens[-1].end] not in arguments_of(drafted(before.part, before.profile, sources)).values():
+        return None
+    text = Token(Kind.QUOTE, start, end, request[start:end], "")
+    part = attrs.evolve(before.part, text=request[tokens[0].start : end], tokens=(*tokens[: colon + 1], text))
+    return Pick(part, before.profile, before.found)
+
+
 def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
     """Return the one entry that answers two questions: "what is in /data, and how large is each" lists with sizes."""
     general = before.profile
@@ -135,7 +156,7 @@ def _specific(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
         or any(token.is_value for token in after.part.tokens)
     ):
         return None
-    joined = together(before.part, after.part, sources.request)
+    joined = together(before.part, after.part, sources.request, sources.wording)
     answers = [after.found] if after.profile is not None else []
     for found in (*answers, chosen(joined, sources)):
         profile = general if is_gap(found) else found[0].profile
@@ -193,6 +214,8 @@ def _starts_with_label(part: Part, properties: Sequence[Property], wording: Word
     first, second = part.tokens[:2]
     if first.word in _NAMING | _SAYING | wording.language.values["saying"] and second.kind is Kind.QUOTE:
         return True
+    if _is_unquoted(part.tokens, wording):
+        return True
     if _is_naming(part.tokens):
         return True
     own = frozenset(stem(word) for word in (first.word, *wording.nouns(first.word))) if first.is_word else frozenset()
@@ -202,6 +225,13 @@ def _starts_with_label(part: Part, properties: Sequence[Property], wording: Word
     return is_stated and any(own & each.labels for each in properties)
 
 
+def _is_unquoted(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether a label of a text and a sentence follow: "text Are you at home?"."""
+    is_label = wording.language is ENGLISH and tokens[0].word in wording.language.values["saying"]
+    is_sentence = len(tokens) > 2 and tokens[1].is_word and tokens[1].value.istitle()
+    return is_label and is_sentence and all(token.kind is not Kind.QUOTE for token in tokens)
+
+
 def _is_naming(tokens: Sequence[Token]) -> bool:
     """Whether a name or a text follows: "name it Kitchen Refit", but not "call it off"."""
     if len(tokens) < 3 or tokens[0].word not in _NAMING | _SAYING:
@@ -209,16 +239,23 @@ def _is_naming(tokens: Sequence[Token]) -> bool:
     return tokens[1].word in _OBJECTS and tokens[2].word not in _PARTICLES
 
 
-def together(before: Part, after: Part, request: str) -> Part:
+def _text_place(tokens: Sequence[Token], wording: Wording) -> int:
+    """Return where the text of a label without quotation marks starts; 0 without one."""
+    if len(tokens) > 3 and tokens[1].value == ":" and all(token.kind is not Kind.QUOTE for token in tokens):
+        return 2
+    return 1 if _is_unquoted(tokens, wording) else 0
+
+
+def together(before: Part, after: Part, request: str, wording: Wording) -> Part:
     """Return both parts as one, with a comma between them, and "named X" for "name it X"."""
     tokens = after.tokens
     last, first = list(before.tokens)[-1], tokens[0]
     if _is_naming(tokens):
         word = "named" if first.word in _NAMING else "saying"
         tokens = (Token(Kind.WORD, first.start, tokens[1].end, word, word), *tokens[2:])
-    elif len(tokens) > 3 and tokens[1].value == ":" and all(token.kind is not Kind.QUOTE for token in tokens):
+    elif place := _text_place(tokens, wording):
         # All behind "Body:" is its text.
-        start, end = tokens[2].start, tokens[-1].end
+        start, end = tokens[place].start, tokens[-1].end
         end += request[end : end + 1] in ("?", "!")
         tokens = (first, Token(Kind.QUOTE, start, end, request[start:end], ""))
     comma = Token(Kind.MARK, last.end, max(first.start, last.end), ",", ",")

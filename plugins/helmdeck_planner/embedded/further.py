@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -59,41 +58,12 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
         return None
     is_same = after.profile is profile and not after.part.further.keys() & args.keys()
     found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
-    found = found or _of_same_step(after, profile, args, sources)
     if not found and (after.profile in (None, profile) or not after.found[0].is_complete):
         found = _stated(after.part, profile, args, sources)
     if not found:
         return None
     text = sources.request[before.part.tokens[0].start : after.part.tokens[-1].end]
     return Pick(attrs.evolve(before.part, text=text, further={**before.part.further, **found}), profile, before.found)
-
-
-def _of_same_step(after: Pick, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
-    """Return what a part with the same entry adds to the step before: "as a draft", "20 per page", "set its priority to 2".
-
-    A command adds to an update of the same thing only: what is created or sent twice has two steps.
-    """
-    part = after.part
-    if part.is_question or part.is_excluded or not after.found or after.found[0].profile is not profile:
-        return {}
-    is_command = part.verb_place == 0 and not _starts_with_input(part, profile, sources.wording)
-    is_update = Action.UPDATE in ACTIONS.get(profile.verb, frozenset()) and not profile.deletes
-    if is_command and not is_update:
-        return {}
-    draft = drafted(part, profile, Sources(sources.request, sources.wording))
-    own = arguments_of(draft)
-    # "2 of them for wheelchairs" changes nothing.
-    is_share = any(
-        token.word == "of" and following.word in _POINTING for token, following in itertools.pairwise(part.tokens)
-    )
-    is_consistent = is_share or all(known.get(name, value) == value for name, value in own.items())
-    is_taken = all(place in draft.used_places or not token.is_value for place, token in enumerate(part.tokens))
-    return {name: value for name, value in own.items() if name not in known} if is_consistent and is_taken else {}
-
-
-def _starts_with_input(part: Part, profile: Profile, wording: Wording) -> bool:
-    """Whether a word that may be a verb names an input: "name Hartmann"."""
-    return any(_stems(part.tokens[0], wording) & _labels(each) for each in profile.properties)
 
 
 def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:

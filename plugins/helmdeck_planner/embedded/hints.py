@@ -36,7 +36,8 @@ def is_hint_of(part: Part, before: Pick, wording: Wording) -> bool:
 def _is_elliptic(hint: Pick, wording: Wording) -> bool:
     """Whether a part without a verb clearly requests something: "OPS-12 to done", "branch fix/a off main"."""
     first = hint.part.tokens[0]
-    is_named = first.is_value or is_thing(first) or wording.is_of_catalog(first.word)
+    reads = hint.profile is not None and hint.profile.writes is False
+    is_named = reads or first.is_value or is_thing(first) or wording.is_of_catalog(first.word)
     is_sentence = any(token.word in _FINITE or token.word.endswith("ed") for token in hint.part.tokens)
     if is_sentence or not is_named or is_gap(hint.found):
         return False

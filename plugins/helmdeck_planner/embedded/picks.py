@@ -22,7 +22,7 @@ from helmdeck_planner.embedded.choice.confidence import (
 )
 from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
-from helmdeck_planner.embedded.choice.ranked import choose_by_rank, is_bare
+from helmdeck_planner.embedded.choice.ranked import choose_by_rank
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
 from helmdeck_planner.embedded.divisions import divided, enumerated
@@ -30,17 +30,19 @@ from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
 from helmdeck_planner.embedded.hints import is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
-from helmdeck_planner.embedded.pick import Pick
+from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
+from helmdeck_planner.embedded.request.texts import with_text
 from helmdeck_planner.embedded.request.wording import Wording
-from helmdeck_planner.embedded.restatements import asks_again, only_shows
-from helmdeck_planner.embedded.same_step import of_same_step
+from helmdeck_planner.embedded.same_step import adds_nothing, of_same_step
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
+# Among so many words, marks included, "also" adds a part to the one before.
+_EARLY: Final = 4
 # Parts that one entry may serve together.
 _MAX_JOINED: Final = 4
 _ORDERING: Final = ENGLISH.lead_ins | ENGLISH.strong_joints | ENGLISH.references
@@ -85,8 +87,12 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     sources = Sources(separated.request, wording, settings=settings)
     is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
     reader = _Reader(sources, lexical, profiles, is_bare_catalog)
-    for part in parts:
-        reader.add(part)
+    ends = [0, *(part.tokens[-1].end for part in parts)]
+    added = [
+        _is_addition(part, separated.request[end : part.tokens[-1].end]) for end, part in zip(ends, parts, strict=False)
+    ]
+    for place, part in enumerate(parts):
+        reader.add(part, is_added=any(added[place : place + 2]))
     reader.join()
     picks = without_background(tuple(reader.picks), wording)
     is_foreign = _is_foreign(tokens, wording)
@@ -126,14 +132,19 @@ class _Reader:
     parts: list[Part] = attrs.Factory(list)
     picks: list[Pick] = attrs.Factory(list)
 
-    def add(self, part: Part) -> None:
-        """Choose the entry of a part, or of several if it states several objects or values."""
+    def add(self, part: Part, *, is_added: bool = False) -> None:
+        """Choose the entry of a part, or of several if it states several objects or values.
+
+        :param is_added: "also" joins the part to the one before or behind it, so that it is requested even if it only states a fact.
+        """
         if part.is_excluded or part in self.sources.settings:
             self._append(part, None, ())
             return
         if is_fact(part, self.sources.wording):
             # A fact is no step as long as another part has one.
-            self._append(part, None, self._chosen(part, self.sources))
+            found = self._chosen(part, self.sources)
+            is_step = is_added and not is_gap(found) and not is_risky(found) and found[0].is_complete
+            self._append(part, found[0].profile if is_step else None, found)
             return
         for own in self._objects(part):
             self._add_single(own)
@@ -169,6 +180,12 @@ class _Reader:
         adds = bool(found) and self._only_states(own, found[0].profile)
         if found and (adds or is_gap(found)):
             profile, single = None, [own]
+        is_open = not adds and (profile is None or not found[0].is_complete)
+        told = with_text(own, self.sources.request) if is_open else None
+        if told is not None:
+            with_told = self._chosen(told, self.sources)
+            if with_told and not is_gap(with_told) and _serves_wish(with_told[0]) and not with_told[0].unused:
+                found, profile, single = with_told, with_told[0].profile, [told]
         if profile is None and not adds and _is_maybe_wish(own, wording):
             # "6 replicas of checkout", "viewport 1280 by 720": a noun was read as a verb.
             wish = attrs.evolve(own, verb="", verb_place=-1, is_wish=True)
@@ -176,24 +193,10 @@ class _Reader:
             if as_wish and not is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
         before = self.picks[-1] if self.picks else None
-        if before is not None and (asks_again(own, profile, before, wording) or only_shows(own, before, wording)):
-            return
-        if (
-            before is not None
-            and profile is not None
-            and profile is before.profile
-            and is_bare(profile)
-            and not own.verb
-        ):
-            # A sentence about the same request: "I am writing a book. Find me a publisher."
+        if before is not None and adds_nothing(own, profile, before, wording):
             return
         for each in single:
             self._append(each, profile, found)
-        if len(single) == 1 and self._repeats():
-            # "open a.txt and read it to me"
-            self.parts.pop()
-            self.picks.pop()
-            self.sources = self._before(-1)
 
     def _one_each(self, part: Part) -> list[Scored]:
         """Return the candidates for the first of several ids, if the best one takes one id at a time."""
@@ -211,20 +214,6 @@ class _Reader:
         args = fill(part, profile, self.sources) if profile is not None else {}
         earlier = (*self.sources.earlier, Earlier(part, args, profile))
         self.sources = attrs.evolve(self.sources, earlier=earlier)
-
-    def _repeats(self) -> bool:
-        """Whether the last step only reads what the step before reads."""
-        before, last = (*[None] * 2, *self.sources.earlier)[-2:]
-        profile = last.profile if last is not None else None
-        return (
-            profile is not None
-            and profile.writes is False
-            and before is not None
-            and before.profile is profile
-            and last is not None
-            and bool(last.args)
-            and before.args == last.args
-        )
 
     def join(self) -> None:
         """Join consecutive parts that one entry serves: "pid 482 is stuck, terminate it", "draft a mail. Subject: Wreaths"."""
@@ -340,11 +329,11 @@ class _Reader:
         return all(own.get(each.name, None) in (None, before.get(each.name)) for each in profile.required)
 
     def _of_same_thing(self, part: Part, found: list[Scored]) -> list[Scored]:
-        """Put the entry first that acts on what the step before acts on, if a part only has "it": "move the card and archive it"."""
+        """Put the entry first that acts on what the step before acts on, if a part only has "it" and values: "move the card and archive it"."""
         before = self.sources.earlier[-1].profile if self.sources.earlier else None
         wording = self.sources.wording
         is_bare_act = all(
-            place == part.verb_place or wording.is_filler(token.word) or token.word in _ORDERING
+            place == part.verb_place or wording.is_filler(token.word) or token.word in _ORDERING or token.is_value
             for place, token in enumerate(part.tokens)
         )
         if before is None or not is_bare_act or not found or not refers(part, wording):
@@ -443,3 +432,11 @@ def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
 
 def _is_latin(word: str) -> bool:
     return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
+
+
+def _is_addition(part: Part, text: str) -> bool:
+    """Whether a part starts with "also": "the rent is paid. Also set a limit", "I also picked 4 kg".
+
+    :param text: from the part before to its end.
+    """
+    return not part.is_excluded and "also" in [token.word for token in scan(text)[:_EARLY]]

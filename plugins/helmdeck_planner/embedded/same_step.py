@@ -1,4 +1,4 @@
-"""Parts that state more of the step before them: "reserve 6 seats. Under the name Brandt, please"."""
+"""Parts that add to the step before them or repeat it: "reserve 6 seats. Under the name Brandt", "open a.txt and show it"."""
 
 from __future__ import annotations
 
@@ -7,13 +7,31 @@ from typing import Final
 
 import attrs
 
+from helmdeck_core import EntryKind
+from helmdeck_language import ACTIONS, READING
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
+from helmdeck_planner.embedded.choice.ranked import is_bare
+from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import together
+from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.pick import Pick
-from helmdeck_planner.embedded.request.parts import refers
+from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.wording import Wording
 
 _ANOTHER: Final = word_list("another")
+_EVERY: Final = word_list("all_of_them")
+
+
+def adds_nothing(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
+    """Whether a part requests no more than the step before, whatever its values.
+
+    :param profile: the entry of the part, if any.
+    """
+    if _only_shows(part, before, wording) or _asks_again(part, profile, before, wording):
+        return True
+    # A sentence about the same request: "I am writing a book. Find me a publisher."
+    return profile is not None and profile is before.profile and is_bare(profile) and not part.verb
 
 
 def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
@@ -36,8 +54,48 @@ def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
         return (before, attrs.evolve(after, profile=None)) if refers(after.part, sources.wording) else both
     if profile.writes is not False and own and own.keys() <= args.keys():
         return both  # "press Tab, then press Tab"
-    joined = together(before.part, after.part, sources.request)
+    joined = together(before.part, after.part, sources.request, sources.wording)
     more = fill(joined, profile, sources)
     if all(more.get(name) == value for name, value in {**own, **args}.items()):
         return (attrs.evolve(before, part=joined),)
     return (before, attrs.evolve(after, profile=None)) if own else (before,)
+
+
+def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
+    """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
+    profile = before.profile
+    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
+    if (
+        profile is None
+        or profile.writes
+        or not is_reading
+        or not (refers(part, wording) or any(token.word in _EVERY for token in part.tokens))
+        or profile.entry.kind is EntryKind.PIPELINE
+    ):
+        return False
+    has_object = any(
+        token.is_value
+        or (
+            token.is_word
+            and not wording.is_filler(token.word)
+            and token.word not in wording.language.references | _EVERY
+        )
+        for token in part.content
+    )
+    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
+
+
+def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
+    """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
+    if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
+        return False
+    if any(token.is_value for token in part.tokens):
+        return False
+    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
+
+
+def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether a question about "it" has only words that describe what an entry returns."""
+    weighted = weigh(part, wording)
+    stems = [*weighted.objects, *weighted.tail]
+    return refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)

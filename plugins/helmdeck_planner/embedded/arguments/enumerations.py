@@ -16,6 +16,7 @@ from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import ORDINALS
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.wording import Wording
 
 # Kinds of values that are listed: "issues 12 and 15" has two of a kind.
@@ -54,7 +55,7 @@ def one_value_each(part: Part, profile: Profile, request: str, wording: Wording)
 
 def one_id_each(part: Part, wording: Wording) -> list[Part]:
     """Return a part for each id in "get OPS-1, OPS-2 and OPS-3", whatever serves it; nothing for a part with fewer than two."""
-    places = [(place, place + 1) for place, token in enumerate(part.tokens) if token.kind is Kind.ID]
+    places = [(place, place + 1) for place, token in enumerate(part.tokens) if token.kind is Kind.ID or is_thing(token)]
     runs = next(iter(_joined(part.tokens, places, wording)), [])
     return [_with_value(part, runs, place) for place in range(min(len(runs), _MAX_VALUES))]
 
@@ -85,7 +86,12 @@ def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Ite
     """Yield lists of values of one kind that are joined by commas and conjunctions."""
     tokens = part.tokens
     for kinds in _KINDS:
-        places = [(place, place + 1) for place, token in enumerate(tokens) if token.kind in kinds]
+        places = [
+            (place, place + 1)
+            for place, token in enumerate(tokens)
+            # "light.hall" may look like a path, and "light.cellar" like a word.
+            if token.kind in kinds or (Kind.ID in kinds and is_thing(token))
+        ]
         yield from _joined(tokens, places, wording)
     roles = {each.role for each in profile.required}
     if Role.TARGET in roles:

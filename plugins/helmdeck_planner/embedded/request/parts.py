@@ -23,6 +23,8 @@ _PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
 _OBJECT_STARTS: Final = word_list("object_starts")
 _MIN_VERB: Final = 5
+# Words of a title such as "Test run".
+_MOST_OF_TITLE: Final = 2
 # A longer number may be an id.
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
@@ -90,6 +92,8 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         lead = segment[: len(segment) - len(own)]
         if not (made.verb or made.is_question) and any(token.word in wording.language.wishes for token in lead):
             made = attrs.evolve(made, is_wish=True)
+        if made.verb_place == 0 and parts and _is_heading(parts[-1], segment, wording):
+            parts.pop()
         if parts and _is_purpose(parts[-1], lead_before, made, lead, wording):
             parts[-1] = attrs.evolve(parts[-1], is_purpose=True)
         if parts and parts[-1].is_excluded and is_bare and made.verb:
@@ -100,6 +104,13 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
     return _with_conditions(text, parts, wording)
+
+
+def _is_heading(before: Part, segment: Sequence[Token], wording: Wording) -> bool:
+    """Whether a part is only a title for the command behind its colon: "Test run: echo 'a', then echo 'b'"."""
+    is_title = len(before.tokens) <= _MOST_OF_TITLE and not (before.is_question or before.is_excluded)
+    is_title = is_title and all(token.is_word and not wording.is_filler(token.word) for token in before.tokens)
+    return wording.language is ENGLISH and segment[0].value == ":" and is_title and before.verb_place <= 0
 
 
 def _is_purpose(before: Part, wish: Sequence[Token], part: Part, joint: Sequence[Token], wording: Wording) -> bool:

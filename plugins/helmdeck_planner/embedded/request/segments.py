@@ -255,7 +255,8 @@ def _starts_wish(tokens: Sequence[Token], place: int, end: int, wording: Wording
     is_next = any(word in _THEN for word in between)
     is_needed = any(word in wording.language.wishes for word in between)
     is_needed = is_needed and any(word in wording.language.joints for word in between)
-    return (is_next or is_needed) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
+    is_more = "plus" in between and wording.is_of_catalog(tokens[end + 1].word)
+    return (is_next or is_needed or is_more) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
 
 
 def _requests_other(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
