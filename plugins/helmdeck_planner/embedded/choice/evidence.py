@@ -27,6 +27,7 @@ from helmdeck_planner.embedded.choice.coverage import counts_others
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.features import (
     Seen,
+    direct_object_of,
     meaning_features,
     names_statement,
     rule_features,
@@ -193,7 +194,8 @@ def candidates(
     close = meanings(part, range(count) if count <= MAX_COMPARED else indices, profiles, context)
     if count > _MAX_SEARCHED:
         indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
-    seen = Seen(part, weighted, intended, words_of(part, intended, wording), wording)
+    words = words_of(part, intended, wording)
+    seen = Seen(part, weighted, intended, words, wording, direct_object_of(part, words, wording))
     requested = _Requested.of(part, intended)
     rough = []
     for index in indices:
@@ -362,8 +364,6 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
         {
             **features,
             **by_value,
-            # "what is on list 61bc" does not request all lists.
-            "leaves_ids": float(leaves_ids),
             # "the lyrics of 'Bella'" are no tracks.
             "head_left": float(bool(seen.words) and seen.words[0].place in foreign),
             "left": float(min(count, _MAX_COUNT)),

@@ -64,13 +64,17 @@ class WordFit:
 
 @attrs.frozen
 class Seen:
-    """What all candidates of a part are compared with."""
+    """What all candidates of a part are compared with.
+
+    :ivar direct_object: the noun behind its verb, if any.
+    """
 
     part: Part
     weighted: Weighted
     intended: Reading
     words: Sequence[Word]
     wording: Wording
+    direct_object: Word | None
 
     @property
     def actions(self) -> frozenset[Action]:
@@ -110,6 +114,20 @@ def words_of(part: Part, intended: Reading, wording: Wording) -> list[Word]:
     return found
 
 
+def direct_object_of(part: Part, words: Sequence[Word], wording: Wording) -> Word | None:
+    """Return the last word of the noun behind the verb of a command: "label" of "add a red label to card 5"."""
+    if part.is_question or not part.verb:
+        return None
+    own = {word.place: word for word in words}
+    found = None
+    for place, token in enumerate(part.tokens[part.verb_place + 1 :], part.verb_place + 1):
+        if place in own:
+            found = own[place]
+        elif found is not None or wording.preposition(token) or not token.is_word:
+            break
+    return found
+
+
 def word_fit(seen: Seen, profile: Profile) -> WordFit:
     """Return how well the words of a part fit an entry, before its inputs are filled."""
     part, lexicon = seen.part, seen.weighted.lexicon
@@ -136,10 +154,25 @@ def word_fit(seen: Seen, profile: Profile) -> WordFit:
         "verb_name": verb * (named if covered else 0.5),
         "writes": float(bool(profile.writes)),
         "deprecated": float(profile.is_deprecated),
+        **_object_fit(seen, profile),
         "foreign_concepts": float(min(foreign, _MAX_COUNT)),
     }
     order = features["verb_name"] + named + max(in_name, default=0.0) + input_fit(part.tokens, profile)
     return WordFit(features, verb, order)
+
+
+def _object_fit(seen: Seen, profile: Profile) -> dict[str, float]:
+    """Return how well the object of a command fits the name of an entry, or only the words of its inputs: "label" of a card."""
+    if seen.direct_object is None:
+        return {}
+    stems, lexicon = seen.direct_object.stems, seen.weighted.lexicon
+    in_name = strength(stems, frozenset(profile.name) | profile.verbs, lexicon)
+    inputs = frozenset(stem(word) for each in profile.properties for word in each.words)
+    in_inputs = strength(stems, inputs, lexicon)
+    return {
+        "object_other": 1 - in_name,
+        "object_input": max(0.0, in_inputs - in_name),
+    }
 
 
 def _verb_fit(seen: Seen, profile: Profile) -> tuple[float, bool]:
@@ -211,5 +244,4 @@ def value_features(profile: Profile, draft: Draft, unused: float) -> dict[str, f
         "unused": unused,
         "arguments": float(min(len(draft.args), _MAX_COUNT)),
         "choices": float(sum(bool(each.choices) and each.name in draft.args for each in profile.properties)),
-        "no_arguments": float(bool(profile.properties) and not draft.args),
     }
