@@ -107,6 +107,7 @@ SETS = (
     "eleventh",
     "twelfth",
     "thirteenth",
+    "fourteenth",
 )
 """Folders of requests."""
 

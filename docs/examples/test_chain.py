@@ -19,7 +19,7 @@ def test_fallback_model_answers_when_the_first_model_fails(deck_with, failing_se
         "fallback": {"vllm/weak": ["vllm/strong"]},
         "recovery": {"backoff_s": 0.01},
     }
-    plan = deck_with(config=config).plan("draft a post about tea", model="vllm/weak")
+    plan = deck_with(config=config).plan("draft a blog post about tea", model="vllm/weak")
     assert (plan.model, [step.tool for step in plan.steps]) == ("vllm/strong", ["blog.draft"])
     assert server.served[-1] == "good"
 

@@ -65,8 +65,8 @@ def outcome_of(script, *beside, config=None, text="hi", model="a/one", **more):
 def test_default_model_is_called():
     script = scripted_provider([GOOD, GOOD], "a")
     with make_deck(script, config={"model": "a/mine"}) as deck:
-        assert deck.plan("draft a post about tea").model == "a/mine"
-        assert deck.plan("draft a post about tea", model="a/other").model == "a/other"
+        assert deck.plan("draft a blog post about tea").model == "a/mine"
+        assert deck.plan("draft a blog post about tea", model="a/other").model == "a/other"
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
@@ -82,7 +82,7 @@ def test_empty_model_setting_is_ignored(tmp_path, empty):
 @pytest.mark.parametrize("model", ["unknown/x", "gpt-4o"])
 def test_unknown_provider_is_an_invalid_request_with_a_pointer(model):
     with make_deck() as deck, pytest.raises(InvalidRequest) as caught:
-        deck.plan("draft a post about tea", model=model)
+        deck.plan("draft a blog post about tea", model=model)
     assert caught.value.code is PackErrorCode.INVALID_INPUT
     assert "`helmdeck budgets` lists" in caught.value.detail
 
@@ -157,7 +157,7 @@ def test_unusable_response_records_its_length():
     recorder = EventRecorder()
     script = scripted_provider([Reply('{"a" "é"}', "odd")] * 3, "a")
     with make_deck(script, recorder, config={"recovery": {"max_attempts": 1}}) as deck, pytest.raises(CallFailed):
-        deck.plan("draft a post about tea", model="a/one")
+        deck.plan("draft a blog post about tea", model="a/one")
     (ended,) = (event for event in recorder.events if isinstance(event, AttemptEnded))
     assert (ended.outcome.raw_length, ended.outcome.raw_stop_reason) == (10, "odd")
 

@@ -40,7 +40,7 @@ def sub_causes_in_source():
 def fail(replies, *, config=None, **options):
     deck = make_deck(scripted_provider(replies, "a"), config={"recovery": {"backoff_s": 0}, **(config or {})})
     with deck, pytest.raises(CallFailed) as caught:
-        deck.plan("draft a post about tea", model="a/one", **options)
+        deck.plan("draft a blog post about tea", model="a/one", **options)
     return caught.value
 
 
@@ -182,7 +182,7 @@ def test_request_id_is_read_from_every_known_header(chat_server, header, answer)
     server = chat_server(lambda _: (status, {header: "req_42"}, body))
     config = {"providers": {"vllm": {"base_url": server.base_url}}, "recovery": {"max_attempts": 1}}
     with make_deck(config=config) as deck, pytest.raises(CallFailed) as caught:
-        deck.plan("draft a post about tea", model="vllm/any")
+        deck.plan("draft a blog post about tea", model="vllm/any")
     assert caught.value.request_id == caught.value.attempts[0].request_id == "req_42"
     assert "request id req_42" in str(caught.value)
 
@@ -197,7 +197,7 @@ def test_secret_in_a_request_id_is_redacted(chat_server):
             make_deck(config={"providers": {"vllm": provider}, "recovery": recovery}) as deck,
             pytest.raises(CallFailed) as caught,
         ):
-            deck.plan("draft a post about tea", model="vllm/any")
+            deck.plan("draft a blog post about tea", model="vllm/any")
     assert caught.value.request_id == "for [redacted]"
 
 

@@ -118,7 +118,7 @@ def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Pa
 
 
 def _fill_person(draft: Draft, earlier: Sequence[Earlier]) -> None:
-    """Set the address of "mail him" from the only one that the parts before state."""
+    """Set the mail address of "mail him" from the only one that the parts before state."""
     following = (*draft.tokens[1:], None)
     is_person = any(
         token.word in _PRONOUNS

@@ -28,7 +28,7 @@ _PROBABLE, _POWER = 1.5, 0.3
 # A request that shares all words with the catalog gets this part of the weight; one that shares none as much more as one deviation.
 _LEAST: Final = 0.5
 # Entries with a lower cosine are not close; the second one holds where no word of the request is found.
-_CLOSE, _CLOSE_ALONE = 0.0, 0.3
+_CLOSE, _CLOSE_ALONE = 0.0, 0.4
 # Standard deviations below this are rounding.
 _SAME: Final = 1e-6
 # Requests of up to this number of clauses get all of the weight, those of so many none: each clause has entries that are close by chance, and
