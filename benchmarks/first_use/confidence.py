@@ -162,7 +162,7 @@ def _scale(train: Sequence[Row]) -> Scale:
     values = np.array([[log_odds(row.found), 1.0] for row in train])
     is_right = np.array([row.is_right for row in train], float)
     shares = np.array([row.weight for row in train])
-    weights = np.array([1.0, 0.0])
+    weights = np.zeros(2)
     for _ in range(_ROUNDS):
         stated = 1 / (1 + np.exp(-values @ weights))
         slope = values.T @ (shares * (is_right - stated))

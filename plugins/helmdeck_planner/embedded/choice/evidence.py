@@ -358,7 +358,7 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
             unexplained=unexplained,
             leaves_ids=leaves_ids,
             is_complete=bool(by_value["complete"]),
-            is_named=not features["unsafe"],
+            is_named=not (features["unsafe"] or features["unnamed_act"]),
             takes_any=bool(draft.used_places),
         ),
         {
