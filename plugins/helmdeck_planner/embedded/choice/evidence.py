@@ -30,6 +30,7 @@ from helmdeck_planner.embedded.choice.features import (
     direct_object_of,
     meaning_features,
     names_statement,
+    object_features,
     rule_features,
     value_features,
     word_fit,
@@ -364,6 +365,7 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
         {
             **features,
             **by_value,
+            **object_features(seen, profile, draft),
             # "the lyrics of 'Bella'" are no tracks.
             "head_left": float(bool(seen.words) and seen.words[0].place in foreign),
             "left": float(min(count, _MAX_COUNT)),

@@ -66,7 +66,7 @@ class WordFit:
 class Seen:
     """What all candidates of a part are compared with.
 
-    :ivar direct_object: the noun behind its verb, if any.
+    :ivar direct_object: the words of the noun behind its verb, if any.
     """
 
     part: Part
@@ -74,7 +74,7 @@ class Seen:
     intended: Reading
     words: Sequence[Word]
     wording: Wording
-    direct_object: Word | None
+    direct_object: Sequence[Word]
 
     @property
     def actions(self) -> frozenset[Action]:
@@ -114,16 +114,16 @@ def words_of(part: Part, intended: Reading, wording: Wording) -> list[Word]:
     return found
 
 
-def direct_object_of(part: Part, words: Sequence[Word], wording: Wording) -> Word | None:
-    """Return the last word of the noun behind the verb of a command: "label" of "add a red label to card 5"."""
+def direct_object_of(part: Part, words: Sequence[Word], wording: Wording) -> list[Word]:
+    """Return the words of the noun behind the verb of a command: "red label" of "add a red label to card 5"."""
     if part.is_question or not part.verb:
-        return None
+        return []
     own = {word.place: word for word in words}
-    found = None
+    found: list[Word] = []
     for place, token in enumerate(part.tokens[part.verb_place + 1 :], part.verb_place + 1):
         if place in own:
-            found = own[place]
-        elif found is not None or wording.preposition(token) or not token.is_word:
+            found.append(own[place])
+        elif found or wording.preposition(token) or not token.is_word:
             break
     return found
 
@@ -154,25 +154,10 @@ def word_fit(seen: Seen, profile: Profile) -> WordFit:
         "verb_name": verb * (named if covered else 0.5),
         "writes": float(bool(profile.writes)),
         "deprecated": float(profile.is_deprecated),
-        **_object_fit(seen, profile),
         "foreign_concepts": float(min(foreign, _MAX_COUNT)),
     }
     order = features["verb_name"] + named + max(in_name, default=0.0) + input_fit(part.tokens, profile)
     return WordFit(features, verb, order)
-
-
-def _object_fit(seen: Seen, profile: Profile) -> dict[str, float]:
-    """Return how well the object of a command fits the name of an entry, or only the words of its inputs: "label" of a card."""
-    if seen.direct_object is None:
-        return {}
-    stems, lexicon = seen.direct_object.stems, seen.weighted.lexicon
-    in_name = strength(stems, frozenset(profile.name) | profile.verbs, lexicon)
-    inputs = frozenset(stem(word) for each in profile.properties for word in each.words)
-    in_inputs = strength(stems, inputs, lexicon)
-    return {
-        "object_other": 1 - in_name,
-        "object_input": max(0.0, in_inputs - in_name),
-    }
 
 
 def _verb_fit(seen: Seen, profile: Profile) -> tuple[float, bool]:
@@ -227,6 +212,22 @@ def meaning_features(seen: Seen, profile: Profile, close: Meaning) -> dict[str, 
         "meaning_share": close.share,
         "meaning_log": max(_LEAST, math.log(close.share)),
         "other_act": float(bool(seen.actions) and bool(own) and not seen.actions & own),
+    }
+
+
+def object_features(seen: Seen, profile: Profile, draft: Draft) -> dict[str, float]:
+    """Return how well the object of a command fits the name of an entry, or only the words of its inputs: "label" of a card.
+
+    The values of inputs are no names of objects: "replace cats with dogs".
+    """
+    if not seen.direct_object or any(word.place in draft.used_places for word in seen.direct_object):
+        return {}
+    stems, lexicon = seen.direct_object[-1].stems, seen.weighted.lexicon
+    in_name = strength(stems, frozenset(profile.name) | profile.verbs, lexicon)
+    inputs = frozenset(stem(word) for each in profile.properties for word in each.words)
+    return {
+        "object_other": 1 - in_name,
+        "object_input": max(0.0, strength(stems, inputs, lexicon) - in_name),
     }
 
 
