@@ -77,7 +77,7 @@ class Scales:
     evidence: Scale
 
 
-SCALES: Final = Scales(rules=Scale(slope=1.0, shift=-0.61), evidence=Scale(slope=1.0, shift=-0.76))
+SCALES: Final = Scales(rules=Scale(slope=1.0, shift=-0.61), evidence=Scale(slope=0.76, shift=-0.22))
 
 
 def _features(found: Sequence[Scored]) -> tuple[float, ...]:
