@@ -16,7 +16,7 @@ from helmdeck_planner.embedded.choice.ranked import is_bare
 
 UNSURE: Final = 0.7
 """The entry of a part is not clear below this score."""
-ADVISED: Final = 0.6
+ADVISED: Final = 0.65
 """A step below this probability is one to check, or to plan with a language model."""
 LIKELY: Final = 0.45
 """An entry that was chosen by evidence, and below this probability, is none."""
