@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks.first_use.confidence          # print the fitted shifts, and the tables of the present ones
+    python -m benchmarks.first_use.confidence          # print the fitted scales, and the tables of the present ones
     python -m benchmarks.first_use.confidence --write  # write these tables to docs/benchmarks/first-use.md
 
 Fitted are the dev halves of all sets. As nearly all steps of the older sets are right, their requests count less, and each request is
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
+import numpy as np
 
 from benchmarks.choice.requests import catalog_of, drawn
 from benchmarks.first_use.data import (
@@ -37,7 +37,7 @@ from benchmarks.pages import write_between
 from benchmarks.selection.data import data_folder
 from helmdeck_core import Catalog, Step
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.confidence import Shifts, log_odds, probability
+from helmdeck_planner.embedded.choice.confidence import Scale, Scales, log_odds, probability
 from helmdeck_planner.embedded.choice.ranked import is_bare
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.picks import understand
@@ -45,14 +45,16 @@ from helmdeck_planner.embedded.steps import steps_of
 from helmdeck_selection import LexicalIndex
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)
-_ROUNDS = 30
-_BOUNDS = (-5.0, 5.0)
+_ROUNDS = 20
 # How often a request needs a tool that is missing, relative to the others.
 _MISSING = 0.2
 # How much a request of a set that the rules were made with counts.
 _SEEN = 0.15
-FOLDERS = ("requests", "classes", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-UNSEEN = ("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+SEEN = ("requests", "classes", "second", "third")
+UNSEEN = (
+    *("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
+    *("eleventh", "twelfth", "thirteenth"),
+)
 """Sets by authors who had not seen the rules. The steps of the others are nearly all right, and count less."""
 DRAWN = {"metatool-dev": 400, "sealtools-dev": 300}
 """Requests of data sets whose tools have no input schemas."""
@@ -60,7 +62,7 @@ DRAWN = {"metatool-dev": 400, "sealtools-dev": 300}
 
 @attrs.frozen
 class Row:
-    """A planned step: its candidates, whether it is right, and how much it counts for the shifts."""
+    """A planned step: its candidates, whether it is right, and how much it counts for the scales."""
 
     found: Sequence[Scored]
     is_right: bool
@@ -106,7 +108,7 @@ def rows(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> list[R
 def known(catalogs: Mapping[str, Catalog]) -> list[Row]:
     """Return the steps of the dev halves, also over the catalogs without the tools that serve them."""
     found = []
-    for folder in FOLDERS:
+    for folder in (*SEEN, *UNSEEN):
         share = 1.0 if folder in UNSEEN else _SEEN
         requests = [
             each
@@ -146,24 +148,27 @@ def missing(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> lis
     return found
 
 
-def fit(train: Sequence[Row]) -> Shifts:
-    """Return the shifts of the log-odds; those of entries without input schemas are left out."""
+def fit(train: Sequence[Row]) -> Scales:
+    """Return the scales of the log-odds; steps of entries without input schemas are left out."""
     own = [row for row in train if not is_bare(row.found[0].profile)]
-    return Shifts(
-        rules=_shift([row for row in own if row.found[0].evidence is None]),
-        evidence=_shift([row for row in own if row.found[0].evidence is not None]),
+    return Scales(
+        rules=_scale([row for row in own if row.found[0].evidence is None]),
+        evidence=_scale([row for row in own if row.found[0].evidence is not None]),
     )
 
 
-def _shift(train: Sequence[Row]) -> float:
-    """Return the shift with which the mean probability is the share of right steps."""
-    right = sum(row.weight * row.is_right for row in train)
-    low, high = _BOUNDS
+def _scale(train: Sequence[Row]) -> Scale:
+    """Return the slope and the shift of a logistic regression on the log-odds, by Newton's method."""
+    values = np.array([[log_odds(row.found), 1.0] for row in train])
+    is_right = np.array([row.is_right for row in train], float)
+    shares = np.array([row.weight for row in train])
+    weights = np.zeros(2)
     for _ in range(_ROUNDS):
-        shift = (low + high) / 2
-        stated = sum(row.weight / (1 + math.exp(-log_odds(row.found) - shift)) for row in train)
-        low, high = (shift, high) if stated < right else (low, shift)
-    return round((low + high) / 2, 2)
+        stated = 1 / (1 + np.exp(-values @ weights))
+        slope = values.T @ (shares * (is_right - stated))
+        curve = (values.T * (shares * stated * (1 - stated))) @ values
+        weights = weights + np.linalg.solve(curve, slope)
+    return Scale(slope=round(float(weights[0]), 2), shift=round(float(weights[1]), 2))
 
 
 def table(test: Sequence[Row]) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from helmdeck_core import UNKNOWN_TOOL
+from helmdeck_language import lexicon, scan
+from helmdeck_planner.embedded.request.wording import language_of
 from tests.case_support import each_case
 from tests.helmdeck_planner.test_lexical_plans import plan
 
@@ -42,3 +44,18 @@ def test_everyday_words_find_the_tool_that_does_it(
 )
 def test_an_everyday_verb_that_no_tool_does_is_a_gap(request_text: str) -> None:
     assert plan(request_text) == [(UNKNOWN_TOOL, {})]
+
+
+@each_case(
+    ("request_text", "code"),
+    [
+        ("escalate ticket T-12", "en"),
+        ("mails and photos should get a backup", "en"),
+        ("zeige tickets", "de"),
+        ("liste tickets", "de"),
+        ("supprime les photos", "fr"),
+    ],
+)
+def test_common_english_words_outweigh_single_words_of_another_language(request_text: str, code: str) -> None:
+    words = [token.word for token in scan(request_text) if token.is_word]
+    assert language_of(words, lexicon()).code == code

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ENGLISH, Token, detect, knows, scan, separate, stem
+from helmdeck_language import ENGLISH, Token, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_id_each, one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -34,7 +34,7 @@ from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.texts import with_text
-from helmdeck_planner.embedded.request.wording import Wording
+from helmdeck_planner.embedded.request.wording import Wording, language_of
 from helmdeck_planner.embedded.same_step import adds_nothing, of_same_step
 from helmdeck_selection import LexicalIndex
 
@@ -80,7 +80,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     """Split a request into parts and choose an entry for each."""
     separated = separate(request, lexical.read(request))
     tokens = scan(separated.request)
-    language = detect((token.word for token in tokens if token.is_word), lexical.lexicon.languages)
+    language = language_of([token.word for token in tokens if token.is_word], lexical.lexicon)
     wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     settings = settings_of(parts, wording)

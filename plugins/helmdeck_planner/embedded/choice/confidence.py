@@ -16,14 +16,14 @@ from helmdeck_planner.embedded.choice.ranked import is_bare
 
 UNSURE: Final = 0.7
 """The entry of a part is not clear below this score."""
-ADVISED: Final = 0.6
+ADVISED: Final = 0.65
 """A step below this probability is one to check, or to plan with a language model."""
 LIKELY: Final = 0.45
 """An entry that was chosen by evidence, and below this probability, is none."""
 # The same of an entry that may change something.
 _STRICT: Final = 0.65
 # The same of one that may change something, and whose inputs or whose act a part does not state.
-_LACKING: Final = 0.8
+_LACKING: Final = 0.7
 # The same of an entry without an input schema.
 _LIKELY_BARE: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
@@ -51,25 +51,33 @@ class Weights:
     bare: float
 
 
-# Fitted on requests of which nearly all steps are right; ``Shifts`` corrects that.
+# Fitted on requests of which nearly all steps are right; ``SCALES`` corrects that.
 WEIGHTS: Final = Weights(
     constant=-2.32, total=0.83, margin=1.17, complete=1.23, unused=-0.79, unexplained=-1.09, bare=-1.79
 )
 
 
 @attrs.frozen(kw_only=True)
-class Shifts:
-    """How much lower the log-odds of a step are than its score says: ``benchmarks/first_use/confidence.py`` fits them.
+class Scale:
+    """The log-odds of a step are those of its score, times a slope, plus a shift."""
+
+    slope: float
+    shift: float
+
+
+@attrs.frozen(kw_only=True)
+class Scales:
+    """How much lower the probability of a step is than its score: ``benchmarks/first_use/confidence.py`` fits them.
 
     :ivar rules: for a choice by rules.
     :ivar evidence: for one by evidence, whose score does not cover the arguments.
     """
 
-    rules: float
-    evidence: float
+    rules: Scale
+    evidence: Scale
 
 
-SHIFTS: Final = Shifts(rules=-0.61, evidence=-0.76)
+SCALES: Final = Scales(rules=Scale(slope=1.0, shift=-0.61), evidence=Scale(slope=0.76, shift=-0.22))
 
 
 def _features(found: Sequence[Scored]) -> tuple[float, ...]:
@@ -135,12 +143,13 @@ def score(found: Sequence[Scored]) -> float:
     return min(1 / (1 + math.exp(-odds)), _TIE + margin)
 
 
-def probability(found: Sequence[Scored], shifts: Shifts = SHIFTS) -> float:
+def probability(found: Sequence[Scored], scales: Scales = SCALES) -> float:
     """Return the probability that the best of some candidates, with its arguments, is what a part requests."""
     best = found[0]
     if is_bare(best.profile):
         return score(found)
-    return 1 / (1 + math.exp(-log_odds(found) - (shifts.rules if best.evidence is None else shifts.evidence)))
+    scale = scales.rules if best.evidence is None else scales.evidence
+    return 1 / (1 + math.exp(-scale.slope * log_odds(found) - scale.shift))
 
 
 def log_odds(found: Sequence[Scored]) -> float:

@@ -27,8 +27,10 @@ from helmdeck_planner.embedded.choice.coverage import counts_others
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.features import (
     Seen,
+    direct_object_of,
     meaning_features,
     names_statement,
+    object_features,
     rule_features,
     value_features,
     word_fit,
@@ -193,7 +195,8 @@ def candidates(
     close = meanings(part, range(count) if count <= MAX_COMPARED else indices, profiles, context)
     if count > _MAX_SEARCHED:
         indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
-    seen = Seen(part, weighted, intended, words_of(part, intended, wording), wording)
+    words = words_of(part, intended, wording)
+    seen = Seen(part, weighted, intended, words, wording, direct_object_of(part, words, wording))
     requested = _Requested.of(part, intended)
     rough = []
     for index in indices:
@@ -356,14 +359,13 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
             unexplained=unexplained,
             leaves_ids=leaves_ids,
             is_complete=bool(by_value["complete"]),
-            is_named=not features["unsafe"],
+            is_named=not (features["unsafe"] or features["unnamed_act"]),
             takes_any=bool(draft.used_places),
         ),
         {
             **features,
             **by_value,
-            # "what is on list 61bc" does not request all lists.
-            "leaves_ids": float(leaves_ids),
+            **object_features(seen, profile, draft),
             # "the lyrics of 'Bella'" are no tracks.
             "head_left": float(bool(seen.words) and seen.words[0].place in foreign),
             "left": float(min(count, _MAX_COUNT)),

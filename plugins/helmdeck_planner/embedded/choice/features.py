@@ -64,13 +64,17 @@ class WordFit:
 
 @attrs.frozen
 class Seen:
-    """What all candidates of a part are compared with."""
+    """What all candidates of a part are compared with.
+
+    :ivar direct_object: the words of the noun behind its verb, if any.
+    """
 
     part: Part
     weighted: Weighted
     intended: Reading
     words: Sequence[Word]
     wording: Wording
+    direct_object: Sequence[Word]
 
     @property
     def actions(self) -> frozenset[Action]:
@@ -107,6 +111,20 @@ def words_of(part: Part, intended: Reading, wording: Wording) -> list[Word]:
             stems |= {stem(other) for other in ATTRIBUTES.get(word, ())}
         is_known = not stems.isdisjoint(wording.vocabulary.stems) or any(map(concepts, stems))
         found.append(Word(place, frozenset(stems), place > 0 and token.value[:1].isupper() and not is_known))
+    return found
+
+
+def direct_object_of(part: Part, words: Sequence[Word], wording: Wording) -> list[Word]:
+    """Return the words of the noun behind the verb of a command: "red label" of "add a red label to card 5"."""
+    if part.is_question or not part.verb:
+        return []
+    own = {word.place: word for word in words}
+    found: list[Word] = []
+    for place, token in enumerate(part.tokens[part.verb_place + 1 :], part.verb_place + 1):
+        if place in own:
+            found.append(own[place])
+        elif found or wording.preposition(token) or not token.is_word:
+            break
     return found
 
 
@@ -197,6 +215,22 @@ def meaning_features(seen: Seen, profile: Profile, close: Meaning) -> dict[str, 
     }
 
 
+def object_features(seen: Seen, profile: Profile, draft: Draft) -> dict[str, float]:
+    """Return how well the object of a command fits the name of an entry, or only the words of its inputs: "label" of a card.
+
+    The values of inputs are no names of objects: "replace cats with dogs".
+    """
+    if not seen.direct_object or any(word.place in draft.used_places for word in seen.direct_object):
+        return {}
+    stems, lexicon = seen.direct_object[-1].stems, seen.weighted.lexicon
+    in_name = strength(stems, frozenset(profile.name) | profile.verbs, lexicon)
+    inputs = frozenset(stem(word) for each in profile.properties for word in each.words)
+    return {
+        "object_other": 1 - in_name,
+        "object_input": max(0.0, strength(stems, inputs, lexicon) - in_name),
+    }
+
+
 def value_features(profile: Profile, draft: Draft, unused: float) -> dict[str, float]:
     """Return how well the inputs of an entry take the values of a part.
 
@@ -211,5 +245,4 @@ def value_features(profile: Profile, draft: Draft, unused: float) -> dict[str, f
         "unused": unused,
         "arguments": float(min(len(draft.args), _MAX_COUNT)),
         "choices": float(sum(bool(each.choices) and each.name in draft.args for each in profile.properties)),
-        "no_arguments": float(bool(profile.properties) and not draft.args),
     }

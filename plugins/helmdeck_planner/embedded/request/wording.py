@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, stem
+from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, detect, knows, stem
 from helmdeck_selection import meaning_model
 
 
@@ -26,6 +26,20 @@ class Vocabulary:
 @lru_cache(32)
 def _verb_speller(language: Language) -> Speller:
     return Speller(language.verbs)
+
+
+def language_of(words: Sequence[str], lexicon: Lexicon) -> Language:
+    """Return the language of a request.
+
+    A request of common English words is English, though another language has more of its nouns: "acknowledge ticket T-774".
+
+    :param words: folded.
+    """
+    found = detect(words, lexicon.languages)
+    if found is ENGLISH or any(word in found.function_words or word in found.verbs for word in words):
+        return found
+    common = meaning_model()
+    return ENGLISH if all(common.knows(word) or knows(ENGLISH, [word]) for word in words) else found
 
 
 class Wording:
