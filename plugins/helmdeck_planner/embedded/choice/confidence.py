@@ -23,7 +23,7 @@ LIKELY: Final = 0.45
 # The same of an entry that may change something.
 _STRICT: Final = 0.65
 # The same of one that may change something, and whose inputs or whose act a part does not state.
-_LACKING: Final = 0.7
+_LACKING: Final = 0.75
 # The same of an entry without an input schema.
 _LIKELY_BARE: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
