@@ -108,6 +108,7 @@ SETS = (
     "twelfth",
     "thirteenth",
     "fourteenth",
+    "fifteenth",
 )
 """Folders of requests."""
 

@@ -158,7 +158,6 @@ class ValueFit:
             complement = draft.stems(value.complement)
             found["complement"] = self._naming(complement, names)
             found["complement hint"] = float(bool(complement & hints))
-        found["form named"] = float(stem(value.form) in each.labels | each.hints)
         if before or after:
             context = _vector(tuple(sorted(before | after)))
             found["close name"] = max(0.0, similarity(context, _vector(tuple(map(stem, each.words)))))
