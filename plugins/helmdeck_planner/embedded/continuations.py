@@ -125,7 +125,7 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
 
 
 def _with_longer_text(before: Pick, after: Pick, sources: Sources) -> Pick | None:
-    """Return the step of a part whose text goes on behind a comma: "comment on 12: fixed in 2.1, please test it"."""
+    """Return the step of a part whose text continues behind a comma: "comment on 12: fixed in 2.1, please test it"."""
     request, tokens, end = sources.request, before.part.tokens, after.part.tokens[-1].end
     colon = next((place for place, token in enumerate(tokens[:-1]) if token.value == ":"), 0)
     between = request[tokens[-1].end : after.part.tokens[0].start].split()
