@@ -250,3 +250,24 @@ def test_the_first_words_say_where_all_commands_behind_them_act(folder: str) -> 
         ("stage_files", {"repo_path": folder, "files": ["src/a.py"]}),
         ("commit", {"repo_path": folder, "message": "Fix a"}),
     ]
+
+
+@each_case(
+    ("request_text", "step"),
+    [
+        ("make the folder /srv/in and move /tmp/a.pdf into it", ("move_file", {"source": "/tmp/a.pdf", "destination": "/srv/in/a.pdf"})),
+        ("make the folder /srv/in and move /tmp/a.pdf there", ("move_file", {"source": "/tmp/a.pdf", "destination": "/srv/in/a.pdf"})),
+        ("make the folder /srv/in, then write 'hi' to a.txt in it", ("write_file", {"path": "/srv/in/a.txt", "content": "hi"})),
+        ("make the folder /srv/in, then write 'hi' to /tmp/a.txt", ("write_file", {"path": "/tmp/a.txt", "content": "hi"})),
+    ],
+)  # fmt: skip
+def test_a_step_puts_its_file_into_the_folder_that_the_step_before_makes(
+    request_text: str, step: tuple[str, dict[str, Any]]
+) -> None:
+    tools = [
+        tool("make_directory", "Make a directory.", "path", path=PATH),
+        tool("move_file", "Move a file.", "source destination", source=PATH, destination=PATH),
+        tool("write_file", "Write a file.", "path content", path=PATH, content=TEXT),
+    ]
+    found = plan(request_text, read_catalog({"tools": tools}, "test"))
+    assert found == [("make_directory", {"path": "/srv/in"}), step]

@@ -32,7 +32,7 @@ from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
-from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_moved, fill_new_paths
+from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_made_folder, fill_moved, fill_new_paths
 from helmdeck_planner.embedded.arguments.phrases import fill_phrases
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
@@ -181,6 +181,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_context(draft, sources.earlier, sources.settings)
     _fill_texts(draft, sources)
     fill_folders(draft)
+    fill_made_folder(draft, sources.earlier)
     fill_described(draft)
     return draft
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from helmdeck_language import ACTIONS, Action, Kind
+from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Role
 
 _WRITING: Final = frozenset((Action.CREATE, Action.UPDATE))
+_MAKING: Final = frozenset((Action.CREATE, Action.PRODUCE))
 _MOVED: Final = (("source", "from"), ("target", "to"))
 _NAMES: Final = (Kind.WORD, Kind.SLUG, Kind.QUOTE, Kind.PATH)
 
@@ -84,6 +87,36 @@ def fill_folders(draft: Draft) -> None:
         value = draft.args[each.name]
         draft.args[each.name] = [f"{folder}/{name}" for name in value] if each.is_list else f"{folder}/{value}"
     draft.used_places.update(folders)
+
+
+def fill_made_folder(draft: Draft, earlier: Sequence[Earlier]) -> None:
+    """Set the folder of "move a.txt into it" and "put b.txt there" from the step before, if that creates one."""
+    if not any(_is_into_it(draft, place) for place in range(len(draft.tokens))):
+        return
+    made = earlier[-1] if earlier else None
+    if made is None or made.profile is None or not _MAKING & ACTIONS.get(made.profile.verb, frozenset()):
+        return
+    inputs = [each for each in made.profile.required if each.role is Role.PATH and not each.is_list]
+    folder = made.args.get(inputs[0].name) if len(inputs) == len(made.args) == 1 else None
+    if not isinstance(folder, str) or not folder.startswith(("/", "~")):
+        return
+    folder = folder.rstrip("/")
+    sides = {each.side: each for each in draft.profile.required if each.side and not each.is_list}
+    source = draft.args.get(sides["source"].name) if sides.keys() == {"source", "target"} else None
+    if isinstance(source, str) and sides["target"].name not in draft.args:
+        draft.set(sides["target"], f"{folder}/{source.rstrip('/').rpartition('/')[2]}", [])
+    for each in draft.profile.required:
+        name = draft.args.get(each.name)
+        is_stated = any(token.value == name for token in draft.tokens)
+        if each.role is Role.PATH and each.side != "source" and is_stated and "/" not in name:
+            draft.args[each.name] = f"{folder}/{name}"
+
+
+def _is_into_it(draft: Draft, place: int) -> bool:
+    """Whether a word refers to a place: the "it" of "into it", and "there"."""
+    word = draft.tokens[place].word
+    is_thing = word in draft.wording.language.references and draft.preposition(place - 1) in ("in", "to")
+    return is_thing or (word == "there" and place > draft.part.verb_place >= 0)
 
 
 def _listed(value: Any) -> list[str]:
