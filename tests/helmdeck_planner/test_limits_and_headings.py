@@ -64,3 +64,8 @@ def test_a_question_with_a_verb_first_continues_other_questions() -> None:
     request = "which files does kiln order 41 have, and is GLAZE ok?"
     parts = split_parts(request, scan(request), read(request, KILN).wording)
     assert [part.text for part in parts] == ["which files does kiln order 41 have", "is GLAZE ok"]
+
+
+def test_what_is_behind_the_colon_of_an_excluded_act_is_of_the_act_before() -> None:
+    request = 'create an album, don\'t share it: title "Glazes"'
+    assert steps(request) == [("create_album", {"title": "Glazes"})]

@@ -56,10 +56,11 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
     # What was only just created has no id that another step could take.
     is_own = after.profile is not None and after.profile is not profile and not creates
     if is_own and after.found[0].is_complete and (after.found[0].takes_any or after.found[0].is_named):
-        found = {} if _acts_alone(after) else _stated(after.part, profile, args, sources)
-        return _with(before, after, found, sources) if found else None
+        stated = {} if _acts_alone(after) else _stated(after.part, profile, args, sources)
+        return _with(before, after, stated, sources) if stated else None
     is_same = after.profile is profile and not after.part.further.keys() & args.keys()
-    found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
+    found = dict(after.part.further) if is_same else {}
+    found = found or further(after.part, profile, args, sources)
     if not found and (after.profile in (None, profile) or not after.found[0].is_complete):
         found = _stated(after.part, profile, args, sources)
     return _with(before, after, found, sources) if found else None
