@@ -45,7 +45,7 @@ def headings_of(picks: Sequence[Pick], request: str, wording: Wording) -> tuple[
 def _is_heading_of(part: Part, before: Pick, request: str, wording: Wording) -> bool:
     """Whether the part before only names what the ones behind its colon are about: "pull request 41 in acme/web: approve it"."""
     hint, profile = before.part, before.profile
-    tokens = hint.tokens
+    tokens = list(hint.tokens)
     is_before = request[tokens[-1].end : part.tokens[0].start].strip() == ":" and len(tokens) > 1
     asks = part.is_question or (part.verb_place == 0 and refers(part, wording))
     is_named = tokens[-1].is_value and not (hint.is_question or hint.is_wish)
