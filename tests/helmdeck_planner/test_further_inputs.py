@@ -105,3 +105,40 @@ def test_it_is_what_the_step_before_acts_on() -> None:
         ("move_card", {"cardId": "C-77", "listId": "L-9"}),
         ("archive_card", {"cardId": "C-77"}),
     ]
+
+
+LOGS = read_catalog(
+    {
+        "tools": [
+            tool(
+                "show_local_changes",
+                "Show what changed in a workspace and is not saved.",
+                "workspace",
+                workspace=TEXT,
+                margin_lines={**NUMBER, "description": "Number of lines of margin"},
+                order={**TEXT, "enum": ["asc", "desc"], "description": "Sort order"},
+            ),
+            tool(
+                "compare_changes",
+                "Show the changes between a workspace and a revision.",
+                "workspace revision",
+                workspace=TEXT,
+                revision=TEXT,
+                margin_lines={**NUMBER, "description": "Number of lines of margin"},
+            ),
+            tool("read_margin", "Read the margin of a page.", "page", page=TEXT),
+        ]
+    },
+    "test",
+)
+
+
+@pytest.mark.parametrize("clause", ["8 lines of margin", "give me 8 lines of margin", "margin lines: 8 max"])
+def test_a_clause_with_only_a_value_and_its_label_is_no_step_of_a_neighbour(clause: str) -> None:
+    request = f"show the local changes in the workspace /srv/a. {clause}"
+    assert plan_over(request, LOGS) == [("show_local_changes", {"workspace": "/srv/a", "margin_lines": 8})]
+
+
+def test_a_clause_with_a_value_of_its_own_is_a_step() -> None:
+    request = "show the local changes in the workspace /srv/a. Read the margin of /srv/b"
+    assert [name for name, _ in plan_over(request, LOGS)] == ["show_local_changes", "read_margin"]

@@ -33,6 +33,7 @@ _SETTING: Final = word_list("setting_verbs")
 _STATING: Final = word_rows("stating_verbs")
 _PARTICLES: Final = word_list("particles") | word_list("sides")
 _PEOPLE: Final = frozenset(map(stem, word_list("people")))
+_LIMITING: Final = word_list("limiting")
 _PLAIN: Final = (Role.CHOICE, Role.BOOLEAN, Role.NUMBER, Role.DATE)
 _ISO_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 # Words of a value without quotation marks, and the letters that "describe" and "description" share.
@@ -55,15 +56,42 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
     # What was only just created has no id that another step could take.
     is_own = after.profile is not None and after.profile is not profile and not creates
     if is_own and after.found[0].is_complete and (after.found[0].takes_any or after.found[0].is_named):
-        return None
+        stated = {} if _acts_alone(after) else _stated(after.part, profile, args, sources)
+        return _with(before, after, stated, sources) if stated else None
     is_same = after.profile is profile and not after.part.further.keys() & args.keys()
-    found = (after.part.further if is_same else {}) or further(after.part, profile, args, sources)
+    found = dict(after.part.further) if is_same else {}
+    found = found or further(after.part, profile, args, sources)
     if not found and (after.profile in (None, profile) or not after.found[0].is_complete):
         found = _stated(after.part, profile, args, sources)
-    if not found:
-        return None
+    return _with(before, after, found, sources) if found else None
+
+
+def _is_labelled(draft: Draft) -> bool:
+    """Whether a part has only values, the labels of their inputs, and empty words: "8 lines of context"."""
+    return all(
+        place == draft.part.verb_place
+        or _is_taken(draft, place)
+        or bool(draft.wording.preposition(token))
+        or token.word in _LIMITING
+        for place, token in enumerate(draft.tokens)
+    )
+
+
+def _acts_alone(pick: Pick) -> bool:
+    """Whether a part may be a step of its own, whatever the step before takes of it: a question, a change, or one with a value."""
+    part = pick.part
+    is_change = pick.profile is not None and pick.profile.writes is not False
+    return (
+        is_change or part.is_question or any(token.is_value and token.kind is not Kind.NUMBER for token in part.tokens)
+    )
+
+
+def _with(before: Pick, after: Pick, found: Mapping[str, Any], sources: Sources) -> Pick:
+    """Return the step of a part with further arguments."""
     text = sources.request[before.part.tokens[0].start : after.part.tokens[-1].end]
-    return Pick(attrs.evolve(before.part, text=text, further={**before.part.further, **found}), profile, before.found)
+    return Pick(
+        attrs.evolve(before.part, text=text, further={**before.part.further, **found}), before.profile, before.found
+    )
 
 
 def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
@@ -72,7 +100,8 @@ def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sou
     alone = Sources(sources.request, sources.wording, defaults=known)
     draft = drafted(part if reads else attrs.evolve(part, verb="", verb_place=-1), profile, alone)
     stated = [each for each in profile.properties if each.name in draft.args.keys() - known.keys()]
-    is_whole = not part.is_excluded and states_only_inputs(draft) and all(each.role in _PLAIN for each in stated)
+    is_said = states_only_inputs(draft) or (bool(stated) and _is_labelled(draft))
+    is_whole = not part.is_excluded and is_said and all(each.role in _PLAIN for each in stated)
     return {each.name: draft.args[each.name] for each in stated} if is_whole else {}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind, stem
@@ -31,6 +33,31 @@ def is_hint_of(part: Part, before: Pick, wording: Wording) -> bool:
     is_act = is_act and all(token.kind is not Kind.SQL for token in hint.tokens)
     is_about = is_stated and (refers(part, wording) or len(part.tokens) == 1)
     return is_hint and is_act and (is_about or _is_harmful(before))
+
+
+def headings_of(picks: Sequence[Pick], request: str, wording: Wording) -> tuple[Pick, ...]:
+    """Return the parts that only name the thing that the ones behind their colons are about."""
+    return tuple(
+        pick for pick, after in itertools.pairwise(picks) if _is_heading_of(after.part, pick, request, wording)
+    )
+
+
+def _is_heading_of(part: Part, before: Pick, request: str, wording: Wording) -> bool:
+    """Whether the part before only names what the ones behind its colon are about: "pull request 41 in acme/web: approve it"."""
+    hint, profile = before.part, before.profile
+    tokens = list(hint.tokens)
+    is_before = request[tokens[-1].end : part.tokens[0].start].strip() == ":" and len(tokens) > 1
+    asks = part.is_question or (part.verb_place == 0 and refers(part, wording))
+    is_named = tokens[-1].is_value and not (hint.is_question or hint.is_wish)
+    if not (is_before and asks and is_named) or profile is None or profile.writes is not False:
+        return False
+    # "pull" is a word of the thing that the entry reads.
+    is_noun = not hint.verb or {stem(token.word) for token in tokens[:2]} <= set(profile.name)
+    words = [token for token in tokens if token.is_word and not is_thing(token)]
+    return is_noun and all(
+        wording.is_of_catalog(token.word) or wording.is_filler(token.word) or wording.preposition(token)
+        for token in words
+    )
 
 
 def _is_elliptic(hint: Pick, wording: Wording) -> bool:

@@ -28,7 +28,7 @@ from helmdeck_planner.embedded.continuations import continued, joined_act, with_
 from helmdeck_planner.embedded.divisions import divided, enumerated
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
-from helmdeck_planner.embedded.hints import is_hint_of
+from helmdeck_planner.embedded.hints import headings_of, is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
 from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
@@ -60,6 +60,7 @@ class Understood:
     :ivar pipeline: the pipeline that covers all parts.
     :ivar is_foreign: the request is in a language that the planner does not know.
     :ivar settings: the parts that only state where the others act; they have no step.
+    :ivar headings: the parts that only name the thing that the others are about, with the entries that read it.
     :ivar is_not_of_catalog: the catalog does not use that language either.
     """
 
@@ -74,6 +75,7 @@ class Understood:
     lexical: LexicalIndex | None = None
     profiles: Profiles | None = None
     settings: tuple[Part, ...] = ()
+    headings: tuple[Pick, ...] = ()
 
 
 def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
@@ -94,7 +96,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     for place, part in enumerate(parts):
         reader.add(part, is_added=any(added[place : place + 2]))
     reader.join()
-    picks = without_background(tuple(reader.picks), wording)
+    headings = headings_of(reader.picks, separated.request, wording)
+    picks = without_background(tuple(pick for pick in reader.picks if pick not in headings), wording)
     is_foreign = _is_foreign(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
@@ -109,6 +112,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         wording=wording,
         pipeline=pipeline,
         settings=settings,
+        headings=headings,
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
         lexical=lexical,

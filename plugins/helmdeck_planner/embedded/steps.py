@@ -77,9 +77,12 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
     by_part = {id(pick.part): pick for pick in understood.picks}
     gaps: list[tuple[Part, dict[str, Any]]] = []
     stated: list[Part] = []
+    headings = {id(pick.part): pick.profile for pick in understood.headings}
     for part in understood.parts:
-        pick = by_part.get(id(part))
+        pick, heading = by_part.get(id(part)), headings.get(id(part))
         args: dict[str, Any] = {}
+        if heading is not None:
+            args = fill(part, heading, _sources(understood, defaults, earlier))
         if pick is not None:
             looked_up: list[dict[str, Any]] = []
             if pick.profile is not None:
@@ -101,7 +104,7 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
                     needing = looked_up[place + 1] if place + 1 < len(looked_up) else step
                     steps.append(((found["tool"],), found, needing))
             steps.append((pick.tools, step, None))
-        earlier.append(Earlier(part, args, pick.profile if pick else None))
+        earlier.append(Earlier(part, args, pick.profile if pick else heading))
     # What a part states for a step is no gap.
     used = [step for part, step in gaps if part in stated]
     return [row for row in steps if not any(row[1] is step for step in used)]

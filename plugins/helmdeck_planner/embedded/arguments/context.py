@@ -59,7 +59,7 @@ def is_setting(part: Part, wording: Wording) -> bool:
 
 def settings_of(parts: Sequence[Part], wording: Wording) -> tuple[Part, ...]:
     """Return the parts that only state where the others act; the first one may state what they act on: "OPS-12: ..."."""
-    if len(parts) < 2:
+    if sum(not part.is_excluded for part in parts) < 2:
         return ()
     return tuple(
         part for part in parts if is_setting(part, wording) or (part is parts[0] and _is_subject(part, wording))

@@ -21,6 +21,10 @@ _SPARED: Final = word_list("spared")
 # "it was never meant to stay"
 _TELLING: Final = word_list("telling")
 
+# "which nothing may change" limits a thing of at least two words.
+_LIMITING_STARTS: Final = word_list("limiting_starts")
+_LEAST_LIMITED: Final = 2
+
 
 def phrase_length(tokens: Sequence[Token], place: int, phrases: Phrases) -> int:
     """Return the number of tokens of the longest phrase at a place; 0 without one."""
@@ -68,6 +72,8 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
     if starts_exclusion(tokens, 0, wording):
         return 0
     if (free := _free_negator(tokens, wording)) >= 0:
+        if start := _dependent_clause(tokens, free, wording):
+            return start
         commas = [place for place in range(1, free) if tokens[place].value == ","]
         # "unstage all of it, nothing may be left": the words before the comma are requested.
         return commas[-1] + 1 if commas and wording.verb(tokens[0].word) else 0
@@ -77,6 +83,24 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
         if is_excluding or _excludes_action(tokens, place, wording):
             return place
     return len(tokens)
+
+
+def _dependent_clause(tokens: Sequence[Token], negator: int, wording: Wording) -> int:
+    """Return where the clause of a negator starts that only limits what is requested before it; 0 without one.
+
+    Examples are "a playlist that nothing may change" and "the body of request 12, nothing else".
+    """
+    if wording.language is not ENGLISH:
+        return 0
+    start = negator
+    while start and (tokens[start - 1].word in _LIMITING_STARTS or tokens[start - 1].value == ","):
+        start -= 1
+    is_rest = tokens[negator + 1 : negator + 2] and tokens[negator + 1].word == "else"
+    is_limit = any(token.word in _LIMITING_STARTS - {"and"} for token in tokens[start:negator]) or (
+        is_rest and start < negator
+    )
+    named = sum(token.is_word or token.is_value for token in tokens[:start])
+    return start if is_limit and named >= _LEAST_LIMITED else 0
 
 
 def states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:

@@ -84,7 +84,13 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
                 rest = without_lead_ins(own[resumed:], wording)
                 parts.append(_part(text, rest, wording, is_excluded=False))
                 continue
-            parts.append(_part(text, own, wording, is_excluded=True))
+            colon = _colon_of(own) if parts and parts[-1].verb_place == 0 and not parts[-1].is_excluded else 0
+            if colon:
+                # "save a draft, don't send it: to ann@example.org": the rest is of the act before.
+                act = parts.pop()
+                whole = _part(text, (*act.tokens, *own[colon:]), wording, is_excluded=False)
+                parts.append(attrs.evolve(whole, act=act.act, is_wish=act.is_wish))
+            parts.append(_part(text, own[: colon or len(own)], wording, is_excluded=True))
             continue
         made = _part(text, without_trailing(own[:cut], wording), wording, is_excluded=False)
         if wording.language is ENGLISH:
@@ -104,6 +110,13 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
     return _with_conditions(text, parts, wording)
+
+
+def _colon_of(tokens: Sequence[Token]) -> int:
+    """Return the place of the colon behind words without a value, and before a value; 0 without one."""
+    place = next((place for place, token in enumerate(tokens) if token.is_value or token.value == ":"), 0)
+    is_colon = place > 0 and tokens[place].value == ":"
+    return place if is_colon and any(token.is_value for token in tokens[place:]) else 0
 
 
 def _is_heading(before: Part, segment: Sequence[Token], wording: Wording) -> bool:

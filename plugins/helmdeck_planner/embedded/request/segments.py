@@ -215,7 +215,7 @@ def _starts_command(
         or following.word in wording.language.determiners
     )
     if token.word in _ASKING and wording.language is ENGLISH:
-        return _asks_state(tokens, place)
+        return _asks_state(tokens, place, wording)
     if token.word in wording.language.questions:
         is_asking = wording.language is not ENGLISH or token.word in _QUESTIONS_AFTER_JOINT
         return is_asking and place + 2 < len(tokens) and bool(following and following.kind not in _NOT_ASKED)
@@ -268,12 +268,27 @@ def _requests_other(tokens: Sequence[Token], place: int, wording: Wording) -> bo
     return is_other and is_joined and bool(before) and (before[0].is_value or is_thing(before[0]))
 
 
-def _asks_state(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a question of one thing starts at a place, and ends with a question mark: "and is sensor.porch alright?"."""
+def _asks_state(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a question of one thing starts at a place, and ends with a question mark: "and is sensor.porch alright?".
+
+    Behind another question, the thing may be any noun: "which files changed, and is CI ok?".
+    """
     before, following = tokens[place - 1], (*tokens[place + 1 : place + 2], None)[0]
     end = next((token.value for token in tokens[place:] if token.value in _END_MARKS and token.kind is Kind.MARK), "")
     is_thing_next = following is not None and (is_thing(following) or following.word in _ARTICLES)
-    return before.is_word and end == "?" and is_thing_next
+    return before.is_word and end == "?" and (is_thing_next or _continues_questions(tokens, place, wording))
+
+
+def _continues_questions(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a noun and its possible state follow, behind a question of the same sentence."""
+    ends = [other for other in range(place) if tokens[other].kind is Kind.MARK and tokens[other].value in ".!?;:"]
+    before = tokens[(ends or [-1])[-1] + 1 : place]
+    noun, state = (*tokens[place + 1 : place + 3], None, None)[:2]
+    if noun is None or state is None or not (noun.is_word and (state.is_word or state.is_value)):
+        return False
+    is_noun = noun.value[:1].isupper() or wording.is_of_catalog(noun.word)
+    is_noun = is_noun and not noun.word.endswith(("ed", "ing"))
+    return is_noun and any(token.word in _QUESTIONS_AFTER_JOINT for token in before)
 
 
 def _names_value(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
