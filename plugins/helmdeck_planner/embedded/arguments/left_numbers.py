@@ -51,8 +51,11 @@ def fill_left_numbers(draft: Draft, stating: Draft, least: float) -> bool:
 def _is_all_of(fit: NumberFit, number: StatedNumber) -> bool:
     """Whether a part states a number and what it counts, and nothing else: "8 lines of context", "stop after 60 people"."""
     draft, around = fit.draft, fit.around(number)
-    explained = {*number.places, *around.following, around.complement, draft.part.verb_place}
     language = draft.wording.language
+    is_act = draft.part.verb_place >= 0 and draft.tokens[draft.part.verb_place].word not in LIMITING
+    # "paint 10 fences at most" is an act of its own.
+    counted = () if is_act else (*around.following, around.complement)
+    explained = {*number.places, *counted, draft.part.verb_place}
     return all(
         place in explained
         or token.kind is Kind.MARK
