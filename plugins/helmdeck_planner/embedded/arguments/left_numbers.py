@@ -9,7 +9,8 @@ import attrs
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.number_fit import LIMITING, NumberFit
+from helmdeck_planner.embedded.arguments.number_fit import NumberFit
+from helmdeck_planner.embedded.arguments.number_surroundings import LIMITING, surroundings
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber, stated_numbers
 from helmdeck_planner.embedded.entries.properties import Property, Role
 
@@ -50,7 +51,8 @@ def fill_left_numbers(draft: Draft, stating: Draft, least: float) -> bool:
 
 def _is_all_of(fit: NumberFit, number: StatedNumber) -> bool:
     """Whether a part states a number and what it counts, and nothing else: "8 lines of context", "stop after 60 people"."""
-    draft, around = fit.draft, fit.around(number)
+    draft = fit.draft
+    around = surroundings(draft, number)
     language = draft.wording.language
     is_act = draft.part.verb_place >= 0 and draft.tokens[draft.part.verb_place].word not in LIMITING
     # "paint 10 fences at most" is an act of its own.
@@ -75,6 +77,6 @@ def _matches(fit: NumberFit, numbers: Sequence[StatedNumber], inputs: Sequence[P
     for number in numbers:
         fitting = [each for each in inputs if fit.may_belong(number, each)]
         if fitting:
-            shares = fit.probabilities(number, [each for each in inputs if number.in_unit_of(each) is not None])
+            shares = fit.probabilities(number, inputs)
             best = max(fitting, key=lambda each: shares[each.name])
             yield _Match(shares[best.name], number, best)

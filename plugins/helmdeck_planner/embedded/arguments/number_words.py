@@ -45,7 +45,9 @@ def counted(tokens: Sequence[Token], place: int) -> tuple[Fraction, int] | None:
         else:
             number = _value(word)
             joins = not total or last >= _SCALES["hundred"] or (last <= _MOST_TENS and last % _TEN == 0 and last > _TEN)
-            is_smaller = number is not None and (not total or number < last) and (last >= 100 or number < _TEN or not total)
+            is_smaller = (
+                number is not None and (not total or number < last) and (last >= 100 or number < _TEN or not total)
+            )
             if number is None or not joins or not is_smaller:
                 break
             total, last = total + number, number
@@ -61,5 +63,7 @@ def _value(word: str) -> Fraction | None:
     tens, ones = NUMBER_WORDS.get(first), NUMBER_WORDS.get(second)
     if not second:
         return tens
-    is_pair = tens is not None and ones is not None and _TEN < tens <= _MOST_TENS and tens % _TEN == 0 and 0 < ones < _TEN
+    is_pair = (
+        tens is not None and ones is not None and _TEN < tens <= _MOST_TENS and tens % _TEN == 0 and 0 < ones < _TEN
+    )
     return tens + ones if is_pair and tens is not None and ones is not None and second not in _ARTICLES else None

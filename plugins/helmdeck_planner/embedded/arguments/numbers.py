@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import Final
 
 from helmdeck_language import Kind, stem
@@ -19,7 +18,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     TECHNICAL_WORDS,
     UNITS,
 )
-from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, Unit, converted
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, converted
 from helmdeck_planner.embedded.request.parts import Part
 
 # Evidence that an optional input needs, and that a required one needs if several numbers are left.

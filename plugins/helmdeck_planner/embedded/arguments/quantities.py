@@ -88,7 +88,13 @@ def _number(draft: Draft, place: int) -> tuple[int | float | Fraction, int] | No
     if found is None and draft.is_one_of(place, "articles") and token.word in NUMBER_WORDS:
         # "200 a night", "a second tab"
         is_rate = place > 0 and tokens[place - 1].kind is Kind.NUMBER
-        is_whole = place + 2 >= len(tokens) or not tokens[place + 2].is_word or draft.is_filler(place + 2) or tokens[place + 2].word in ATTRIBUTES or tokens[place + 2].word in draft.wording.language.joints
+        is_whole = (
+            place + 2 >= len(tokens)
+            or not tokens[place + 2].is_word
+            or draft.is_filler(place + 2)
+            or tokens[place + 2].word in ATTRIBUTES
+            or tokens[place + 2].word in draft.wording.language.joints
+        )
         return None if is_rate or not is_whole else (1, place + 1)
     return found
 
@@ -128,9 +134,8 @@ def _with_smaller(draft: Draft, first: Quantity) -> Quantity:
 
 
 def unit_word(draft: Draft, place: int) -> Unit | None:
+    """Return the unit that a word names."""
     token = draft.tokens[place]
     if not token.is_word:
         return None
     return UNIT_OF.get(token.word) or UNIT_OF.get(draft.wording.nouns(token.word)[0])
-
-

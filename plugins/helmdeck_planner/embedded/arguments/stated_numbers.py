@@ -13,14 +13,16 @@ from helmdeck_language import Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.number_words import counted, ordinal
 from helmdeck_planner.embedded.arguments.quantities import quantity_at
-from helmdeck_planner.embedded.entries.units import UNIT_OF, Unit, converted
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS
+from helmdeck_planner.embedded.entries.units import UNIT_OF, Unit, converted
 
 _DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
 _THOUSANDS: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)k", re.IGNORECASE)
 _NUMBERED: Final = re.compile(r"(\d{1,3})(?:st|nd|rd|th)", re.IGNORECASE)
 _COUNTED: Final = re.compile(r"(\d{1,3})-([a-z]{2,12})", re.IGNORECASE)
+_POINTING: Final = ("this", "that", "the", "which", "another", "each", "every")
+_NOT_COUNTED: Final = ("and", "or", "is", "in", "with", "on", "for", "to")
 _CENTS: Final = re.compile(r"\.\d\d$")
 _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
@@ -98,8 +100,14 @@ def _in_words(tokens: Sequence[Token], place: int) -> StatedNumber | None:
     if (number := ordinal(token.word)) is not None:
         return StatedNumber(number, "ordinal", (place,))
     words = counted(tokens, place)
-    # "this one", "cancel one of them"
-    is_pronoun = token.word == "one" and not (place + 1 < len(tokens) and tokens[place + 1].is_word and tokens[place + 1].word not in ("and", "or", "is", "in", "with", "on", "for", "to"))
-    is_pronoun |= token.word == "one" and [each.word for each in tokens[place + 1 : place + 3]][:1] == ["of"] and not (place + 3 < len(tokens) and tokens[place + 3].is_word)
-    is_pronoun |= token.word == "one" and place > 0 and tokens[place - 1].word in ("this", "that", "the", "which", "another", "each", "every")
-    return StatedNumber(words[0], "words", range(place, words[1])) if words and not is_pronoun else None
+    if words is None or (token.word == "one" and _is_pronoun(tokens, place)):
+        return None
+    return StatedNumber(words[0], "words", range(place, words[1]))
+
+
+def _is_pronoun(tokens: Sequence[Token], place: int) -> bool:
+    """Whether "one" stands for a thing: "this one", "cancel one of them"."""
+    before = tokens[place - 1].word if place else ""
+    following = [token.word if token.is_word else "" for token in (*tokens[place + 1 : place + 4],)]
+    is_share = following[:1] == ["of"] and not any(following[2:])
+    return before in _POINTING or following[:1] in ([], [""]) or following[0] in _NOT_COUNTED or is_share
