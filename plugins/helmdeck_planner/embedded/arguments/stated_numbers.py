@@ -59,7 +59,7 @@ class StatedNumber:
             # "45" may be in either unit
             return converted(self.value, UNIT_OF["dollar"], each.unit) if self.has_cents else None
         if self.value < 0 and COUNT_WORDS & set(each.words):
-            return -self.value  # "head -20"
+            return int(-self.value)  # "head -20"
         if isinstance(self.value, Fraction):
             return int(self.value) if self.value.denominator == 1 else float(self.value)
         return self.value
