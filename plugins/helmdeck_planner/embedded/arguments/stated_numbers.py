@@ -15,7 +15,7 @@ from helmdeck_planner.embedded.arguments.number_words import counted, ordinal
 from helmdeck_planner.embedded.arguments.quantities import quantity_at
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS
-from helmdeck_planner.embedded.entries.units import UNIT_OF, Unit, converted
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, UNIT_OF, Unit, converted
 
 _DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
 _THOUSANDS: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)k", re.IGNORECASE)
@@ -75,8 +75,18 @@ def stated_numbers(draft: Draft) -> Iterator[StatedNumber]:
         place = found.last + 1 if found is not None else place + 1
 
 
+def _may_start(token: Token) -> bool:
+    """Whether a number may start with a token; most words are told apart by this alone."""
+    if not token.is_word:
+        return token.kind in (Kind.NUMBER, Kind.HASH, Kind.ID)
+    word = token.word
+    return word[:1].isdigit() or word.partition("-")[0] in NUMBER_WORDS or ordinal(word) is not None
+
+
 def number_at(draft: Draft, place: int) -> StatedNumber | None:
     """Return the number that starts at a place."""
+    if not _may_start(draft.tokens[place]):
+        return None
     if (quantity := quantity_at(draft, place)) is not None:
         return StatedNumber(quantity.value, "quantity", quantity.places, quantity.unit)
     token = draft.tokens[place]
