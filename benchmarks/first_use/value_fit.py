@@ -70,11 +70,11 @@ def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
                 indexed[request.catalog] = lexical, Profiles(entries.entries, lexical.lexicon)
             understood = understand(request.text, *indexed[request.catalog])
             if understood.wording.language is ENGLISH and understood.pipeline is None:
-                for step, profile, part in _planned(request, understood):
+                for step, profile, part in planned(request, understood):
                     yield from _of_step(request, understood, step, profile, part)
 
 
-def _planned(request: Request, understood: Understood) -> Iterator[tuple[ExpectedStep, Profile, Part]]:
+def planned(request: Request, understood: Understood) -> Iterator[tuple[ExpectedStep, Profile, Part]]:
     """Yield the expected steps whose tools are chosen, with their parts in order."""
     left = [pick for pick in understood.picks if pick.profile is not None]
     for step in request.steps:

@@ -72,7 +72,7 @@ def test_a_value_of_an_everyday_request_goes_to_its_input(
         (PROJECT, "pause the project accommodations", {}),
         (LOGS, "get the logs of yesterday", {}),
         (LOGS, "get the logs of web-1, one last time", {"container_id": "web-1"}),
-        (LOGS, "get the last twenty five lines of web-1", {"container_id": "web-1"}),
+        (LOGS, "get the last twenty five lines of web-1", {"container_id": "web-1", "tail": 25}),
         (COLUMN, "add a new list", {}),
         (EVENT, "create an event at Central Station", {}),
         (BOARD, "create a board called green", {"name": "green"}),

@@ -6,7 +6,7 @@ An input without such a value stays open: the caller can ask for a missing value
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -126,7 +126,8 @@ def drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[in
     return found
 
 
-def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[int] = ()) -> Draft:
+def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int] = ()) -> Draft:
+    """Return a draft up to its numbers, which follow what has a clearer form."""
     draft = Draft(sources.request, part, profile, sources.wording)
     draft.used_places.update(without)
     for each in profile.properties:
@@ -145,9 +146,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_phrases(draft)
     fill_described_quotes(draft)
     _fill_labelled_quotes(draft)
-    alone = Sources(sources.request, sources.wording)
-    background = (sources.settings, sources.background, lambda other: drafted(other, profile, alone))
-    fill_background(draft, *background, is_labelled=True)
+    fill_background(draft, *_background(profile, sources), is_labelled=True)
     fill_own_exclusions(draft)
     fill_zones(draft)
     fill_units(draft)
@@ -160,6 +159,18 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_codes(draft)
     fill_commits(draft)
     fill_objects(draft)
+    return draft
+
+
+def _background(profile: Profile, sources: Sources) -> tuple[Sequence[Part], Sequence[Part], Callable[[Part], Draft]]:
+    alone = Sources(sources.request, sources.wording)
+    return sources.settings, sources.background, lambda other: drafted(other, profile, alone)
+
+
+def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[int] = ()) -> Draft:
+    draft = begun(part, profile, sources, without)
+    if not part.tokens:
+        return draft
     fill_numbers(draft)
     fill_words_beside_to(draft)
     fill_names(draft)
@@ -175,7 +186,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     if sources.is_chosen:
         fill_left(draft)
     _fill_references(draft, sources)
-    fill_background(draft, *background)
+    fill_background(draft, *_background(profile, sources))
     if sources.is_chosen:
         fill_left_beside(draft, sources.background)
     fill_context(draft, sources.earlier, sources.settings)

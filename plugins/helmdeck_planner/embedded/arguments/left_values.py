@@ -14,6 +14,7 @@ from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import COUNTED, takes_names
+from helmdeck_planner.embedded.arguments.left_numbers import SURE_BESIDE, fill_left_numbers
 from helmdeck_planner.embedded.arguments.stated_values import StatedValue, StatedValues
 from helmdeck_planner.embedded.arguments.value_fit import ValueFit
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -83,7 +84,9 @@ def fill_left_beside(draft: Draft, parts: Sequence[Part]) -> None:
         is_earlier = bool(draft.tokens) and part.tokens[0].start < draft.tokens[0].start
         if is_earlier and part.verb_place == 0 and not has_reference(draft):
             continue  # what another request states
-        if _fill_from(draft, Draft(draft.source, part, draft.profile, draft.wording), _SURE_BESIDE):
+        stating = Draft(draft.source, part, draft.profile, draft.wording)
+        is_set = fill_left_numbers(draft, stating, SURE_BESIDE)
+        if _fill_from(draft, stating, _SURE_BESIDE) or is_set:
             draft.stated_by.append(part)
 
 

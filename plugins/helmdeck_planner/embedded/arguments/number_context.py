@@ -43,12 +43,12 @@ def words_beside(draft: Draft, place: int) -> tuple[set[str], set[str], set[str]
         token = tokens[other]
         if not token.is_word or draft.wording.preposition(token) or token.word in draft.wording.language.joints:
             break
-        after |= draft.stems(other) | _measured(draft, other)
+        after |= draft.stems(other) | measured(draft, other)
         literal.add(tokens[other].word)
     return before, after, literal
 
 
-def _measured(draft: Draft, place: int) -> frozenset[str]:
+def measured(draft: Draft, place: int) -> frozenset[str]:
     """Return the stems of what an adjective behind a number measures: "depth" of "two levels deep"."""
     word = draft.tokens[place].word if place < len(draft.tokens) else ""
     return frozenset(map(stem, ATTRIBUTES.get(word, ())))
@@ -141,7 +141,7 @@ def counts(draft: Draft, place: int) -> bool:
     labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each.role is Role.NUMBER))
     # "the five newest entries", "the ten best"
     is_ranked = number > 1 and following.word in _RANKED
-    stems = draft.stems(start) | _measured(draft, start + 1)
+    stems = draft.stems(start) | measured(draft, start + 1)
     counted = is_ranked or following.word in UNITS or bool(stems & (labels | objects(draft)))
     return following.is_word and number.denominator == 1 and counted
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import Final
-
-import attrs
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.left_numbers import SURE, fill_left_numbers
 from helmdeck_planner.embedded.arguments.number_context import bound, counts, is_limit, is_party, objects, words_beside
+from helmdeck_planner.embedded.arguments.quantities import part_of_unit, quantity_at, unit_word
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     COMMON_WORDS,
@@ -19,7 +18,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     TECHNICAL_WORDS,
     UNITS,
 )
-from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, Unit, converted
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, converted
 from helmdeck_planner.embedded.request.parts import Part
 
 # Evidence that an optional input needs, and that a required one needs if several numbers are left.
@@ -47,11 +46,17 @@ _SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 def fill_numbers(draft: Draft) -> None:
     """Set the inputs that take numbers."""
+    fill_left_numbers(draft, draft, SURE)
+    _fill_by_evidence(draft)
+
+
+def _fill_by_evidence(draft: Draft) -> None:
+    """Set the inputs that are left by the words beside the numbers."""
     inputs = [each for each in draft.open_inputs() if each.role is Role.NUMBER]
     if not inputs:
         return
     places = [place for place in range(len(draft.tokens)) if place not in draft.used_places]
-    places = [place for place in places if _number(draft, place) is not None or _part_of_unit(draft, place)]
+    places = [place for place in places if _number(draft, place) is not None or part_of_unit(draft, place)]
     rows = [(_evidence(draft, each, place), each, place) for each in inputs for place in places]
     rows.sort(key=lambda row: (-row[0], row[2]))
     for evidence, each, place in rows:
@@ -95,65 +100,6 @@ def _set(draft: Draft, each: Property, place: int) -> None:
     draft.set(each, value, [place], [place + 1] if has_unit else ())
 
 
-@attrs.frozen
-class Quantity:
-    """A number with a unit in a request, and the places of both."""
-
-    value: int | float | Fraction
-    unit: Unit
-    places: tuple[int, ...]
-
-
-def quantity_at(draft: Draft, place: int) -> Quantity | None:
-    """Return the quantity that starts at a place: "2 hours", "90s", "half a minute", "$5", "an hour and a half", "1 hour and 20 minutes"."""
-    if (part := _part_of_unit(draft, place)) is not None:
-        return part
-    value = _number(draft, place)
-    if value is None:
-        return None
-    token = draft.tokens[place]
-    if token.value[:1] in _MONEY:
-        return Quantity(value, UNIT_OF["dollar"], (place,))
-    if token.value.endswith("%"):
-        return Quantity(value, UNIT_OF["percent"], (place,))
-    if glued := _GLUED.fullmatch(token.value):
-        return Quantity(value, UNIT_OF[glued[2].lower()], (place,))
-    end = place + 1
-    if token.word == "half" and end < len(draft.tokens) and draft.is_one_of(end, "articles"):
-        end += 1
-    if end >= len(draft.tokens) or (unit := _unit_word(draft, end)) is None:
-        return None
-    if [each.word for each in draft.tokens[end + 1 : end + 4]] == ["and", "a", "half"]:
-        return Quantity(value + 0.5, unit, tuple(range(place, end + 4)))
-    return _with_smaller(draft, Quantity(value, unit, tuple(range(place, end + 1))))
-
-
-def _part_of_unit(draft: Draft, place: int) -> Quantity | None:
-    """Return the quantity of "a quarter of an hour" and "three quarters of a mile"."""
-    words = [token.word for token in draft.tokens[place : place + 5]]
-    if len(words) < 4 or (size := PARTS_OF_UNITS.get(words[1])) is None or words[2] != "of":
-        return None
-    end = place + (4 if words[3] in ("a", "an", "the") else 3)
-    count = NUMBER_WORDS.get(words[0]) or (Fraction(words[0]) if words[0].isdigit() else None)
-    unit = _unit_word(draft, end) if end < len(draft.tokens) else None
-    return Quantity(count * size, unit, tuple(range(place, end + 1))) if count and unit else None
-
-
-def _with_smaller(draft: Draft, first: Quantity) -> Quantity:
-    """Return "1 hour and 20 minutes" in the smaller unit; the quantity itself if no smaller one of its kind follows."""
-    place = first.places[-1] + 1
-    tokens = draft.tokens
-    while place < len(tokens) and tokens[place].word in ("and", ","):
-        place += 1
-    if place + 1 >= len(tokens) or tokens[place].kind is not Kind.NUMBER:
-        return first
-    second = quantity_at(draft, place)
-    if second is None or second.unit.dimension != first.unit.dimension or second.unit.size >= first.unit.size:
-        return first
-    total = Fraction(str(first.value)) * first.unit.size / second.unit.size + Fraction(str(second.value))
-    return Quantity(total, second.unit, (*range(first.places[0], place), *second.places))
-
-
 def fill_dimensions(draft: Draft) -> None:
     """Set a width and a height from "640x480" or "640 by 480"."""
     sides = {
@@ -169,13 +115,6 @@ def fill_dimensions(draft: Draft) -> None:
     places = [place for place, token in enumerate(draft.tokens) if start <= token.start and token.end <= end]
     draft.set(sides["width"], int(found[0][1]), places)
     draft.set(sides["height"], int(found[0][2]), [])
-
-
-def _unit_word(draft: Draft, place: int) -> Unit | None:
-    token = draft.tokens[place]
-    if not token.is_word:
-        return None
-    return UNIT_OF.get(token.word) or UNIT_OF.get(draft.wording.nouns(token.word)[0])
 
 
 def fill_units(draft: Draft) -> None:
@@ -196,7 +135,7 @@ def fill_units(draft: Draft) -> None:
         for place in range(len(draft.tokens))
         if place not in stated
         and (draft.preposition_before(place) in ("to", "in") or _is_counted(draft, place))
-        and (unit := _unit_word(draft, place))
+        and (unit := unit_word(draft, place))
     ]
     sources = [(quantity.unit, quantity.places[-1]) for quantity in quantities]
     for each in inputs:

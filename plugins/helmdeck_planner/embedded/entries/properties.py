@@ -79,6 +79,7 @@ class Property:
     :ivar wants_iana: its description gives IANA names of time zones.
     :ivar wants_subfolders: its description, or that of the entry, gives patterns such as ``**/*.txt``.
     :ivar fields: the fields of its items, if they are objects.
+    :ivar least: the smallest number that it takes; ``most`` is the largest one.
     :ivar replacement: the names of the two fields of its items that take an old and a new text.
     """
 
@@ -101,6 +102,8 @@ class Property:
     replacement: tuple[str, str] | None = None
     fields: tuple[Property, ...] = ()
     clock: Clock | None = None
+    least: float | None = None
+    most: float | None = None
 
     @property
     def takes_objects(self) -> bool:
@@ -206,7 +209,14 @@ def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Proper
         replacement=_replacement(inner),
         fields=_fields(entry, inner) if items is not None else (),
         clock=_clock(inner, text) if _type(inner) == "string" else None,
+        least=_bound(inner, "minimum"),
+        most=_bound(inner, "maximum"),
     )
+
+
+def _bound(schema: Mapping[str, Any], key: str) -> float | None:
+    found = schema.get(key)
+    return float(found) if isinstance(found, (int, float)) else None
 
 
 def _clock(schema: Mapping[str, Any], text: str) -> Clock | None:

@@ -1,0 +1,141 @@
+"""Reads numbers with units: "2 hours", "90s", "two and a half hours", "$5", "a 5-minute break", "1 hour and 20 minutes"."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+import attrs
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.number_words import counted
+from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, Unit
+
+_MONEY: Final = "$\u20ac\u00a3\u00a5"
+_UNITS: Final = "|".join(sorted(UNIT_OF, key=len, reverse=True))
+# "90s", "5-minute"; a letter alone may be anything else.
+_GLUED: Final = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?)-?({_UNITS})", re.IGNORECASE)
+# "1h30", "1h30m"
+_CHAINED: Final = re.compile(r"(\d{1,3})h(\d{1,2})m?(?:in)?", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
+_HALF: Final = Fraction(1, 2)
+
+
+@attrs.frozen
+class Quantity:
+    """A number with a unit in a request, and the places of both."""
+
+    value: int | float | Fraction
+    unit: Unit
+    places: tuple[int, ...]
+
+
+def quantity_at(draft: Draft, place: int) -> Quantity | None:
+    """Return the quantity that starts at a place."""
+    if (part := part_of_unit(draft, place)) is not None:
+        return part
+    if (whole := _in_one_token(draft, place)) is not None:
+        return whole
+    number = _number(draft, place)
+    if number is None:
+        return None
+    value, end = number
+    if _is_and_a_half(draft, end):
+        value, end = value + _HALF, end + 3
+    if end >= len(draft.tokens):
+        return None
+    if draft.tokens[end].value == "%":
+        return Quantity(value, UNIT_OF["percent"], tuple(range(place, end + 1)))
+    if (unit := unit_word(draft, end)) is None:
+        return None
+    if _is_and_a_half(draft, end + 1):
+        return Quantity(value + _HALF, unit, tuple(range(place, end + 4)))
+    return _with_smaller(draft, Quantity(value, unit, tuple(range(place, end + 1))))
+
+
+def _in_one_token(draft: Draft, place: int) -> Quantity | None:
+    token = draft.tokens[place]
+    text = token.value
+    if token.kind is Kind.NUMBER and (text[0] in _MONEY or text.endswith("%")):
+        number = text.strip(f"{_MONEY}%").replace(",", "")
+        unit = UNIT_OF["percent" if text.endswith("%") else "dollar"]
+        return Quantity(_value(number), unit, (place,)) if _DIGITS.fullmatch(number) else None
+    if not (token.is_word or token.kind is Kind.ID):
+        return None
+    if found := _CHAINED.fullmatch(text):
+        return Quantity(int(found[1]) * 60 + int(found[2]), UNIT_OF["minute"], (place,))
+    if found := _GLUED.fullmatch(text):
+        return _with_smaller(draft, Quantity(_value(found[1]), UNIT_OF[found[2].lower()], (place,)))
+    return None
+
+
+def _number(draft: Draft, place: int) -> tuple[int | float | Fraction, int] | None:
+    """Return the number before a unit, and the place behind it."""
+    token, tokens = draft.tokens[place], draft.tokens
+    if token.kind is Kind.NUMBER:
+        text = token.value.replace(",", "")
+        return (_value(text), place + 1) if _DIGITS.fullmatch(text) else None
+    if not token.is_word or (place and tokens[place - 1].word in NUMBER_WORDS and token.word != "half"):
+        return None
+    if place > 1 and tokens[place - 1].word == "of" and tokens[place - 2].word in PARTS_OF_UNITS:
+        return None  # "an" in "a quarter of an hour"
+    if token.word == "half":
+        return _HALF, place + (2 if place + 1 < len(tokens) and draft.is_one_of(place + 1, "articles") else 1)
+    found = counted(tokens, place)
+    if found is None and draft.is_one_of(place, "articles") and token.word in NUMBER_WORDS:
+        # "200 a night", "a second tab"
+        is_rate = place > 0 and tokens[place - 1].kind is Kind.NUMBER
+        is_whole = (
+            place + 2 >= len(tokens)
+            or not tokens[place + 2].is_word
+            or draft.is_filler(place + 2)
+            or tokens[place + 2].word in ATTRIBUTES
+            or tokens[place + 2].word in draft.wording.language.joints
+        )
+        return None if is_rate or not is_whole else (1, place + 1)
+    return found
+
+
+def _value(text: str) -> int | float:
+    return float(text) if "." in text else int(text)
+
+
+def _is_and_a_half(draft: Draft, place: int) -> bool:
+    return [token.word for token in draft.tokens[place : place + 3]] == ["and", "a", "half"]
+
+
+def part_of_unit(draft: Draft, place: int) -> Quantity | None:
+    """Return the quantity of "a quarter of an hour" and "three quarters of a mile"."""
+    words = [token.word for token in draft.tokens[place : place + 5]]
+    if len(words) < 4 or (size := PARTS_OF_UNITS.get(words[1])) is None or words[2] != "of":
+        return None
+    end = place + (4 if words[3] in ("a", "an", "the") else 3)
+    count = NUMBER_WORDS.get(words[0]) or (Fraction(words[0]) if words[0].isdigit() else None)
+    unit = unit_word(draft, end) if end < len(draft.tokens) else None
+    return Quantity(count * size, unit, tuple(range(place, end + 1))) if count and unit else None
+
+
+def _with_smaller(draft: Draft, first: Quantity) -> Quantity:
+    """Return "1 hour and 20 minutes" in the smaller unit; the quantity itself if no smaller one of its kind follows."""
+    place = first.places[-1] + 1
+    tokens = draft.tokens
+    while place < len(tokens) and tokens[place].word in ("and", ","):
+        place += 1
+    if place + 1 >= len(tokens) or tokens[place].kind is not Kind.NUMBER:
+        return first
+    second = quantity_at(draft, place)
+    if second is None or second.unit.dimension != first.unit.dimension or second.unit.size >= first.unit.size:
+        return first
+    total = Fraction(str(first.value)) * first.unit.size / second.unit.size + Fraction(str(second.value))
+    return Quantity(total, second.unit, (*range(first.places[0], place), *second.places))
+
+
+def unit_word(draft: Draft, place: int) -> Unit | None:
+    """Return the unit that a word names."""
+    token = draft.tokens[place]
+    if not token.is_word:
+        return None
+    return UNIT_OF.get(token.word) or UNIT_OF.get(draft.wording.nouns(token.word)[0])
