@@ -102,6 +102,10 @@ class ValueFit:
                 "none verb": float(bool(draft.wording.verb(draft.tokens[value.first].word))),
                 "none of entry": float(bool(stems & draft.profile.text)),
                 "none length": float(value.last - value.first),
+                "none left before": float(value.left_before > 0),
+                "none left after": float(value.left_after > 0),
+                f"none cut {value.form}": float(value.left_before > 0 or value.left_after > 0),
+                "none has verb": float(any(self._is_verb(place) for place in value.places)),
                 "none bare": float(value.label < 0 and not value.preposition),
                 "none determiner": float(
                     value.first > 0 and draft.tokens[value.first - 1].word in draft.wording.language.determiners
@@ -114,10 +118,22 @@ class ValueFit:
             found["none foreign label"] = float(not draft.stems(value.label) & draft.profile.text)
         return found
 
+    def _is_verb(self, place: int) -> bool:
+        token = self.draft.tokens[place]
+        return token.value.islower() and bool(self.draft.wording.verb(token.word))
+
     def _naming(self, stems: frozenset[str], names: frozenset[str]) -> float:
         """Return how well a word names an input; a word of the name of the entry has no other meaning."""
         is_own = not stems.isdisjoint(self.draft.profile.name)
         return float(bool(stems & names)) if is_own else strength(stems, names, self.draft.wording.lexicon)
+
+    def _is_followed(self, value: StatedValue) -> bool:
+        """Whether another value of a list follows."""
+        tokens, joint = self.draft.tokens, value.last + 1
+        if joint + 1 >= len(tokens):
+            return False
+        is_joint = tokens[joint].value in ",&" or tokens[joint].word in self.draft.wording.language.joints
+        return is_joint and (tokens[joint + 1].is_value or not self.draft.is_filler(joint + 1))
 
     def of_input(self, value: StatedValue, each: Property) -> dict[str, float]:
         """Return the features of an input."""
@@ -137,10 +153,27 @@ class ValueFit:
             "only": float(self._roles[role] == 1),
             f"{far}listed": float(value.is_listed and each.is_list),
         }
+        place, length = value.first, value.last - value.first
+        if draft.is_one_of(place - 1, "articles") if place else False:
+            place -= 1
+        is_object = 0 <= draft.part.verb_place == place - 1
+        found[f"object {role}"] = float(is_object)
+        found["object required"] = float(is_object and each.is_required)
+        found["first"] = float(place == 0 and each.is_required)
+        is_person = bool(PERSON_IDS & {word.removesuffix("s") for word in each.words})
+        found["first person"] = float(place == 0 and is_person)
+        found[f"several {each.is_list}"] = float(value.is_listed or self._is_followed(value))
+        if draft.tokens[value.first].is_word:
+            found[f"length {role}"] = float(length)
+            own = frozenset[str]().union(*(draft.stems(other) for other in value.places))
+            found["example"] = float(bool(own & hints))
+            inside = _vector(tuple(sorted(own)))
+            found["own name"] = max(0.0, similarity(inside, _vector(tuple(map(stem, each.words)))))
+            found["own text"] = max(0.0, similarity(inside, _vector(_hints_of(each))))
         if each.side:
             found[f"{value.preposition or 'bare'} {each.side}"] = 1.0
         found["form named"] = float(stem(value.form) in each.labels | each.hints)
-        if PERSON_IDS & {word.removesuffix("s") for word in each.words}:
+        if is_person:
             found[f"{value.preposition or 'bare'} person"] = 1.0
             found["honorific person"] = float(draft.tokens[value.first].word in HONORIFICS)
         found["lead preposition"] = float(value.preposition in lead_prepositions(draft.profile)[each.name])
