@@ -19,10 +19,11 @@ from helmdeck_planner.embedded.arguments.value_fit import ValueFit
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.request.parts import Part
 
-# Probability from which an input is set from the part of the step, and from another part.
-_SURE: Final = 0.6
+# Probability from which an input is set from words, and from a value such as an id; of the part of the step, and of another part.
+_SURE: Final = 0.5
+_SURE_VALUE: Final = 0.6
 _SURE_BESIDE: Final = 0.8
-# The same for a value that nothing around it names.
+# The same for a value that nothing around it names, and for words that others of their run follow.
 _SURE_UNNAMED: Final = 0.75
 # Probability up to which a value that a rule chose gives way to another one, and from which that one takes its place.
 _DOUBTFUL: Final = 0.3
@@ -127,11 +128,12 @@ def _fill_from(draft: Draft, stating: Draft, least: float) -> bool:
         value
         for value in StatedValues(stating).all()
         if stating.used_places.isdisjoint(value.places) and stating.part.verb_place not in value.places
+        if not (value.start in stating.used_places or _describes(stating, value))
     ]
     inputs = draft.open_inputs()
     chosen: dict[str, list[StatedValue]] = {}
     while (best := _surest(stating, left, inputs, least)) is not None:
-        for value in _listed(best.value, left) if best.input.is_list else [best.value]:
+        for value in _listed(best, left, stating, inputs) if best.input.is_list else [best.value]:
             left = [other for other in left if not _overlap(value, other)]
             chosen.setdefault(best.input.name, []).append(value)
         if not best.input.is_list:
@@ -146,17 +148,27 @@ def _fill_from(draft: Draft, stating: Draft, least: float) -> bool:
     return is_set
 
 
+def _describes(stating: Draft, value: StatedValue) -> bool:
+    """Whether a word only says which thing of the entry is meant: "new" of "a new list"."""
+    described = stating.profile.text.union(*(each.hints for each in stating.profile.properties))
+    is_own = value.form == "word" and bool(stating.stems(value.first) & described)
+    after = value.last + 1
+    return is_own and after < len(stating.tokens) and bool(stating.stems(after) & frozenset(stating.profile.name))
+
+
 def _overlap(value: StatedValue, other: StatedValue) -> bool:
     return value.first <= other.last and other.first <= value.last
 
 
-def _listed(last: StatedValue, left: Sequence[StatedValue]) -> list[StatedValue]:
-    """Return a value with those that a list has before it: all values of "a.css and b.css" belong to the same list."""
-    found = [last]
-    for value in sorted(left, key=lambda other: (-other.last, other.first)):
-        if last.start <= value.first and not any(_overlap(value, other) for other in found):
+def _listed(best: _Match, left: Sequence[StatedValue], stating: Draft, inputs: Sequence[Property]) -> list[StatedValue]:
+    """Return a value with the others of its list: all values of "a.css and b.css" belong to the same input."""
+    fit, found = ValueFit(stating), [best.value]
+    others = [value for value in left if value.start == best.value.start]
+    shares = [fit.probabilities(value, compared(inputs))[best.input.name] for value in others]
+    for _, value in sorted(zip(shares, others, strict=True), key=lambda row: -row[0]):
+        if not any(_overlap(value, other) for other in found):
             found.append(value)
-    return [value for value in found if value.last <= last.last]
+    return found
 
 
 def _surest(stating: Draft, left: Sequence[StatedValue], inputs: Sequence[Property], least: float) -> _Match | None:
@@ -169,10 +181,16 @@ def _surest(stating: Draft, left: Sequence[StatedValue], inputs: Sequence[Proper
     for value in left:
         token = stating.tokens[value.first]
         fitting = [each for each in inputs if _takes(each, value, token)]
-        if fitting:
+        if fitting and not (
+            value.left_after and value.label == value.first - 1
+        ):  # "subject Final" of "subject Final count"
             shares = fit.probabilities(value, compared(inputs))
             best = max(fitting, key=lambda each: shares[each.name])
-            needed = least if fit.may_belong(value, best) else max(least, _SURE_UNNAMED)
+            if not token.is_word and fit.is_named_otherwise(value, best):
+                continue
+            of_value = _SURE_VALUE if fit.is_named(value, best) else _SURE_UNNAMED
+            of_words = _SURE_UNNAMED if value.left_after else _SURE
+            needed = max(least, of_words if token.is_word else of_value)
             if shares[best.name] >= needed:
                 found.append(_Match(shares[best.name], value, best))
     found.sort(key=lambda match: -match.probability)

@@ -18,7 +18,7 @@ _AFTER_LABEL: Final = frozenset(":=#(")
 _JOINED_BEFORE: Final = re.compile(r"\w[-:/@_.]?$|[-@_]$")
 _JOINED_AFTER: Final = re.compile(r"[-:/@_.]?\w|[-_]")
 _MAX_BEFORE: Final = 6
-_MAX_LISTED: Final = 3
+_MAX_LISTED: Final = 6
 _MAX_COMPLEMENT: Final = 3
 
 
@@ -33,7 +33,7 @@ class StatedValue:
     :ivar following: the place of the content word right after it, -1 without one.
     :ivar complement: the place of "title" in "'Fix' as commit title", -1 without one.
     :ivar start: the place of the first value of the list that it ends, such as "bug" of "bug, ios and web"; else ``first``.
-    :ivar left_before: words of its run that are before it; ``left_after`` are behind it.
+    :ivar left_before: how many words of its run, labels left out, are before it; ``left_after`` are behind it.
     """
 
     first: int
@@ -95,9 +95,11 @@ class StatedValues:
                     yield self._with_surroundings(place, place, token.kind.value)
             elif self._is_content(place):
                 end = self._end(place)
-                for first, last in self._spans(place, end):
+                spans = list(self._spans(place, end))
+                for first, last in spans:
                     found = self._with_surroundings(first, last, self._form(first, last))
-                    yield attrs.evolve(found, left_before=first - place, left_after=end - last)
+                    left = max(0, first - spans[0][0]), max(0, spans[0][1] - last)
+                    yield attrs.evolve(found, left_before=left[0], left_after=left[1])
 
     def at(self, first: int, last: int) -> StatedValue:
         """Return what the tokens from one place to another state as a whole."""
@@ -237,4 +239,6 @@ class StatedValues:
             if not is_joined or not (tokens[before - 1].is_value or self._is_content(before - 1)):
                 break
             place = before - 1
+            while place > 0 and self._is_name(place - 1) and (self._is_name(place) or tokens[place].is_value):
+                place -= 1  # "Old Pier, Shed 2 and Ann Lee"
         return place
