@@ -26,9 +26,7 @@ CHANGE = tool("merge_change", {"commit_title": described("Title of the merge com
 
 OUTAGE = tool("report_outage", {"components": {**LIST, "description": "Affected components"}}, title=TEXT)
 PLAY = tool("play_title", {"season": {"type": "integer"}}, title=described("Title of the film or series"))
-EXPENSE = tool(
-    "add_expense", {"merchant": described("Shop where it was paid")}, amount={"type": "number"}, category=TEXT
-)
+EXPENSE = tool("add_expense", amount={"type": "number"}, merchant=described("Shop where it was paid"))
 
 
 @each_case(
@@ -58,9 +56,7 @@ def test_unused_value_goes_to_the_open_input_that_its_form_or_label_fits(
             "title": "Slow login", "components": ["Gateway", "Mail", "Search"],
         }),
         (PLAY, "play season 2 of Glass Harbour", {"title": "Glass Harbour", "season": 2}),
-        (EXPENSE, "spent 12 on Stationery at Tarn & Reed", {
-            "amount": 12, "category": "Stationery", "merchant": "Tarn & Reed",
-        }),
+        (EXPENSE, "spent 12 at Tarn & Reed", {"amount": 12, "merchant": "Tarn & Reed"}),
         (TICKET, "create the ticket 'Leaky valve', labels bug and checkout", {
             "title": "Leaky valve", "labels": ["bug", "checkout"],
         }),

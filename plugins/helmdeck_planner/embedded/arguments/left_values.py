@@ -19,9 +19,8 @@ from helmdeck_planner.embedded.arguments.value_fit import ValueFit
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.request.parts import Part
 
-# Probability from which an input is set from words, and from a value such as an id; of the part of the step, and of another part.
-_SURE: Final = 0.5
-_SURE_VALUE: Final = 0.6
+# Probability from which an input is set, from the part of the step, and from another part.
+_SURE: Final = 0.6
 _SURE_BESIDE: Final = 0.8
 # The same for a value that nothing around it names, and for words that others of their run follow.
 _SURE_UNNAMED: Final = 0.75
@@ -188,9 +187,8 @@ def _surest(stating: Draft, left: Sequence[StatedValue], inputs: Sequence[Proper
             best = max(fitting, key=lambda each: shares[each.name])
             if not token.is_word and fit.is_named_otherwise(value, best):
                 continue
-            of_value = _SURE_VALUE if fit.is_named(value, best) else _SURE_UNNAMED
-            of_words = _SURE_UNNAMED if value.left_after else _SURE
-            needed = max(least, of_words if token.is_word else of_value)
+            is_named = fit.is_named(value, best) and not (token.is_word and value.left_after)
+            needed = least if is_named else max(least, _SURE_UNNAMED)
             if shares[best.name] >= needed:
                 found.append(_Match(shares[best.name], value, best))
     found.sort(key=lambda match: -match.probability)
