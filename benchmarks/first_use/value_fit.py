@@ -30,7 +30,7 @@ from helmdeck_core import Catalog
 from helmdeck_language import ENGLISH
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.left_values import compared
-from helmdeck_planner.embedded.arguments.stated_values import StatedValues
+from helmdeck_planner.embedded.arguments.stated_values import StatedValue, StatedValues
 from helmdeck_planner.embedded.arguments.value_fit import ValueFit
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.picks import Understood, understand
@@ -96,7 +96,7 @@ def _of_step(
     inputs = compared(profile.properties)
     own = {pick.part for pick in understood.picks if pick.profile is not None}
     others = [each for each in understood.parts if each not in own and not each.is_excluded and len(request.steps) == 1]
-    found: list[Row] = []
+    found: list[tuple[ValueFit, StatedValue, frozenset[str]]] = []
     for each in (part, *others):
         draft = Draft(understood.request, each, profile, understood.wording)
         fit = ValueFit(draft)
@@ -104,14 +104,13 @@ def _of_step(
             text = _POSSESSIVE.sub("", draft.text(value.first, value.last).strip())
             if text and text not in slugs:
                 right = frozenset(by_text.get(text, ())) & {other.name for other in inputs}
-                features = {"": fit.of_none(value)} | {other.name: fit.of_input(value, other) for other in inputs}
-                found.append(Row(features, right or frozenset(("",))))
+                found.append((fit, value, right or frozenset(("",))))
     lists = {each.name for each in inputs if each.is_list}
-    taken = frozenset[str]().union(*(row.right for row in found)) - lists - {""}
-    for row in found:
-        yield row
-        if elsewhere := taken - row.right:
-            yield Row({name: value for name, value in row.features.items() if name not in elsewhere}, row.right)
+    taken = frozenset[str]().union(*(right for _, _, right in found)) - lists - {""}
+    for fitted, value, right in found:
+        yield Row(fitted.features(value, inputs), right)
+        if elsewhere := taken - right:
+            yield Row(fitted.features(value, [other for other in inputs if other.name not in elsewhere]), right)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -24,6 +24,10 @@ CARD = tool("update_card", {"state": TEXT, "owner": TEXT}, card_id=TEXT)
 LOGS = tool("get_build_logs", project_id=TEXT)
 CHANGE = tool("merge_change", {"commit_title": described("Title of the merge commit")}, change_id=TEXT)
 
+OUTAGE = tool("report_outage", {"components": {**LIST, "description": "Affected components"}}, title=TEXT)
+PLAY = tool("play_title", {"season": {"type": "integer"}}, title=described("Title of the film or series"))
+EXPENSE = tool("add_expense", amount={"type": "number"}, merchant=described("Shop where it was paid"))
+
 
 @each_case(
     ("entry", "request_text", "args"),
@@ -40,6 +44,25 @@ CHANGE = tool("merge_change", {"commit_title": described("Title of the merge com
     ],
 )  # fmt: skip
 def test_unused_value_goes_to_the_open_input_that_its_form_or_label_fits(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (OUTAGE, "report the outage 'Slow login', affected are Gateway, Mail and Search", {
+            "title": "Slow login", "components": ["Gateway", "Mail", "Search"],
+        }),
+        (PLAY, "play season 2 of Glass Harbour", {"title": "Glass Harbour", "season": 2}),
+        (EXPENSE, "spent 12 at Tarn & Reed", {"amount": 12, "merchant": "Tarn & Reed"}),
+        (TICKET, "create the ticket 'Leaky valve', labels bug and checkout", {
+            "title": "Leaky valve", "labels": ["bug", "checkout"],
+        }),
+    ],
+)  # fmt: skip
+def test_span_of_words_that_fits_an_input_best_is_its_value(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args

@@ -35,6 +35,7 @@ class Draft:
     """The arguments of a step, by input name.
 
     :ivar source: the whole request; values are slices of it.
+    :ivar stated_at: the places of the tokens of each argument that the part states.
     :ivar stated_by: other parts that state nothing but arguments of this step.
     :ivar used_places: places of tokens whose text is an argument already, or says which one.
     """
@@ -45,6 +46,7 @@ class Draft:
     wording: Wording
     args: dict[str, Any] = attrs.Factory(dict)
     used_places: set[int] = attrs.Factory(set)
+    stated_at: dict[str, Sequence[int]] = attrs.Factory(dict)
     stated_by: list[Part] = attrs.Factory(list)
     _stems: dict[int, frozenset[str]] = attrs.field(factory=dict, init=False)
 
@@ -113,6 +115,7 @@ class Draft:
         if each.is_list and not isinstance(value, list):
             value = [value]
         self.args[each.name] = value
+        self.stated_at[each.name] = places
         self.used_places.update(places)
         self.used_places.update(beside)
         return True

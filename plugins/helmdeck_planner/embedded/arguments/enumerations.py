@@ -118,7 +118,10 @@ def _names(tokens: Sequence[Token], verb_place: int, wording: Wording) -> list[R
         if place == verb_place or not token.is_word or wording.is_filler(token.word) or wording.preposition(token):
             continue
         if token.value[:1].isupper() and place:
-            if runs and runs[-1][1] == place and tokens[runs[-1][0]].value[:1].isupper():
+            is_name = bool(runs) and tokens[runs[-1][0]].value[:1].isupper()
+            # "Tarn & Reed"
+            start = place - (tokens[place - 1].value == "&")
+            if is_name and runs[-1][1] == start:
                 runs[-1] = (runs[-1][0], place + 1)
             else:
                 runs.append((place, place + 1))

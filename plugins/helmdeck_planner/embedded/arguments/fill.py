@@ -28,7 +28,7 @@ from helmdeck_planner.embedded.arguments.free_text import (
 from helmdeck_planner.embedded.arguments.ids import fill_codes, fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.items import fill_items
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
-from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left_beside
+from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left_beside, replace_doubtful
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
@@ -184,6 +184,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_proper_names(draft)
     _fill_only_value(draft)
     if sources.is_chosen:
+        replace_doubtful(draft)
         fill_left(draft)
     _fill_references(draft, sources)
     fill_background(draft, *_background(profile, sources))

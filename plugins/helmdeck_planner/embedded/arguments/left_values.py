@@ -20,9 +20,14 @@ from helmdeck_planner.embedded.arguments.value_fit import ValueFit
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.request.parts import Part
 
-# Probability from which an input is set from the part of the step, and from another part.
+# Probability from which an input is set, from the part of the step, and from another part.
 _SURE: Final = 0.6
 _SURE_BESIDE: Final = 0.8
+# The same for a value that nothing around it names, and for words that others of their run follow.
+_SURE_UNNAMED: Final = 0.75
+# Probability up to which a value that a rule chose gives way to another one, and from which that one takes its place.
+_DOUBTFUL: Final = 0.3
+_BETTER: Final = 0.7
 # The share of the probability of a value from which another one for the same input makes both unclear.
 _UNCLEAR: Final = 0.8
 _TEXT_ROLES: Final = frozenset(
@@ -31,6 +36,7 @@ _TEXT_ROLES: Final = frozenset(
         Role.OWNER, Role.REPO,
     )
 )  # fmt: skip
+_REPLACED: Final = (Role.NAME, Role.TEXT, Role.PLACE, Role.PATTERN)
 _FORMS: Final = {Role.URL: (Kind.URL,), Role.EMAIL: (Kind.EMAIL,)}
 _NO_PATHS: Final = (Kind.QUOTE, Kind.NUMBER)
 _KNOWN_WORDS: Final = ("word", "words", "capital", "capitals")
@@ -60,7 +66,7 @@ def _takes(each: Property, value: StatedValue, token: Token) -> bool:
     if each.role is Role.QUERY:
         return not token.is_word  # ``fill_query`` finds where a topic starts and ends
     if each.role is Role.CONTENT:
-        return not token.is_word or value.form == "unknown"
+        return not token.is_word or value.form not in ("word", "words")
     if each.role is Role.PATH:
         return not token.is_word and token.kind not in _NO_PATHS
     is_count = COUNTED.fullmatch(token.value) or (token.kind is Kind.NUMBER and value.following >= 0)
@@ -90,6 +96,29 @@ def fill_left_beside(draft: Draft, parts: Sequence[Part]) -> None:
             draft.stated_by.append(part)
 
 
+def replace_doubtful(draft: Draft) -> None:
+    """Replace a value that a rule chose, and that is unlikely for its input, by a likely one: "season" by "Dark" in "season 2 of Dark"."""
+    if draft.wording.language is not ENGLISH:
+        return
+    stated, fit = StatedValues(draft), ValueFit(draft)
+    inputs = compared(draft.profile.properties)
+    for each in [each for each in inputs if draft.stated_at.get(each.name) and each.role in _REPLACED]:
+        own = frozenset(draft.stated_at[each.name])
+        if each.is_list or fit.probabilities(stated.at(min(own), max(own)), inputs)[each.name] > _DOUBTFUL:
+            continue
+        others = draft.used_places - own
+        rows = [
+            (fit.probabilities(value, inputs)[each.name], value)
+            for value in stated.all()
+            if others.isdisjoint(value.places) and draft.part.verb_place not in value.places
+            if own != frozenset(value.places) and _takes(each, value, draft.tokens[value.first])
+        ]
+        share, best = max(rows, key=lambda row: row[0], default=(0.0, None))
+        if best is not None and share >= _BETTER:
+            draft.used_places -= own
+            draft.set(each, draft.text(best.first, best.last), best.places)
+
+
 def _fill_from(draft: Draft, stating: Draft, least: float) -> bool:
     """Set open inputs from the unused values of a part, the surest first, and return whether any was set.
 
@@ -101,14 +130,13 @@ def _fill_from(draft: Draft, stating: Draft, least: float) -> bool:
         value
         for value in StatedValues(stating).all()
         if stating.used_places.isdisjoint(value.places) and stating.part.verb_place not in value.places
+        if not (value.start in stating.used_places or _describes(stating, value))
     ]
     inputs = draft.open_inputs()
     chosen: dict[str, list[StatedValue]] = {}
-    while (best := _surest(stating, left, inputs)) and best.probability >= least:
-        # All values of "a.css and b.css" belong to the same list.
-        start = best.value.start if best.input.is_list else best.value.first
-        for value in [value for value in left if start <= value.first <= best.value.first]:
-            left.remove(value)
+    while (best := _surest(stating, left, inputs, least)) is not None:
+        for value in _listed(best, left, stating, inputs) if best.input.is_list else [best.value]:
+            left = [other for other in left if not _overlap(value, other)]
             chosen.setdefault(best.input.name, []).append(value)
         if not best.input.is_list:
             inputs.remove(best.input)
@@ -122,18 +150,55 @@ def _fill_from(draft: Draft, stating: Draft, least: float) -> bool:
     return is_set
 
 
-def _surest(stating: Draft, left: Sequence[StatedValue], inputs: Sequence[Property]) -> _Match | None:
-    """Return the value with the most likely input; ``None`` if there is none, or if another value is about as likely."""
+def _describes(stating: Draft, value: StatedValue) -> bool:
+    """Whether a word only says which thing of the entry is meant: "new" of "a new list"."""
+    described = stating.profile.text.union(*(each.hints for each in stating.profile.properties))
+    is_own = value.form == "word" and bool(stating.stems(value.first) & described)
+    after = value.last + 1
+    return is_own and after < len(stating.tokens) and bool(stating.stems(after) & frozenset(stating.profile.name))
+
+
+def _overlap(value: StatedValue, other: StatedValue) -> bool:
+    return value.first <= other.last and other.first <= value.last
+
+
+def _listed(best: _Match, left: Sequence[StatedValue], stating: Draft, inputs: Sequence[Property]) -> list[StatedValue]:
+    """Return a value with the others of its list: all values of "a.css and b.css" belong to the same input."""
+    fit, found = ValueFit(stating), [best.value]
+    others = [value for value in left if value.start == best.value.start]
+    shares = [fit.probabilities(value, compared(inputs))[best.input.name] for value in others]
+    for _, value in sorted(zip(shares, others, strict=True), key=lambda row: -row[0]):
+        if not any(_overlap(value, other) for other in found):
+            found.append(value)
+    return found
+
+
+def _surest(stating: Draft, left: Sequence[StatedValue], inputs: Sequence[Property], least: float) -> _Match | None:
+    """Return the value with the most likely input; ``None`` if none is likely, or if another value is about as likely.
+
+    :param least: the probability that it needs.
+    """
     fit = ValueFit(stating)
     found: list[_Match] = []
     for value in left:
         token = stating.tokens[value.first]
-        fitting = [each for each in inputs if _takes(each, value, token) and fit.may_belong(value, each)]
-        if fitting:
+        fitting = [each for each in inputs if _takes(each, value, token)]
+        if fitting and not (
+            value.left_after and value.label == value.first - 1
+        ):  # "subject Final" of "subject Final count"
             shares = fit.probabilities(value, compared(inputs))
             best = max(fitting, key=lambda each: shares[each.name])
-            found.append(_Match(shares[best.name], value, best))
+            if not token.is_word and fit.is_named_otherwise(value, best):
+                continue
+            is_named = fit.is_named(value, best) and not (token.is_word and value.left_after)
+            needed = least if is_named else max(least, _SURE_UNNAMED)
+            if shares[best.name] >= needed:
+                found.append(_Match(shares[best.name], value, best))
     found.sort(key=lambda match: -match.probability)
-    others = [match for match in found[1:] if match.input is found[0].input and not match.input.is_list]
+    others = [
+        match
+        for match in found[1:]
+        if match.input is found[0].input and not (match.input.is_list or _overlap(match.value, found[0].value))
+    ]
     is_unclear = bool(others) and others[0].probability > _UNCLEAR * found[0].probability
     return found[0] if found and not is_unclear else None

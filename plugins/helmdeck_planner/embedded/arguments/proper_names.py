@@ -222,7 +222,8 @@ def _names(draft: Draft, each: Property) -> list[list[int]]:
 def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     """Return the words in capitals from a place: "Ruth Emmer", "Arsenic and Old Lace", "Lavender soap" of a thing."""
     tokens = draft.tokens
-    is_inside = start > 0 and _is_capital(draft, start - 1) and not tokens[start - 1].value.endswith(_POSSESSIVES)
+    before = start - 1 - (start > 1 and tokens[start - 1].value == "&")
+    is_inside = start > 0 and _is_capital(draft, before) and not tokens[before].value.endswith(_POSSESSIVES)
     if not _is_capital(draft, start) or is_inside:
         return []
     run = [start]
@@ -295,7 +296,7 @@ def _is_capital(draft: Draft, place: int) -> bool:
 
 def _continues(draft: Draft, place: int) -> bool:
     """Whether a name continues after a small word: at least two words in capitals follow "and"."""
-    count = 2 if draft.tokens[place].word in ("and", "&") else 1
+    count = 2 if draft.tokens[place].word == "and" else 1
     return all(other < len(draft.tokens) and _is_capital(draft, other) for other in range(place + 1, place + 1 + count))
 
 

@@ -18,7 +18,7 @@ _AFTER_LABEL: Final = frozenset(":=#(")
 _JOINED_BEFORE: Final = re.compile(r"\w[-:/@_.]?$|[-@_]$")
 _JOINED_AFTER: Final = re.compile(r"[-:/@_.]?\w|[-_]")
 _MAX_BEFORE: Final = 6
-_MAX_LISTED: Final = 3
+_MAX_LISTED: Final = 6
 _MAX_COMPLEMENT: Final = 3
 
 
@@ -27,12 +27,13 @@ class StatedValue:
     """A value that a part may state.
 
     :ivar first: the place of its first token; ``last`` is that of its last one.
-    :ivar form: the kind of a value; "words", "capitals", "capital", "unknown" or "word" for words.
+    :ivar form: the kind of a value; "words", "capitals", "capital", "mixed", "unknown" or "word" for words.
     :ivar label: the place of the content word before it, -1 without one.
     :ivar preposition: the English one before it; empty without one.
     :ivar following: the place of the content word right after it, -1 without one.
     :ivar complement: the place of "title" in "'Fix' as commit title", -1 without one.
     :ivar start: the place of the first value of the list that it ends, such as "bug" of "bug, ios and web"; else ``first``.
+    :ivar left_before: how many words of its run, labels left out, are before it; ``left_after`` are behind it.
     """
 
     first: int
@@ -43,6 +44,8 @@ class StatedValue:
     following: int
     complement: int
     start: int
+    left_before: int = 0
+    left_after: int = 0
 
     @property
     def is_listed(self) -> bool:
@@ -82,7 +85,7 @@ class StatedValues:
         return profile.text.union(*(each.hints for each in profile.properties))
 
     def all(self) -> Iterator[StatedValue]:
-        """Yield what is stated, used places included."""
+        """Yield what is stated, used places included; the spans of a run of words may overlap."""
         end = -1
         for place, token in enumerate(self.tokens):
             if place <= end:
@@ -92,8 +95,17 @@ class StatedValues:
                     yield self._with_surroundings(place, place, token.kind.value)
             elif self._is_content(place):
                 end = self._end(place)
-                if found := self._trimmed(place, end):
-                    yield self._with_surroundings(*found, self._form(*found))
+                spans = list(self._spans(place, end))
+                for first, last in spans:
+                    found = self._with_surroundings(first, last, self._form(first, last))
+                    left = max(0, first - spans[0][0]), max(0, spans[0][1] - last)
+                    yield attrs.evolve(found, left_before=left[0], left_after=left[1])
+
+    def at(self, first: int, last: int) -> StatedValue:
+        """Return what the tokens from one place to another state as a whole."""
+        token = self.tokens[first]
+        is_value = first == last and token.is_value
+        return self._with_surroundings(first, last, token.kind.value if is_value else self._form(first, last))
 
     def _is_whole(self, place: int) -> bool:
         """Whether a value is not joined to other text: not "17.2" in "17.2-alpine"."""
@@ -109,43 +121,57 @@ class StatedValues:
         return token.is_word and not is_joint and not self.draft.is_filler(place)
 
     def _end(self, place: int) -> int:
-        """Return the place of the last word of a run; "Dr. Berger" and "Room 2" are one."""
+        """Return the place of the last word of a run; "Dr. Berger", "Room 2" and "Tarn & Reed" are one."""
         tokens = self.tokens
         while place + 1 < len(tokens):
             is_name = tokens[place].value[:1].isupper()
             is_honorific = tokens[place].word in HONORIFICS and tokens[place + 1].value == "."
             numbered = is_name and tokens[place + 1].kind in (Kind.NUMBER, Kind.ID)
-            if not (self._is_content(place + 1) or numbered or is_honorific):
+            is_joined = is_name and tokens[place + 1].value == "&" and self._is_capital(place + 2)
+            if not (self._is_content(place + 1) or numbered or is_honorific or is_joined):
                 break
-            place += 1 + (is_honorific and place + 2 < len(tokens) and tokens[place + 2].is_word)
+            place += 1 + is_joined + (is_honorific and place + 2 < len(tokens) and tokens[place + 2].is_word)
         return place
 
-    def _trimmed(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return a run without labels around it; the name in capitals, or the unknown word at its end, of several words."""
-        draft, verb = self.draft, self.draft.part.verb_place
-        places = [place for place in range(first, last + 1) if place > verb or last < verb]
-        while places and (draft.stems(places[0]) & self._own_words or self._is_naming(places[0])):
-            del places[0]
-        if len(places) > 1 and self._acts(places[0]):
-            del places[0]  # "affects api"
-        while places and draft.stems(places[-1]) & self._own_words:
-            del places[-1]
-        capitals = [place for place in places if self.tokens[place].value[:1].isupper() and place > 0]
+    def _is_capital(self, place: int) -> bool:
+        return place < len(self.tokens) and self.tokens[place].is_word and self.tokens[place].value[:1].isupper()
+
+    def _is_name(self, place: int) -> bool:
+        """Whether a word is in capitals, and not only since it starts a sentence."""
+        word = self.tokens[place].word
+        return self._is_capital(place) and (place > 0 or word in HONORIFICS or not self.draft.wording.is_word(word))
+
+    def _spans(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the spans of a run that may be a value: without labels around it, its name in capitals, with and without its noun."""
+        verb = self.draft.part.verb_place
+        whole = places = [place for place in range(first, last + 1) if place > verb or last < verb]
+        own = [place for place in places if self.draft.stems(place) & self._own_words]
+        while places and (places[0] in own or self._is_naming(places[0])):
+            places = places[1:]
+        while places and places[-1] in own:
+            places = places[:-1]
+        names = [place for place in whole if self._is_name(place)]
+        if not places:
+            if len(names) > 1:
+                yield names[0], names[-1]  # "Landing Page" of an entry for pages
+            return
+        start, end = places[0], places[-1]
+        found = [(start, end)]
+        if start < end and self._acts(start):
+            found.append((start + 1, end))  # "affects api"
+        capitals = [place for place in names if start <= place <= end]
         if capitals:
-            start, end = capitals[0], capitals[-1]
-            while start > 1 and draft.is_filler(start - 1) and self.tokens[start - 1].value[:1].isupper():
-                start -= 1  # "The Cherry Orchard"
-            # "Cargo bike" may be a name as a whole.
-            following = end + 1 if end < places[-1] else -1
-            # "the Riverside branch"
-            is_kind = following >= 0 and bool(draft.stems(following) & self._described)
-            ends = following < 0 or is_kind or bool(draft.wording.verb(self.tokens[following].word))
-            if start == end and self.tokens[end].value.isupper() and len(self.tokens[end].value) > 1:
-                start = places[0]  # "the bedroom TV"
-            return (start, end) if ends else None
-        if len(places) > 1 and not draft.wording.is_word(self.tokens[places[-1]].word):
-            return places[-1], places[-1]
-        return (places[0], places[-1]) if places else None
+            if names != capitals:
+                found.append((names[0], names[-1]))
+            name = capitals[0]
+            while name > 1 and self.draft.is_filler(name - 1) and self.tokens[name - 1].value[:1].isupper():
+                name -= 1  # "The Cherry Orchard"
+            stop = capitals[-1]
+            stop += stop < end and self.tokens[stop + 1].kind in (Kind.NUMBER, Kind.ID)
+            found += [(name, stop), (name, end)]
+        elif start < end:
+            found.append((end, end))
+        yield from dict.fromkeys(found)
 
     def _is_naming(self, place: int) -> bool:
         return self.tokens[place].word in self.draft.wording.language.naming
@@ -164,7 +190,8 @@ class StatedValues:
         token = self.tokens[first]
         is_capital = token.value[:1].isupper()
         if first < last:
-            return "capitals" if is_capital else "words"
+            is_name = not self.tokens[last].value.islower()
+            return ("capitals" if is_name else "mixed") if is_capital else "words"
         if is_capital:
             return "capital"
         return "word" if self.draft.wording.is_word(token.word) else "unknown"
@@ -212,4 +239,6 @@ class StatedValues:
             if not is_joined or not (tokens[before - 1].is_value or self._is_content(before - 1)):
                 break
             place = before - 1
+            while place > 0 and self._is_name(place - 1) and (self._is_name(place) or tokens[place].is_value):
+                place -= 1  # "Old Pier, Shed 2 and Ann Lee"
         return place

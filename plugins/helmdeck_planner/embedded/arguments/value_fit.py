@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language import stem
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.stated_values import StatedValue
@@ -68,28 +68,38 @@ class ValueFit:
     def _roles(self) -> Counter[str]:
         return Counter(each.role.value for each in self._properties)
 
-    def may_belong(self, value: StatedValue, each: Property) -> bool:
-        """Whether the words around a value let an input have it.
-
-        An optional input needs a word that names it, or a form that no other input takes. No input takes what a word right before it calls
-        something else: "the list 61bc" is no card.
-        """
+    def is_named(self, value: StatedValue, each: Property) -> bool:
+        """Whether a word around a value names an input, or the input is required, or the only one that takes its form."""
         found = self.of_input(value, each)
-        if any(found.get(name) for name in _NAMING):
-            return True
+        is_formed = value.form == each.role.value and self._roles[each.role.value] == 1
+        return each.is_required or is_formed or any(found.get(name) for name in _NAMING)
+
+    def is_named_otherwise(self, value: StatedValue, each: Property) -> bool:
+        """Whether the word right before a value calls it something else: "the list 61bc" is no card."""
         draft, label = self.draft, value.label
-        if 0 <= label == value.first - 1 and not draft.stems(label) & draft.profile.text:
-            return label == draft.part.verb_place and each.is_required
-        return each.is_required or (value.form == each.role.value and self._roles[each.role.value] == 1)
+        if not 0 <= label == value.first - 1 or draft.stems(label) & draft.profile.text:
+            return False
+        found = self.of_input(value, each)
+        is_object = label == draft.part.verb_place and each.is_required
+        return not (is_object or any(found.get(name) for name in _NAMING))
 
     def probabilities(self, value: StatedValue, inputs: Sequence[Property]) -> dict[str, float]:
         """Return the probability of each of some inputs, by its name; "" is none of them."""
-        scores = {"": _score(self.of_none(value))}
-        scores |= {each.name: _score(self.of_input(value, each)) for each in inputs}
+        scores = {name: _score(found) for name, found in self.features(value, inputs).items()}
         highest = max(scores.values())
         powers = {name: math.exp(found - highest) for name, found in scores.items()}
         whole = sum(powers.values())
         return {name: power / whole for name, power in powers.items()}
+
+    def features(self, value: StatedValue, inputs: Sequence[Property]) -> dict[str, dict[str, float]]:
+        """Return the features of each of some open inputs, by its name, and of none of them."""
+        needed = [each for each in inputs if each.is_required]
+        found = {"": self.of_none(value)}
+        for each in inputs:
+            found[each.name] = self.of_input(value, each)
+            found[each.name]["only needed"] = float(needed == [each])
+            found[each.name]["only open"] = float(len(inputs) == 1)
+        return found
 
     def of_none(self, value: StatedValue) -> dict[str, float]:
         """Return the features of no input at all."""
@@ -101,7 +111,14 @@ class ValueFit:
                 "none first": float(value.first == 0),
                 "none verb": float(bool(draft.wording.verb(draft.tokens[value.first].word))),
                 "none of entry": float(bool(stems & draft.profile.text)),
+                "none ends": float(
+                    value.last + 1 == len(draft.tokens) or draft.tokens[value.last + 1].kind is Kind.MARK
+                ),
                 "none length": float(value.last - value.first),
+                "none left before": float(value.left_before > 0),
+                "none left after": float(value.left_after > 0),
+                f"none cut {value.form}": float(value.left_before > 0 or value.left_after > 0),
+                "none has verb": float(any(self._is_verb(place) for place in value.places)),
                 "none bare": float(value.label < 0 and not value.preposition),
                 "none determiner": float(
                     value.first > 0 and draft.tokens[value.first - 1].word in draft.wording.language.determiners
@@ -114,10 +131,22 @@ class ValueFit:
             found["none foreign label"] = float(not draft.stems(value.label) & draft.profile.text)
         return found
 
+    def _is_verb(self, place: int) -> bool:
+        token = self.draft.tokens[place]
+        return token.value.islower() and bool(self.draft.wording.verb(token.word))
+
     def _naming(self, stems: frozenset[str], names: frozenset[str]) -> float:
         """Return how well a word names an input; a word of the name of the entry has no other meaning."""
         is_own = not stems.isdisjoint(self.draft.profile.name)
         return float(bool(stems & names)) if is_own else strength(stems, names, self.draft.wording.lexicon)
+
+    def _is_followed(self, value: StatedValue) -> bool:
+        """Whether another value of a list follows."""
+        tokens, joint = self.draft.tokens, value.last + 1
+        if joint + 1 >= len(tokens):
+            return False
+        is_joint = tokens[joint].value in ",&" or tokens[joint].word in self.draft.wording.language.joints
+        return is_joint and (tokens[joint + 1].is_value or not self.draft.is_filler(joint + 1))
 
     def of_input(self, value: StatedValue, each: Property) -> dict[str, float]:
         """Return the features of an input."""
@@ -137,10 +166,34 @@ class ValueFit:
             "only": float(self._roles[role] == 1),
             f"{far}listed": float(value.is_listed and each.is_list),
         }
+        place, length = value.first, value.last - value.first
+        if draft.is_one_of(place - 1, "articles") if place else False:
+            place -= 1
+        is_object = 0 <= draft.part.verb_place == place - 1
+        after_place = value.last + 1
+        before_mark = self.draft.tokens[value.first - 1].value if value.first else ""
+        found[f"colon {role}"] = float(before_mark == ":")
+        is_named = value.first > 0 and draft.tokens[value.first - 1].word in draft.wording.language.naming
+        found[f"naming {role}"] = float(is_named)
+        is_noun = after_place < len(draft.tokens) and bool(draft.stems(after_place) & frozenset(draft.profile.name))
+        found[f"modifier {role}"] = float(is_noun and draft.tokens[value.first].is_word)
+        found[f"object {role}"] = float(is_object)
+        found["object required"] = float(is_object and each.is_required)
+        found["first"] = float(place == 0 and each.is_required)
+        is_person = bool(PERSON_IDS & {word.removesuffix("s") for word in each.words})
+        found["first person"] = float(place == 0 and is_person)
+        found[f"several {each.is_list}"] = float(value.is_listed or self._is_followed(value))
+        if draft.tokens[value.first].is_word:
+            found[f"length {role}"] = float(length)
+            own = frozenset[str]().union(*(draft.stems(other) for other in value.places))
+            found["example"] = float(bool(own & hints))
+            inside = _vector(tuple(sorted(own)))
+            found["own name"] = max(0.0, similarity(inside, _vector(tuple(map(stem, each.words)))))
+            found["own text"] = max(0.0, similarity(inside, _vector(_hints_of(each))))
         if each.side:
             found[f"{value.preposition or 'bare'} {each.side}"] = 1.0
         found["form named"] = float(stem(value.form) in each.labels | each.hints)
-        if PERSON_IDS & {word.removesuffix("s") for word in each.words}:
+        if is_person:
             found[f"{value.preposition or 'bare'} person"] = 1.0
             found["honorific person"] = float(draft.tokens[value.first].word in HONORIFICS)
         found["lead preposition"] = float(value.preposition in lead_prepositions(draft.profile)[each.name])

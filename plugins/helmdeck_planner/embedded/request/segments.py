@@ -12,7 +12,7 @@ from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.repeats import repeats_object, starts_repeat
 from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import word_list, word_rows
 from helmdeck_planner.embedded.request.wording import Wording
 
 _END_MARKS: Final = frozenset(".!?;\u2026\u3002\uff01\uff1f")
@@ -37,6 +37,10 @@ _FINITE: Final = word_list("being") | word_list("finite")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
+# "label it bug"
+_STATING: Final = frozenset(word_rows("stating_verbs"))
+# A label, the first item and its joint, with a word before them.
+_LISTED: Final = 4
 
 
 def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[Token], bool]]:
@@ -76,7 +80,8 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
                 current, is_bare = [without_lead_ins(current, wording)[0]], False
                 place = end
                 continue
-            if is_command and not _counts_results(tokens, end):
+            is_listed = end == place + 1 and _is_listed(tokens, end, wording)
+            if is_command and not is_listed and not _counts_results(tokens, end):
                 yield current, is_bare
                 current, is_bare = list(tokens[place:end]), is_bare_joint
                 place = end
@@ -86,6 +91,21 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         place += 1
     if current:
         yield current, is_bare
+
+
+def _is_listed(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a verb without an object ends a list behind its label: "labels bug and checkout", "label it bug and checkout"."""
+    before = tokens[max(place - _LISTED, 0) : place - 1]
+    follows = place + 1 < len(tokens) and tokens[place + 1].kind is not Kind.MARK
+    if follows or len(before) < _LISTED - 1 or wording.language is not ENGLISH:
+        return False
+    lead, label, item = before
+    if not item.is_word or wording.is_filler(item.word) or wording.preposition(item):
+        return False
+    if label.word in wording.language.references:
+        return lead.word in _STATING
+    is_label = label.is_word and label.word.endswith("s") and not wording.is_filler(label.word)
+    return is_label and (lead.kind is Kind.MARK or bool(wording.preposition(lead)))
 
 
 def _is_abbreviation(word: str) -> bool:
