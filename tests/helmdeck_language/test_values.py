@@ -36,6 +36,9 @@ def test_sql_ends_before_words_that_are_no_sql(text: str, statement: str) -> Non
         ("find FIXME(anna) in it", Kind.CODE, "FIXME(anna)"),
         ("where {Team Size} >= 4 holds", Kind.CODE, "{Team Size} >= 4"),
         ("start tuba:2.4-slim now", Kind.ID, "tuba:2.4-slim"),
+        ("start 2.4-jazz7 now", Kind.ID, "2.4-jazz7"),
+        ("call it today.csv.gz", Kind.PATH, "today.csv.gz"),
+        ("send it today. Then rest", Kind.DATE, "today"),
     ],
 )  # fmt: skip
 def test_value_of_several_pieces_is_one_token(text: str, kind: Kind, value: str) -> None:

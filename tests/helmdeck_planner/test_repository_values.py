@@ -64,6 +64,9 @@ FORMS: dict[str, Any] = {"owner": "tide", "repo": "forms"}
         (WRITE, "create the file a.txt with 'hi' on main of tide/forms, commit message 'Add a'", {
             "path": "a.txt", "content": "hi", "branch": "main", "message": "Add a", **FORMS,
         }),
+        (PULL, "create a pull request 'Tabs' in tide/forms.js to get feat/tabs into main", {
+            "title": "Tabs", "head": "feat/tabs", "base": "main", "owner": "tide", "repo": "forms.js",
+        }),
         (DIFF, "diff /srv/a against release/3.2 with 5 lines of context", {
             "repo_path": "/srv/a", "target": "release/3.2", "context_lines": 5,
         }),

@@ -25,7 +25,8 @@ _DATES: Final = (
     r"\d{1,3}\ (?:day|week|month|year|hour)s?\ ago\b",
     rf"(?:{_RELATIVE_DAYS}|{_WEEKDAYS})\b",
 )
-DATE: Final = rf"(?<![\w.])(?:{'|'.join(_DATES)})"
+# "today.csv" is a file.
+DATE: Final = rf"(?<![\w.])(?:{'|'.join(_DATES)})(?![\w-]{{0,40}}\.[a-z]\w)"
 TIME: Final = r"(?<![\w.:])(?:\d{1,2}:\d{2}(?::\d{2})?(?:\ ?[ap]\.?m\b\.?)?|\d{1,2}\ ?[ap]m\b|noon\b|midnight\b)"
 _WHOLE: Final = (
     re.compile(

@@ -146,6 +146,10 @@ def _fill_repository(draft: Draft, *, has_ref: bool) -> None:
     repo = next((each for each in needed if each.role is Role.REPO), None)
     folders = [each for each in needed if each.role is Role.PATH and _REPOS & set(map(stem, each.words))]
     places = draft.free(Kind.SLUG)
+    if owner and repo and all(each.role is not Role.PATH for each in needed):
+        # "nodejs/node.js"
+        paths = [place for place in draft.free(Kind.PATH) if draft.tokens[place].value[0] not in "/~."]
+        places += [place for place in paths if draft.tokens[place].value.count("/") == 1]
     fits = {place: _fit(draft, place) for place in places}
     best = max(places, key=lambda place: fits[place], default=-1)
     if best < 0 or fits[best] <= _UNLIKE:
