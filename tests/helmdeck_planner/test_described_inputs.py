@@ -44,6 +44,7 @@ PETS = tool(
     shelter=TEXT,
 )
 SHOES = tool("search_shoes", {"sort": {"enum": ["price", "rating"]}}, query=TEXT)
+PARCEL = tool("send_parcel", {"arrival": {"enum": ["onTheDay", "onTheNextDay", "inWeek"]}}, address=TEXT)
 ROUTE = tool("plan_route", {"vehicle": {"enum": ["bike", "tram"]}}, destination=TEXT)
 
 
@@ -60,6 +61,8 @@ ROUTE = tool("plan_route", {"vehicle": {"enum": ["bike", "tram"]}}, destination=
         (OVEN, "heat the oven for the dish 'Pizza', steam is allowed", {"steamAllowed": True}),
         (OVEN, "heat the oven for the dish 'Pizza' with water vapour", {"steamAllowed": True}),
         (OVEN, "heat the oven for the dish 'Pizza' on the top shelf", {"rack": "topShelf"}),
+        (PARCEL, "send the parcel to 'Elm Rd 4' on the next day", {"arrival": "onTheNextDay"}),
+        (PARCEL, "send the parcel to 'Elm Rd 4' in a week", {"arrival": "inWeek"}),
         (CARD, "print the card 'Welcome' with golden lettering", {"foil": True}),
         (BUILD, "build the site in 'blog' without drafts", {"skipDrafts": True}),
         (BUILD, "build the site in 'blog', drafts included", {"skipDrafts": False}),

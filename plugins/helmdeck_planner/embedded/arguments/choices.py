@@ -147,6 +147,9 @@ def _choice_places(draft: Draft, value: Any) -> list[int]:
         if len(wanted) == 1 and draft.tokens[first].value != str(value):
             continue  # "a" is no choice "A"
         for last in range(first, len(every)):
+            is_article = draft.tokens[last].word in draft.wording.language.determiners
+            if found and is_article and not wanted.startswith(found + every[last]):
+                continue  # "resolved in the next release"
             found += every[last]
             if found == wanted:
                 return list(range(first, last + 1))

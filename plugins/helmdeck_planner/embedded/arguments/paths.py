@@ -107,8 +107,8 @@ def fill_made_folder(draft: Draft, earlier: Sequence[Earlier]) -> None:
         draft.set(sides["target"], f"{folder}/{source.rstrip('/').rpartition('/')[2]}", [])
     for each in draft.profile.required:
         name = draft.args.get(each.name)
-        is_stated = any(token.value == name for token in draft.tokens)
-        if each.role is Role.PATH and each.side != "source" and is_stated and "/" not in name:
+        is_name = isinstance(name, str) and "/" not in name and any(token.value == name for token in draft.tokens)
+        if each.role is Role.PATH and each.side != "source" and is_name:
             draft.args[each.name] = f"{folder}/{name}"
 
 
