@@ -16,6 +16,7 @@ from helmdeck_language.request import cues, layout
 from helmdeck_language.request.borders import BORDER, border_scores, recurrences
 from helmdeck_language.request.layout import asking_chances
 from helmdeck_language.request.model import LAYOUT, Model, model
+from helmdeck_language.request.pasted_text import separate
 from helmdeck_language.request.reading import Reading, read
 from helmdeck_language.request.sentences import copies, sentences
 from helmdeck_language.request.turn_layouts import TURN_LAYOUT
@@ -332,3 +333,15 @@ def test_break_is_the_share_of_the_terms_on_one_side_only(lines: list[list[str]]
 def test_recurring_terms_of_a_sentence_are_counted_once() -> None:
     found = sentences("cat dog\ncat sun\nsea\ncat dog")
     assert recurrences(found) == ([(0, 1), (1, 3), (0, 3)], [2, 1, 0, 2])
+
+
+@each_case(
+    ("text", "document"),
+    [
+        ('Post this to the board: "We open at nine". Thanks a lot!', ""),
+        ('Post this to the board: "We open at nine," said Ada. Nobody came.', '"We open at nine," said Ada. Nobody came.'),
+        ("Post this to the board: We open at nine. Thanks a lot!", "We open at nine. Thanks a lot!"),
+    ],
+)  # fmt: skip
+def test_a_few_words_behind_a_quoted_text_belong_to_the_request(text: str, document: str) -> None:
+    assert separate(text, read(text)).document == document

@@ -20,6 +20,9 @@ _COLON: Final = re.compile(r":(?=\s)")
 # A text without a request is not looked through for a colon beyond this place.
 _MAX_REQUEST: Final = 600
 _VALUES: Final = ([Kind.SQL], [Kind.QUOTE])
+_QUOTES: Final = '"\u201c\u201d'
+# More tokens behind a quoted string make both a pasted text.
+_MAX_FOLLOWING: Final = 16
 _MIN_SENTENCES: Final = re.compile(r"[.!?\u3002]\s+\S")
 
 
@@ -57,13 +60,24 @@ def _at_colon(text: str) -> Separated:
             and not _is_value(after)
             and (is_block or _MIN_SENTENCES.search(after) or _is_short(line))
         ):
-            return Separated(before, after.strip('"\u201c\u201d') if after.count('"') == 2 else after)
+            is_quoted = after[0] in _QUOTES and after[-1] in _QUOTES and after.count('"') in (0, 2)
+            return Separated(before, after.strip(_QUOTES) if is_quoted else after)
     return Separated(text, "")
 
 
 def _is_value(text: str) -> bool:
-    """Whether a text is a value of the request itself: code in back quotes, a quoted string, one SQL statement."""
-    return text.startswith("`") or [token.kind for token in scan(text) if token.kind is not Kind.MARK] in _VALUES
+    """Whether a text is a value of the request itself: code in back quotes, a quoted string, one SQL statement.
+
+    A few words behind the quoted string belong to the request: "post this: 'We open at nine'. Thanks!"
+    """
+    tokens = scan(text)
+    kinds = [token.kind for token in tokens]
+    is_text = kinds[:1] == [Kind.QUOTE] and not tokens[0].value.rstrip().endswith(",")
+    return (
+        text.startswith("`")
+        or [kind for kind in kinds if kind is not Kind.MARK] in _VALUES
+        or (is_text and len(kinds) <= 1 + _MAX_FOLLOWING and Kind.BREAK not in kinds)
+    )
 
 
 def _is_short(line: str) -> bool:

@@ -76,7 +76,7 @@ def stated_numbers(draft: Draft) -> Iterator[StatedNumber]:
 
 
 def _may_start(token: Token) -> bool:
-    """Whether a number may start with a token; most words are told apart by this alone."""
+    """Whether a number may start with a token; this alone excludes most words."""
     if not token.is_word:
         return token.kind in (Kind.NUMBER, Kind.HASH, Kind.ID)
     word = token.word
