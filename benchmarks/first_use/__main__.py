@@ -109,6 +109,8 @@ SETS = (
     "thirteenth",
     "fourteenth",
     "fifteenth",
+    "sixteenth",
+    "seventeenth",
 )
 """Folders of requests."""
 

@@ -20,7 +20,7 @@ from typing import Any
 import helmdeck_planner
 from benchmarks.first_use.__main__ import SETS
 from benchmarks.first_use.data import ExpectedStep, Request, load_catalogs, load_requests, mcp_folder, of_half, pooled
-from benchmarks.first_use.value_fit import FURTHER, VALIDATION, Row, fit, planned
+from benchmarks.first_use.value_fit import FURTHER, UNFITTED, Row, fit, planned
 from helmdeck_core import Catalog
 from helmdeck_language import ENGLISH
 from helmdeck_planner.embedded.arguments.draft import Draft
@@ -39,7 +39,7 @@ FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "arguments" / "numb
 def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
     """Yield the rows for each number of the parts whose expected entry is planned."""
     indexed: dict[str, tuple[LexicalIndex, Profiles]] = {}
-    for name in (*(each for each in SETS if each != VALIDATION), FURTHER):
+    for name in (*(each for each in SETS if each not in UNFITTED), FURTHER):
         for request in load_requests(name) if name == FURTHER else of_half(load_requests(name), "dev"):
             if request.language != "en":
                 continue

@@ -6,7 +6,7 @@
     python -m benchmarks.first_use.value_fit --write   # write plugins/helmdeck_planner/embedded/arguments/value_fit.json
 
 The model is a conditional logistic regression: the inputs of the expected entry and none of them are the choices for a value that a part
-states. Fitted are the dev halves of all sets in English but ``VALIDATION``, and ``FURTHER`` as a whole. A
+states. Fitted are the dev halves of all sets in English but ``UNFITTED``, and ``FURTHER`` as a whole. A
 value is right for the inputs whose expected arguments have the same text; each
 is used once more without the inputs that other values of the part are right for, since those are set when a value is left.
 """
@@ -40,8 +40,8 @@ from helmdeck_selection import LexicalIndex
 FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "arguments" / "value_fit.json"
 # Requests for the fit alone.
 FURTHER = "further_values"
-# The set that shows whether the weights hold for other requests.
-VALIDATION = "fourteenth"
+# Sets that show whether the weights hold for other requests.
+UNFITTED = ("fourteenth", "sixteenth", "seventeenth")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _ROUNDS = 500
 _RATE = 0.05
@@ -60,7 +60,7 @@ class Row:
 def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
     """Yield a row for each value of the parts whose expected entry is planned."""
     indexed: dict[str, tuple[LexicalIndex, Profiles]] = {}
-    for name in (*(each for each in SETS if each != VALIDATION), FURTHER):
+    for name in (*(each for each in SETS if each not in UNFITTED), FURTHER):
         for request in load_requests(name) if name == FURTHER else of_half(load_requests(name), "dev"):
             if request.language != "en":
                 continue

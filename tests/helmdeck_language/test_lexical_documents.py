@@ -339,7 +339,7 @@ def test_recurring_terms_of_a_sentence_are_counted_once() -> None:
     ("text", "document"),
     [
         ('Post this to the board: "We open at nine". Thanks a lot!', ""),
-        ('Post this to the board: "We open at nine," said Ada. Nobody came.', '"We open at nine," said Ada. Nobody came.'),
+        ('Post this to the board: "We open at nine," said Ada. It was late.', '"We open at nine," said Ada. It was late.'),
         ("Post this to the board: We open at nine. Thanks a lot!", "We open at nine. Thanks a lot!"),
     ],
 )  # fmt: skip
