@@ -18,6 +18,7 @@ HARVEST = tool("list_crates", {"max_crates": described("Maximum number of crates
         (WORK, "log two and a half hours on ticket 'Roof'", {"ticket": "Roof", "minutes": 150}),
         (WORK, "log 1h30m on ticket 'Roof'", {"ticket": "Roof", "minutes": 90}),
         (WORK, "log half an hour on ticket 'Roof'", {"ticket": "Roof", "minutes": 30}),
+        (WORK, "log 1.5k minutes on ticket 'Roof'", {"ticket": "Roof", "minutes": 1500}),
         (HARVEST, "list twenty-five crates of orchard 'East'", {"orchard": "East", "max_crates": 25}),
         (HARVEST, "list the crates of orchard 'East', half a dozen at most", {"orchard": "East", "max_crates": 6}),
         (HARVEST, "list this one of orchard 'East'", {"orchard": "East"}),

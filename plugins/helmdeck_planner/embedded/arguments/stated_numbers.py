@@ -89,6 +89,8 @@ def number_at(draft: Draft, place: int) -> StatedNumber | None:
         return None
     if (quantity := quantity_at(draft, place)) is not None:
         return StatedNumber(quantity.value, "quantity", quantity.places, quantity.unit)
+    if (thousands := _in_thousands(draft, place)) is not None:
+        return thousands
     token = draft.tokens[place]
     if token.is_word:
         return _in_words(draft.tokens, place)
@@ -99,6 +101,15 @@ def number_at(draft: Draft, place: int) -> StatedNumber | None:
         return None
     form = "hash" if token.kind is Kind.HASH or token.value.startswith("#") else "digits"
     return StatedNumber(float(text) if "." in text else int(text), form, (place,), has_cents=bool(_CENTS.search(text)))
+
+
+def _in_thousands(draft: Draft, place: int) -> StatedNumber | None:
+    """Return the number of "2.5k", whose parts are tokens of their own."""
+    end = place + 3
+    tokens = draft.tokens[place:end]
+    text = draft.source[tokens[0].start : tokens[-1].end]
+    found = _THOUSANDS.fullmatch(text) if len(tokens) == 3 and tokens[1].value == "." else None
+    return StatedNumber(Fraction(found[1]) * 1000, "digits", range(place, end)) if found else None
 
 
 def _in_words(tokens: Sequence[Token], place: int) -> StatedNumber | None:
