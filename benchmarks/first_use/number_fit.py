@@ -18,38 +18,25 @@ from pathlib import Path
 from typing import Any
 
 import helmdeck_planner
-from benchmarks.first_use.__main__ import SETS
-from benchmarks.first_use.data import ExpectedStep, Request, load_catalogs, load_requests, mcp_folder, of_half, pooled
-from benchmarks.first_use.value_fit import FURTHER, UNFITTED, Row, fit, planned
+from benchmarks.first_use.data import ExpectedStep, Request, load_catalogs, mcp_folder
+from benchmarks.first_use.value_fit import Row, fit, fitted_requests, planned
 from helmdeck_core import Catalog
-from helmdeck_language import ENGLISH
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, begun
 from helmdeck_planner.embedded.arguments.number_fit import NumberFit
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber, stated_numbers
-from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.picks import Understood, understand
+from helmdeck_planner.embedded.picks import Understood
 from helmdeck_planner.embedded.request.parts import Part
-from helmdeck_selection import LexicalIndex
 
 FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "arguments" / "number_fit.json"
 
 
 def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
     """Yield the rows for each number of the parts whose expected entry is planned."""
-    indexed: dict[str, tuple[LexicalIndex, Profiles]] = {}
-    for name in (*(each for each in SETS if each not in UNFITTED), FURTHER):
-        for request in load_requests(name) if name == FURTHER else of_half(load_requests(name), "dev"):
-            if request.language != "en":
-                continue
-            if request.catalog not in indexed:
-                entries = pooled(catalogs, request.catalog)
-                lexical = LexicalIndex(entries)
-                indexed[request.catalog] = lexical, Profiles(entries.entries, lexical.lexicon)
-            understood = understand(request.text, *indexed[request.catalog])
-            if understood.wording.language is ENGLISH and understood.pipeline is None:
-                yield from _of_request(request, understood)
+    for request, understood in fitted_requests(catalogs):
+        yield from _of_request(request, understood)
 
 
 def _of_request(request: Request, understood: Understood) -> Iterator[Row]:

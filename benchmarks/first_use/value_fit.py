@@ -59,6 +59,13 @@ class Row:
 
 def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
     """Yield a row for each value of the parts whose expected entry is planned."""
+    for request, understood in fitted_requests(catalogs):
+        for step, profile, part in planned(request, understood):
+            yield from _of_step(request, understood, step, profile, part)
+
+
+def fitted_requests(catalogs: Mapping[str, Catalog]) -> Iterator[tuple[Request, Understood]]:
+    """Yield the requests that weights are fitted with, as the planner understands them."""
     indexed: dict[str, tuple[LexicalIndex, Profiles]] = {}
     for name in (*(each for each in SETS if each not in UNFITTED), FURTHER):
         for request in load_requests(name) if name == FURTHER else of_half(load_requests(name), "dev"):
@@ -70,8 +77,7 @@ def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
                 indexed[request.catalog] = lexical, Profiles(entries.entries, lexical.lexicon)
             understood = understand(request.text, *indexed[request.catalog])
             if understood.wording.language is ENGLISH and understood.pipeline is None:
-                for step, profile, part in planned(request, understood):
-                    yield from _of_step(request, understood, step, profile, part)
+                yield request, understood
 
 
 def planned(request: Request, understood: Understood) -> Iterator[tuple[ExpectedStep, Profile, Part]]:

@@ -6,18 +6,16 @@ A conditional logistic model weighs the features: the inputs and none of them ar
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Final
 
 import attrs
 
 from helmdeck_language import ACTIONS, READING, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.fitted_choice import probabilities, weights
 from helmdeck_planner.embedded.arguments.number_context import measured, objects
 from helmdeck_planner.embedded.arguments.number_surroundings import Surroundings, surroundings
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber
@@ -52,13 +50,6 @@ _EACH: Final = ("per", "a", "an", "each", "on", "of them")
 _BEFORE: Final = 4
 _FAR_BEFORE: Final = 6
 _YEARS: Final = range(1900, 2101)
-
-
-@cache
-def weights() -> Mapping[str, float]:
-    """Return the fitted weights of the features."""
-    found = json.loads(Path(__file__).with_name("number_fit.json").read_text(encoding="utf-8"))
-    return {str(name): float(weight) for name, weight in found.items()}
 
 
 @attrs.define(slots=False)
@@ -134,11 +125,7 @@ class NumberFit:
 
     def probabilities(self, number: StatedNumber, inputs: Iterable[Property]) -> dict[str, float]:
         """Return the probability of each of some inputs, by its name; "" is none of them."""
-        scores = {name: _score(found) for name, found in self.features(number, inputs).items()}
-        highest = max(scores.values())
-        powers = {name: math.exp(found - highest) for name, found in scores.items()}
-        whole = sum(powers.values())
-        return {name: power / whole for name, power in powers.items()}
+        return probabilities(self.features(number, inputs), weights("number_fit"))
 
     def features(self, number: StatedNumber, inputs: Iterable[Property]) -> dict[str, dict[str, float]]:
         """Return the features of no input at all, and of each input that can take a number."""
@@ -354,8 +341,3 @@ def _size(number: StatedNumber) -> str:
     if whole in _YEARS:
         return "year"
     return "negative" if whole < 0 else "zero" if whole == 0 else f"e{len(str(whole))}"
-
-
-def _score(features: Mapping[str, float]) -> float:
-    known = weights()
-    return sum(known.get(name, 0.0) * value for name, value in features.items())

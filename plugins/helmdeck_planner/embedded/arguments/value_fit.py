@@ -6,18 +6,16 @@ A conditional logistic model weighs the features: the inputs and none of them ar
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache
 from typing import Final
 
 import attrs
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.fitted_choice import probabilities, weights
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.stated_values import StatedValue
 from helmdeck_planner.embedded.entries.properties import Property
@@ -33,13 +31,6 @@ _NAMING: Final = (
 _MAX_HINTS: Final = 12
 _MAX_ORDER: Final = 5
 _MIN_STEM: Final = 4
-
-
-@cache
-def weights() -> Mapping[str, float]:
-    """Return the fitted weights of the features."""
-    found = json.loads(Path(__file__).with_name("value_fit.json").read_text(encoding="utf-8"))
-    return {str(name): float(weight) for name, weight in found.items()}
 
 
 @attrs.define(slots=False)
@@ -85,11 +76,7 @@ class ValueFit:
 
     def probabilities(self, value: StatedValue, inputs: Sequence[Property]) -> dict[str, float]:
         """Return the probability of each of some inputs, by its name; "" is none of them."""
-        scores = {name: _score(found) for name, found in self.features(value, inputs).items()}
-        highest = max(scores.values())
-        powers = {name: math.exp(found - highest) for name, found in scores.items()}
-        whole = sum(powers.values())
-        return {name: power / whole for name, power in powers.items()}
+        return probabilities(self.features(value, inputs), weights("value_fit"))
 
     def features(self, value: StatedValue, inputs: Sequence[Property]) -> dict[str, dict[str, float]]:
         """Return the features of each of some open inputs, by its name, and of none of them."""
@@ -219,11 +206,6 @@ class ValueFit:
         if prefix and not draft.tokens[value.first].is_word:
             found["prefix"] = float(f"{prefix}:".lower() in each.text.lower())
         return found
-
-
-def _score(features: Mapping[str, float]) -> float:
-    known = weights()
-    return sum(known.get(name, 0.0) * value for name, value in features.items())
 
 
 def _is_derived(stems: frozenset[str], names: frozenset[str]) -> bool:
