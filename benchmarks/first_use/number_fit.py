@@ -11,15 +11,13 @@ unit of the input. Numbers that something else of the part uses, such as an id, 
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import helmdeck_planner
-from benchmarks.first_use.data import ExpectedStep, Request, load_catalogs, mcp_folder
-from benchmarks.first_use.value_fit import Row, fit, fitted_requests, planned
+from benchmarks.first_use.data import ExpectedStep, Request
+from benchmarks.first_use.value_fit import Row, fitted_requests, planned, run
 from helmdeck_core import Catalog
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, begun
@@ -93,16 +91,5 @@ def _values(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else [value]
 
 
-def main() -> None:
-    """Fit, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
-    fitted = fit(list(rows(load_catalogs(mcp_folder()))))
-    print(json.dumps(fitted, indent=1))
-    if arguments.write:
-        FILE.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, rows, FILE)

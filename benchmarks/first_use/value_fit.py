@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,16 +161,19 @@ def fit(train: Sequence[Row]) -> dict[str, float]:
     return {name: weight for name, weight in rounded.items() if weight}
 
 
-def main() -> None:
-    """Fit, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(doc: str | None, rows_of: Callable[[Mapping[str, Catalog]], Iterator[Row]], file: Path) -> None:
+    """Fit, print and write the weights of a model.
+
+    :param doc: the description of the command.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    fitted = fit(list(rows(load_catalogs(mcp_folder()))))
+    fitted = fit(list(rows_of(load_catalogs(mcp_folder()))))
     print(json.dumps(fitted, indent=1))
     if arguments.write:
-        FILE.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, rows, FILE)
