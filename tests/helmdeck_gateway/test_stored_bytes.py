@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from helmdeck_gateway.batches import files
 from helmdeck_gateway.batches.byte_use import RENEW_S, STALE_S, ByteUse
-from helmdeck_gateway.batches.files import Files, parts_of
+from helmdeck_gateway.batches.files import Files, new_id, parts_of
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_storage import StorageError
@@ -32,6 +34,16 @@ def upload(own, content=PDF, *, key=None, name="t.pdf", **headers):
         assert first
         made["body"] = b'--part-of-a-form\r\ncontent-disposition: form-data; name="file"' + rest
     return own.send("/v1/files", made["body"], headers={**made["headers"], **headers}, key=key)
+
+
+def test_ids_of_one_millisecond_sort_by_their_time(monkeypatch):
+    times = [1_700_000_000_000_000_000 + step for step in (0, 1_000, 20_000, 999_999, 1_000_000)]
+    for _ in range(20):  # the last parts are random
+        clock = iter(times)
+        monkeypatch.setattr(files, "time", SimpleNamespace(time_ns=lambda clock=clock: next(clock)))
+        ids = [new_id("file-") for _ in times]
+        assert ids == sorted(ids)
+        assert {len(name) for name in ids} == {len("file-") + 32}
 
 
 def test_file_of_either_api_is_read_by_both_in_their_forms(own):

@@ -62,8 +62,9 @@ def media_type_of(file: StoredFile) -> str:
 
 
 def new_id(prefix: str) -> str:
-    """Return an id that sorts by its time."""
-    return f"{prefix}{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}"
+    """Return an id that sorts by its time: milliseconds, their parts in steps of 16 ns, 64 random bits."""
+    milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
+    return f"{prefix}{milliseconds:012x}{nanoseconds >> 4:04x}{os.urandom(8).hex()}"
 
 
 class Files:
