@@ -111,6 +111,9 @@ SETS = (
     "fifteenth",
     "sixteenth",
     "seventeenth",
+    "eighteenth",
+    "nineteenth",
+    "twentieth",
 )
 """Folders of requests."""
 
