@@ -114,6 +114,8 @@ SETS = (
     "eighteenth",
     "nineteenth",
     "twentieth",
+    "twentyfirst",
+    "twentysecond",
 )
 """Folders of requests."""
 
