@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,19 +22,24 @@ START_S = 1_000.0
 
 
 class VirtualTime:
-    """The clock of all loops and decks that are made while it is installed."""
+    """The clock of all loops and decks that are made while it is installed; threads that run already keep theirs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, grace_s: float = 0.0) -> None:
         self._now_s = START_S
         self.grace_s = grace_s
-        monkeypatch.setattr(time, "monotonic", self)
-        monkeypatch.setattr(time, "perf_counter", self)
+        # A server that a module keeps in another thread would sleep until its clock has caught up.
+        others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+        for name in ("monotonic", "perf_counter"):
+            monkeypatch.setattr(time, name, partial(self._read, others, getattr(time, name)))
         monkeypatch.setitem(Dispatcher.__init__.__kwdefaults__, "clock", self)
         for module in (asyncio, asyncio.events):
             monkeypatch.setattr(module, "new_event_loop", lambda: asyncio.SelectorEventLoop(_Selector(self)))
 
     def __call__(self) -> float:
         return self._now_s
+
+    def _read(self, others: Collection[int | None], real: Callable[[], float]) -> float:
+        return real() if threading.get_ident() in others else self._now_s
 
     @property
     def passed_s(self) -> float:
