@@ -11,7 +11,7 @@ from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, passive_verb
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
-from helmdeck_planner.embedded.request.negation import excluded_from
+from helmdeck_planner.embedded.request.negation import excluded_from, is_set_aside
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
 from helmdeck_planner.embedded.request.segments import segments
 from helmdeck_planner.embedded.request.states import is_never_verb, state_verb
@@ -102,7 +102,7 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.pop()
         if parts and _is_purpose(parts[-1], lead_before, made, lead, wording):
             parts[-1] = attrs.evolve(parts[-1], is_purpose=True)
-        if parts and parts[-1].is_excluded and is_bare and made.verb:
+        if parts and parts[-1].is_excluded and is_bare and made.verb and not is_set_aside(parts[-1].tokens, wording):
             # "don't move or delete it": the exclusion continues.
             made = attrs.evolve(made, is_excluded=True)
         parts.append(made)

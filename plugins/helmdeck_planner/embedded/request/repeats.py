@@ -10,7 +10,7 @@ import attrs
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.corrections import without_corrections
 from helmdeck_planner.embedded.request.negation import phrase_length
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _SAME: Final = word_list("same")
@@ -20,34 +20,38 @@ _OF: Final = ("of", "from", "for")
 _NEGATIONS: Final = word_list("negations")
 _BETWEEN: Final = word_list("before_participles")
 _NEAR: Final = 4
-_FORGETTING: Final = tuple(
-    tuple(phrase.split("_")) for phrase in sorted(word_list("forgetting"), key=lambda phrase: -len(phrase))
-)
-_FORGETTING_PHRASES: Final = {
-    first: tuple(phrase for phrase in _FORGETTING if phrase[0] == first) for first, *_ in _FORGETTING
-}
+_FORGETTING: Final = phrase_list("forgetting")
+_WAITING: Final = phrase_list("waiting")
 
 
 def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
-    """Return "remind me to" for "don't let me forget" and "unstaged" for "not staged", which exclude nothing."""
+    """Return "remind me to" for "don't let me forget", "wait until" for "do nothing until", and "unstaged" for "not staged"."""
     if wording.language is not ENGLISH:
         return tokens
     tokens = _with_opposites(without_corrections(tokens, wording), wording)
+    # Without an entry that waits, such a part only excludes.
+    waiting = _WAITING if wording.is_of_catalog("wait") else {}
     found: list[Token] = []
     place = 0
     while place < len(tokens):
-        length = phrase_length(tokens, place, _FORGETTING_PHRASES)
-        if not length:
+        if length := phrase_length(tokens, place, waiting):
+            words, place = ("wait", "until"), place + length
+            found += _words(words, tokens[place - length].start, tokens[place - 1].end)
+        elif length := phrase_length(tokens, place, _FORGETTING):
+            words, place = ("remind", "me", "to"), place + length
+            found += _words(words, tokens[place - length].start, tokens[place - 1].end)
+            while place < len(tokens) and tokens[place].value in (":", "to", ","):
+                place += 1
+        else:
             found.append(tokens[place])
             place += 1
-            continue
-        start, end = tokens[place].start, tokens[place + length - 1].end
-        found += [Token(Kind.WORD, start, end, "remind", "remind")]
-        found += [Token(Kind.WORD, end, end, word, word) for word in ("me", "to")]
-        place += length
-        while place < len(tokens) and tokens[place].value in (":", "to", ","):
-            place += 1
     return found
+
+
+def _words(words: Sequence[str], start: int, end: int) -> list[Token]:
+    """Return words for a phrase of the request; the first one has its place."""
+    first, *others = words
+    return [Token(Kind.WORD, start, end, first, first), *(Token(Kind.WORD, end, end, word, word) for word in others)]
 
 
 def _with_opposites(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:

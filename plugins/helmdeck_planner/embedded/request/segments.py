@@ -8,7 +8,7 @@ from typing import Final
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.clauses import embedded_question, is_context
-from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
+from helmdeck_planner.embedded.request.lead_ins import emphasizes, without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.repeats import repeats_object, starts_repeat
 from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state
@@ -73,7 +73,7 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_state = starts_state(tokens, end, current, wording)
             is_reason = tokens[end - 1].value == "," and _starts_reason(tokens, end)
             is_reason = is_reason and bool(_leading_verb(current, wording))
-            is_wish = _starts_wish(tokens, place, end, wording)
+            is_wish = _starts_wish(tokens, place, end, current, wording)
             is_command = is_command or is_state or is_reason or is_wish or starts_repeat(tokens, end, wording)
             if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
@@ -127,6 +127,8 @@ def _starts_reason(tokens: Sequence[Token], place: int) -> bool:
     subject, verb = (*tokens[place : place + 2], None, None)[:2]
     if subject is None or verb is None or place + 2 >= len(tokens):
         return False
+    if subject.word.replace("\u2019", "'").removesuffix("'ll") in _SUBJECTS and subject.word not in _SUBJECTS:
+        return True  # "I'll merge it myself"
     is_finite = verb.word in _FINITE or verb.word.endswith("n't")
     return subject.word in _SUBJECTS and is_finite
 
@@ -193,6 +195,8 @@ def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tupl
         elif token.word in language.joints or token.word in language.strong_joints:
             is_bare &= token.word in language.joints and token.word not in language.strong_joints
             place += 1
+        elif emphasizes(tokens, place, wording):
+            place, is_bare, is_strong = place + 1, False, True
         else:
             break
     return place, is_strong, is_bare
@@ -264,17 +268,23 @@ def _starts_command(
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
 
 
-def _starts_wish(tokens: Sequence[Token], place: int, end: int, wording: Wording) -> bool:
+def _starts_wish(
+    tokens: Sequence[Token], place: int, end: int, current: Sequence[Token], wording: Wording
+) -> bool:
     """Whether a thing that is needed follows: "and I also need the first 5 lines of a.txt", "then a screenshot".
 
     :param end: the place behind the words that join the parts.
+    :param current: the tokens of the part so far.
     """
-    if wording.language is not ENGLISH or end + 1 >= len(tokens):
+    if wording.language is not ENGLISH or not current or end + 1 >= len(tokens):
         return False
     between = [token.word for token in tokens[place:end]]
     is_next = any(word in _THEN for word in between)
     is_needed = any(word in wording.language.wishes for word in between)
-    is_needed = is_needed and any(word in wording.language.joints for word in between)
+    # "don't save it, I only want a preview"
+    is_needed = is_needed and (
+        any(word in wording.language.joints for word in between) or starts_exclusion(current, 0, wording)
+    )
     is_more = "plus" in between and wording.is_of_catalog(tokens[end + 1].word)
     return (is_next or is_needed or is_more) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
 

@@ -25,6 +25,13 @@ def word_list(name: str) -> frozenset[str]:
 
 
 @cache
+def phrase_list(name: str) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    """Return the phrases of a list, longest first, by their first word; "_" is a space in the file."""
+    phrases = sorted((tuple(row.split("_")) for row in word_list(name)), key=lambda phrase: (-len(phrase), phrase))
+    return {first: tuple(phrase for phrase in phrases if phrase[0] == first) for first, *_ in phrases}
+
+
+@cache
 def word_rows(name: str) -> Mapping[str, frozenset[str]]:
     """Return the stems of the words in each row of a table."""
     return {key: frozenset(map(stem, words.split())) for key, words in _FILE.rows(name).items()}
