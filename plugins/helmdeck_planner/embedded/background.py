@@ -142,6 +142,9 @@ def _with_step(pick: Pick) -> Pick:
     found = pick.found
     if not found or is_gap(found) or is_risky(found) or not found[0].is_complete:
         return pick
+    is_remark = pick.part.act.nothing > pick.part.act.look_up
+    if is_remark and score(found) < UNSURE:
+        return pick  # "this graph has grown quite a bit"
     return attrs.evolve(pick, profile=found[0].profile)
 
 

@@ -8,10 +8,13 @@ from typing import Final
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.negation import phrase_length
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _ENDINGS: Final = ("ing", "ed", "d")
 _MIN_STEM: Final = 2
+_SUBORDINATING: Final = word_list("subordinating")
+_SUBJECTS: Final = word_list("subjects")
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.SLUG, Kind.HASH, Kind.URL)
 
 
@@ -59,6 +62,15 @@ def passive_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         ):
             return found, place
     return "", -1
+
+
+def is_clause(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words are a clause that says when or why something is requested: "before I call her back"."""
+    first, second = (*tokens[:2], None, None)[:2]
+    if first is None or second is None or wording.language is not ENGLISH or first.word not in _SUBORDINATING:
+        return False
+    # "before the audit" has no subject and verb of its own.
+    return second.word in _SUBJECTS
 
 
 def is_context(tokens: Sequence[Token], wording: Wording) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, passive_verb
+from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_clause, passive_verb
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, is_set_aside
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
@@ -29,6 +30,7 @@ _MOST_OF_TITLE: Final = 2
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 _BEING: Final = word_list("being")
+_MUST: Final = word_list("requesting")
 _CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
 _BEFORE_NAMES: Final = word_list("before_names")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
@@ -143,15 +145,19 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
     """Join a stated fact and the question that is about it: "it's 14:30 in Berlin. What time is that in New York?"."""
     found: list[Part] = []
     for part in parts:
-        before = found[-1] if found else None
+        # "unit 4 is behind. Don't lock it, I'm only after who rents it"
+        place = next((place for place in range(len(found) - 1, -1, -1) if not found[place].is_excluded), -1)
+        is_next = place == len(found) - 1 or (part.is_question and bool(found))
+        before = found[place] if place >= 0 and is_next else None
         is_stated = before is not None and _states_condition(before)
         if (
             before is not None
             and is_stated
+            and not _adds_question(part, before, text)
             and (_asks_about(part, before, wording) or _is_about(part, before, wording))
         ) or (before is not None and _leads(before, part, text, wording)):
             start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
-            found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
+            found[place] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
         else:
             found.append(part)
     return found
@@ -161,6 +167,7 @@ def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:
     """Whether words only name what the command behind their comma is about: "for the team Mobile, open an issue"."""
     is_lead = not (before.verb or before.is_question or before.is_excluded or before.is_wish)
     is_lead = is_lead and wording.language is ENGLISH and bool(wording.preposition(before.tokens[0]))
+    is_lead = is_lead and not is_clause(before.tokens, wording)  # "before I call Kyoto"
     names = [token for token in before.tokens[1:] if token.is_value or token.value[:1].isupper()]
     is_named = bool(names) and all(token.is_word or token.kind is Kind.QUOTE for token in names)
     gap = text[before.tokens[-1].end : part.tokens[0].start] if is_lead else "."
@@ -174,9 +181,19 @@ def _states_condition(part: Part) -> bool:
     return has_value and is_condition and not part.is_excluded
 
 
+def _adds_question(part: Part, before: Part, text: str) -> bool:
+    """Whether a question is asked beside a sentence that requests something: "it should last an hour, and who is in it?"."""
+    between = text[before.tokens[-1].end : part.tokens[0].start].lower().split()
+    is_request = any(token.word in _MUST for token in before.tokens)
+    return part.is_question and is_request and ("and" in between or "also" in between)
+
+
 def _asks_about(part: Part, before: Part, wording: Wording) -> bool:
     """Whether a question is about a stated fact: after "if", or where it refers to it."""
-    refers = any(token.word in wording.language.references for token in part.tokens[1:])
+    refers = any(
+        token.word in wording.language.references and not (token.word == "there" and before_it.word in _BEING)
+        for before_it, token in itertools.pairwise(part.tokens)
+    )
     return part.is_question and not part.is_excluded and (refers or before.tokens[0].word in _CONDITIONS)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import embedded_question, is_context
+from helmdeck_planner.embedded.request.clauses import embedded_question, is_clause, is_context
 from helmdeck_planner.embedded.request.lead_ins import emphasizes, without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.repeats import repeats_object, starts_repeat
@@ -34,6 +35,8 @@ _TITLES: Final = word_list("titles")
 # "it has been failing"
 _SUBJECTS: Final = word_list("subjects")
 _FINITE: Final = word_list("being") | word_list("finite")
+# "I'll merge it myself"
+_SELVES: Final = word_list("selves")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
@@ -60,6 +63,7 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             yield current, is_bare
             current = []
         is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
+        is_joint = is_joint and not _ends_lead_in(current, token, wording)
         if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
@@ -75,6 +79,8 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_reason = is_reason and bool(_leading_verb(current, wording))
             is_wish = _starts_wish(tokens, place, end, current, wording)
             is_command = is_command or is_state or is_reason or is_wish or starts_repeat(tokens, end, wording)
+            # "before I call her back: did anybody reply?"
+            is_command = is_command or (is_clause(current, wording) and _starts_question(tokens, end, wording))
             if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
                 current, is_bare = [without_lead_ins(current, wording)[0]], False
@@ -127,10 +133,11 @@ def _starts_reason(tokens: Sequence[Token], place: int) -> bool:
     subject, verb = (*tokens[place : place + 2], None, None)[:2]
     if subject is None or verb is None or place + 2 >= len(tokens):
         return False
-    if subject.word.replace("\u2019", "'").removesuffix("'ll") in _SUBJECTS and subject.word not in _SUBJECTS:
-        return True  # "I'll merge it myself"
     is_finite = verb.word in _FINITE or verb.word.endswith("n't")
-    return subject.word in _SUBJECTS and is_finite
+    clause = itertools.takewhile(lambda token: token.value not in _END_MARKS, tokens[place:])
+    # "I'll merge it myself"
+    is_own = subject.word.replace("\u2019", "'").removesuffix("'ll") in _SUBJECTS
+    return (subject.word in _SUBJECTS and is_finite) or (is_own and any(token.word in _SELVES for token in clause))
 
 
 def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
@@ -170,6 +177,17 @@ def _is_joint(token: Token, wording: Wording) -> bool:
     if token.kind is Kind.MARK:
         return token.value in ",:\u2014\u2013-&"
     return token.is_word and (token.word in language.joints or token.word in language.strong_joints)
+
+
+def _starts_question(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    return place + 1 < len(tokens) and tokens[place].word in wording.language.questions
+
+
+def _ends_lead_in(current: Sequence[Token], joint: Token, wording: Wording) -> bool:
+    """Whether a joint is the end of polite words: "be so kind and"."""
+    words = [*current, joint]
+    phrases = wording.language.lead_in_phrases
+    return any(phrase_length(words, start, phrases) == len(words) - start for start in range(len(current)))
 
 
 def _is_counted(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
