@@ -43,7 +43,7 @@ def is_statement(part: Part, wording: Wording) -> bool:
 
 def is_fact(part: Part, wording: Wording) -> bool:
     """Whether a part states a fact, and names neither an act nor a need: "we counted again", "we can't come"."""
-    if wording.language is not ENGLISH or part.is_wish or len(part.tokens) < 2:
+    if wording.language is not ENGLISH or part.is_wish or bool(part.recording) or len(part.tokens) < 2:
         return False
     if part.is_question:
         return part.act.nothing >= _EXCLAIMED

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ENGLISH, Token, knows, scan, separate, stem
+from helmdeck_language import ENGLISH, Kind, Token, knows, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_id_each, one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -160,6 +160,8 @@ class _Reader:
             self.picks[-1] = attrs.evolve(self.picks[-1], profile=None)
             earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
             self.sources = attrs.evolve(self.sources, earlier=earlier)
+        if own.recording:
+            own = self._recorded(own)
         found = self._of_same_thing(own, self._chosen(own, self.sources))
         if comment := commented(own, found, self.sources, self.profiles):
             found = [comment]
@@ -201,6 +203,23 @@ class _Reader:
             return
         for each in single:
             self._append(each, profile, found)
+
+    def _recorded(self, part: Part) -> Part:
+        """Return a statement that is to be recorded as it is, behind the verb "record", or with the clause that asks for that."""
+        start = part.tokens[0].start
+        verb = Token(Kind.WORD, start, start, "record", "record")
+        readings = [
+            attrs.evolve(part, verb="", verb_place=-1),
+            attrs.evolve(part, tokens=(verb, *part.tokens), verb="record", verb_place=0),
+        ]
+        clause = (*part.recording, *part.tokens)
+        whole = attrs.evolve(part, tokens=clause, verb=self.sources.wording.verb(clause[0].word), verb_place=0)
+        for each in readings:
+            found = self._chosen(each, self.sources)
+            is_served = not is_gap(found) and found[0].is_complete and not found[0].unused
+            if is_served and found[0].profile.writes is not False:
+                return each
+        return whole
 
     def _one_each(self, part: Part) -> list[Scored]:
         """Return the candidates for the first of several ids, if the best one takes one id at a time."""

@@ -22,6 +22,8 @@ from helmdeck_planner.embedded.request.wording import Wording
 _MAX_QUOTE_CHARS: Final = 100
 # How often a look-up is right if the step that needs it is.
 _LOOKED_UP: Final = 0.9
+# Score from which an entry almost serves a part.
+_ALMOST: Final = 0.5
 
 
 def steps_of(
@@ -64,7 +66,13 @@ def _background(understood: Understood, part: Part) -> tuple[Part, ...]:
     if len(steps) > 1:
         before = itertools.takewhile(lambda other: other not in steps, understood.parts)
         parts = (*before, *itertools.takewhile(lambda other: other not in steps, parts))
-    return tuple(other for other in parts if other not in (*steps, *understood.settings))
+    others = [pick.part for pick in understood.picks if pick.profile is None and _asks_for_other(pick)]
+    return tuple(other for other in parts if other not in (*steps, *understood.settings, *others))
+
+
+def _asks_for_other(pick: Pick) -> bool:
+    """Whether a part without a step is a command that an entry almost serves: what it states is for that one."""
+    return pick.part.verb_place == 0 and not pick.part.is_question and bool(pick.found) and pick.score >= _ALMOST
 
 
 _Row = tuple[tuple[str, ...], dict[str, Any], dict[str, Any] | None]

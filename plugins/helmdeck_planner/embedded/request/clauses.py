@@ -15,6 +15,10 @@ _ENDINGS: Final = ("ing", "ed", "d")
 _MIN_STEM: Final = 2
 _SUBORDINATING: Final = word_list("subordinating")
 _SUBJECTS: Final = word_list("subjects")
+# "put that on record"
+_RECORDING: Final = word_list("recording_verbs")
+_RECORDED: Final = word_list("recorded")
+_IN_RECORDS: Final = word_list("in_records")
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.SLUG, Kind.HASH, Kind.URL)
 
 
@@ -71,6 +75,14 @@ def is_clause(tokens: Sequence[Token], wording: Wording) -> bool:
         return False
     # "before the audit" has no subject and verb of its own.
     return second.word in _SUBJECTS
+
+
+def is_recording(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words only ask to record what was said before: "write it down", "put that on record"."""
+    if wording.language is not ENGLISH or len(tokens) < 2:
+        return False
+    first, second, *rest = (token.word for token in tokens)
+    return first in _RECORDING and second in _RECORDED and all(word in _IN_RECORDS for word in rest)
 
 
 def is_context(tokens: Sequence[Token], wording: Wording) -> bool:

@@ -10,10 +10,11 @@ import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_clause, passive_verb
+from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_clause, is_recording, passive_verb
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, is_set_aside
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
+from helmdeck_planner.embedded.request.restated import restated
 from helmdeck_planner.embedded.request.segments import segments
 from helmdeck_planner.embedded.request.states import is_never_verb, state_verb
 from helmdeck_planner.embedded.request.word_lists import word_list
@@ -31,6 +32,7 @@ _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 _BEING: Final = word_list("being")
 _MUST: Final = word_list("requesting")
+_OF: Final = ("of", "in", "at", "on", "from")
 _CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
 _BEFORE_NAMES: Final = word_list("before_names")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
@@ -51,6 +53,7 @@ class Part:
     :ivar is_wish: it names no act, but a thing that is needed.
     :ivar is_purpose: it only says what for the next part is requested: "I want to compare them, so show me both".
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
+    :ivar recording: the words that ask to record what it states: "write that down" behind "gave H-4 two litres of syrup".
     :ivar further: arguments of its step that a clause behind it states: "and label it bug".
     """
 
@@ -63,6 +66,7 @@ class Part:
     is_wish: bool = False
     is_purpose: bool = False
     act: DialogueAct = _ANY_ACT
+    recording: tuple[Token, ...] = ()
     further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
 
     @property
@@ -75,7 +79,7 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
     """Return the parts of a request in order, excluded ones included."""
     parts: list[Part] = []
     lead: Sequence[Token] = ()
-    for segment, is_bare in segments(rephrased(tokens, wording), wording):
+    for segment, is_bare in segments(_reworded(tokens, wording), wording):
         lead_before, lead = lead, ()
         own = without_lead_ins(segment, wording)
         own = list(repeated(own, parts[-1].tokens if parts else (), wording)) or own
@@ -114,6 +118,12 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
     return _with_conditions(text, parts, wording)
 
 
+def _reworded(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
+    """Return the tokens of a request in the words of commands."""
+    found = rephrased(tokens, wording)
+    return restated(found, wording) if wording.language is ENGLISH else found
+
+
 def _colon_of(tokens: Sequence[Token]) -> int:
     """Return the place of the colon behind words without a value, and before a value; 0 without one."""
     place = next((place for place, token in enumerate(tokens) if token.is_value or token.value == ":"), 0)
@@ -149,6 +159,10 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
         place = next((place for place in range(len(found) - 1, -1, -1) if not found[place].is_excluded), -1)
         is_next = place == len(found) - 1 or (part.is_question and bool(found))
         before = found[place] if place >= 0 and is_next else None
+        if before is not None and place == len(found) - 1 and _records(part, before, wording):
+            written = text[before.tokens[0].start : part.tokens[-1].end]
+            found[place] = attrs.evolve(before, text=written, recording=part.tokens, act=part.act)
+            continue
         is_stated = before is not None and _states_condition(before)
         if (
             before is not None
@@ -161,6 +175,13 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
         else:
             found.append(part)
     return found
+
+
+def _records(part: Part, before: Part, wording: Wording) -> bool:
+    """Whether a part only asks to record the statement before it: "write it down", "please put that on record"."""
+    if before.is_question or before.is_excluded or before.verb_place == 0:
+        return False
+    return part.verb_place == 0 and not part.is_excluded and is_recording(part.tokens, wording)
 
 
 def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:
@@ -277,10 +298,14 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
 
 def _names_subject(tokens: Sequence[Token]) -> bool:
     """Whether a noun that may be a verb and an id are the subject of a sentence: "issue 230 in acme/web is done"."""
-    is_thing_next = tokens[1].is_value and tokens[1].kind is not Kind.QUOTE
     being = next((place for place, token in enumerate(tokens) if token.word in _BEING), 0)
+    is_thing_next = tokens[1].is_value and tokens[1].kind is not Kind.QUOTE
+    # "pull request 57 of acme/web is approved", but "merge PR 57 when CI is green"
+    is_compound = tokens[1].is_word and being > 2 and tokens[2].is_value
+    is_compound = is_compound and all(token.is_value or token.word in _OF for token in tokens[2:being])
     is_clause = any(token.word in _CLAUSES for token in tokens[:being])
-    return tokens[0].word in NOUNS_TOO and is_thing_next and being > 0 and not is_clause
+    is_thing = is_compound or (tokens[0].word in NOUNS_TOO and is_thing_next and being > 0)
+    return is_thing and not is_clause
 
 
 def _names_branch(before: Token, wording: Wording) -> bool:

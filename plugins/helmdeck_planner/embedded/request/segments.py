@@ -8,7 +8,7 @@ from typing import Final
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import embedded_question, is_clause, is_context
+from helmdeck_planner.embedded.request.clauses import embedded_question, is_clause, is_context, is_recording
 from helmdeck_planner.embedded.request.lead_ins import emphasizes, without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.repeats import repeats_object, starts_repeat
@@ -92,6 +92,10 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
                 current, is_bare = list(tokens[place:end]), is_bare_joint
                 place = end
                 continue
+        if is_joint and is_recording(without_lead_ins(current, wording), wording):
+            # "note that, and order new ones"
+            yield current, is_bare
+            current, is_bare = [], False
         if token.kind is not Kind.BREAK:
             current.append(token)
         place += 1
