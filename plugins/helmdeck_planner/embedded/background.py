@@ -11,15 +11,17 @@ import attrs
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_gap, score
 from helmdeck_planner.embedded.pick import Pick, is_risky
-from helmdeck_planner.embedded.request.negation import states_fact
+from helmdeck_planner.embedded.request.negation import phrase_length, states_fact
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.states import is_thing
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
+# "trying to find a slot for our call"
+_INTENDING: Final = phrase_list("intending")
 _UNABLE: Final = word_list("unable")
 # "before I leave", "we hired a new colleague"
 _CLAUSE_STARTS: Final = word_list("subordinating") | word_list("subjects")
@@ -49,6 +51,8 @@ def is_fact(part: Part, wording: Wording) -> bool:
         return part.act.nothing >= _EXCLAIMED
     if any(token.kind in _STATED or token.word in _REQUESTING for token in part.tokens):
         return False
+    if phrase_length(part.tokens, 0, _INTENDING):
+        return True
     if part.verb_place != 0 and (part.act.nothing >= _TOLD or _describes_state(part)):
         return True
     if part.verb:

@@ -62,6 +62,9 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         if place == len(current) and _ends_context(current, tokens, wording):
             yield current, is_bare
             current = []
+        if current and _asks_in_sentence(tokens, place, wording):
+            yield current, is_bare
+            current, is_bare = [], False
         is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
         is_joint = is_joint and not _ends_lead_in(current, token, wording)
         if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
@@ -185,6 +188,13 @@ def _is_joint(token: Token, wording: Wording) -> bool:
 
 def _starts_question(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     return place + 1 < len(tokens) and tokens[place].word in wording.language.questions
+
+
+def _asks_in_sentence(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether "I'd like to know which" starts at a place, which needs no mark before it."""
+    if tokens[place].word.partition("'")[0] not in ("i", "we") or not embedded_question(tokens[place:], wording):
+        return False
+    return phrase_length(tokens, place, wording.language.asking) > 2
 
 
 def _ends_lead_in(current: Sequence[Token], joint: Token, wording: Wording) -> bool:
