@@ -154,6 +154,7 @@ def _is_purpose(before: Part, wish: Sequence[Token], part: Part, joint: Sequence
 def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:
     """Join a stated fact and the question that is about it: "it's 14:30 in Berlin. What time is that in New York?"."""
     found: list[Part] = []
+    fact: Part | None = None  # that the question before is about
     for part in parts:
         # "unit 4 is behind. Don't lock it, I'm only after who rents it"
         place = next((place for place in range(len(found) - 1, -1, -1) if not found[place].is_excluded), -1)
@@ -172,8 +173,13 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
         ) or (before is not None and _leads(before, part, text, wording)):
             start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
             found[place] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
+            fact = before if part.is_question else None
+        elif fact is not None and _asks_about(part, fact, wording):
+            # "the panel starts at 16:00 in London. What is that in Toronto, and what in Nairobi?"
+            found.append(attrs.evolve(part, tokens=(*part.tokens, *fact.tokens)))
         else:
             found.append(part)
+            fact = None
     return found
 
 

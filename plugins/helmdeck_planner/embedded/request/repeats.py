@@ -16,6 +16,7 @@ from helmdeck_planner.embedded.request.wording import Wording
 _SAME: Final = word_list("same")
 _THOSE: Final = word_list("those")
 _ONE: Final = word_list("one")
+_WHAT: Final = ("what", "when")
 _OF: Final = ("of", "from", "for")
 _NEGATIONS: Final = word_list("negations")
 _BETWEEN: Final = word_list("before_participles")
@@ -80,7 +81,8 @@ def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool
     is_named = word in _ONE and following.word in wording.language.naming
     is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
     is_pointed = is_pointed and tokens[place + 2].word not in wording.language.references  # "one of them"
-    return is_named or is_pointed or (word in _SAME and bool(wording.preposition(following)))
+    is_asked = word in _WHAT and bool(wording.preposition(following)) and tokens[place + 2].value[:1].isupper()
+    return is_named or is_pointed or is_asked or (word in _SAME and bool(wording.preposition(following)))
 
 
 def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording) -> tuple[Token, ...]:
@@ -88,6 +90,11 @@ def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording)
     if not starts_repeat(tokens, 0, wording):
         return ()
     new = tokens[2:]
+    if tokens[0].word in _WHAT:
+        # "what is that in Toronto, and what in Nairobi?"
+        joint = next((place for place in range(len(before) - 1, 0, -1) if before[place].word == tokens[1].word), 0)
+        is_question = bool(before) and before[0].word in wording.language.questions
+        return (*before[: joint + 1], *new) if joint and is_question else ()
     kinds = {token.kind for token in new if token.is_value} or {Kind.WORD}
     # An id may look like a path or a word: "light.hall", "light.cellar".
     is_id = len(new) == 1 and not new[0].value.isalpha()
