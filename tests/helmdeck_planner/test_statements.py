@@ -9,6 +9,7 @@ import pytest
 from helmdeck_core import UNKNOWN_TOOL
 from helmdeck_selection import read_catalog
 from tests.case_support import each_case
+from tests.helmdeck_planner import test_lexical_servers as servers
 from tests.helmdeck_planner.test_lexical_plans import NUMBER, TEXT, plan, tool
 
 STATE = {**TEXT, "enum": ["planned", "moored", "repaired"], "description": "State of the ship"}
@@ -27,6 +28,10 @@ DOCK = read_catalog(
             tool("turn_on", "Turn a device on.", "entity_id", entity_id=TEXT, is_read_only=False),
             tool("unsubscribe", "Unsubscribe from a topic.", "topic", topic=TEXT, is_read_only=False),
             tool("send_message", "Send a message to a crew.", "crew text", crew=TEXT, text=TEXT, is_read_only=False),
+            tool("add_note", "Add a note to the journal of a ship.", "ship_id text", ship_id=TEXT, text=TEXT, is_read_only=False),
+            tool("append_to_almanac", "Add a finding to the almanac.", "finding", finding=TEXT, is_read_only=False),
+            tool("set_fee_limit", "Set the monthly limit of a kind of fee.", "kind limit", kind=TEXT, limit=NUMBER,
+                 is_read_only=False),
             tool("wait_for", "Wait until a text appears.", "text", text=TEXT),
         ]
     },
@@ -65,6 +70,12 @@ def test_an_act_behind_a_record_clause_is_a_step_of_its_own() -> None:
             "I don't want to hear from harbour/tide any longer, it chatters all night",
             ("unsubscribe", {"topic": "harbour/tide"}),
         ),
+        ("ship S-100 needs a note: rudder is loose", ("add_note", {"ship_id": "S-100", "text": "rudder is loose"})),
+        (
+            "One for the almanac: herring come early in warm years",
+            ("append_to_almanac", {"finding": "herring come early in warm years"}),
+        ),
+        ("fees of the kind pilotage mustn't exceed 900", ("set_fee_limit", {"kind": "pilotage", "limit": 900})),
         ("let crew Gull know: the tide is late", ("send_message", {"crew": "Gull", "text": "the tide is late"})),
     ],
 )
@@ -132,3 +143,21 @@ def test_a_question_with_another_name_is_not_asked_again() -> None:
         ("list_ships", {"harbour": "Kiel"}),
         ("list_ships", {"harbour": "Bergen"}),
     ]
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    ["ask Ada whether ship S-100 can go to moored", "ship S-100 needs a paint job", "what can go from the harbour?"],
+)
+def test_what_is_only_reported_or_asked_changes_nothing(request_text: str) -> None:
+    assert all(name not in ("update_ship", "add_note", "delete_ship") for name, _ in steps(request_text))
+
+
+def test_what_happened_before_a_thing_that_is_needed_hides_nothing() -> None:
+    assert steps("the mast broke again, just the details of ship S-100 please") == [("get_ship", {"ship_id": "S-100"})]
+
+
+def test_a_question_for_another_place_keeps_the_fact_that_it_is_about() -> None:
+    request = "The race starts at 16:00 in London. What is that in Toronto, and what in Lima?"
+    zones = [arguments["target_timezone"] for _, arguments in servers.plan("clock", request)]
+    assert zones == ["America/Toronto", "America/Lima"]

@@ -155,6 +155,6 @@ def _with_step(pick: Pick) -> Pick:
 def with_fact(before: Pick, pick: Pick, wording: Wording) -> Pick | None:
     """Return a part without an entry together with the fact that it refers to: "I forgot my password, reset it"."""
     is_open = before.profile is None and pick.profile is None
-    if not (is_open and is_fact(before.part, wording) and refers(pick.part, wording)):
+    if pick.part.recording or not (is_open and is_fact(before.part, wording) and refers(pick.part, wording)):
         return None
     return attrs.evolve(pick, part=attrs.evolve(pick.part, text=f"{before.part.text}, {pick.part.text}"))

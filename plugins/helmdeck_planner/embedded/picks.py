@@ -208,18 +208,16 @@ class _Reader:
         """Return a statement that is to be recorded as it is, behind the verb "record", or with the clause that asks for that."""
         start = part.tokens[0].start
         verb = Token(Kind.WORD, start, start, "record", "record")
+        clause = (*part.recording, *part.tokens)
         readings = [
             attrs.evolve(part, verb="", verb_place=-1),
             attrs.evolve(part, tokens=(verb, *part.tokens), verb="record", verb_place=0),
+            attrs.evolve(part, tokens=clause, verb=self.sources.wording.verb(clause[0].word), verb_place=0),
         ]
-        clause = (*part.recording, *part.tokens)
-        whole = attrs.evolve(part, tokens=clause, verb=self.sources.wording.verb(clause[0].word), verb_place=0)
-        for each in readings:
-            found = self._chosen(each, self.sources)
-            is_served = not is_gap(found) and found[0].is_complete and not found[0].unused
-            if is_served and found[0].profile.writes is not False:
-                return each
-        return whole
+        rows = [(each, self._chosen(each, self.sources)) for each in readings]
+        served = [(each, found[0]) for each, found in rows if not is_gap(found) and found[0].profile.writes is not False]
+        whole = [each for each, best in served if best.is_complete and not best.unused]
+        return next(iter([*whole, *(each for each, _ in served)]), readings[-1])
 
     def _one_each(self, part: Part) -> list[Scored]:
         """Return the candidates for the first of several ids, if the best one takes one id at a time."""

@@ -31,6 +31,7 @@ _MOST_OF_TITLE: Final = 2
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 _BEING: Final = word_list("being")
+_HAPPENING: Final = _BEING | word_list("past")
 _MUST: Final = word_list("requesting")
 _OF: Final = ("of", "in", "at", "on", "from")
 _CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
@@ -260,7 +261,7 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return passive, place
     if (found := state_verb(tokens, wording))[0]:
         return found
-    if wording.language is ENGLISH and len(tokens) > 1 and (tokens[1].word in _BEING or _names_subject(tokens)):
+    if wording.language is ENGLISH and len(tokens) > 1 and (tokens[1].word in _HAPPENING or _names_subject(tokens)):
         return "", -1  # "checkout is overloaded" checks nothing out
     if first:
         return first, 0
@@ -304,7 +305,7 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
 
 def _names_subject(tokens: Sequence[Token]) -> bool:
     """Whether a noun that may be a verb and an id are the subject of a sentence: "issue 230 in acme/web is done"."""
-    being = next((place for place, token in enumerate(tokens) if token.word in _BEING), 0)
+    being = next((place for place, token in enumerate(tokens) if token.word in _HAPPENING), 0)
     is_thing_next = tokens[1].is_value and tokens[1].kind is not Kind.QUOTE
     # "pull request 57 of acme/web is approved", but "merge PR 57 when CI is green"
     is_compound = tokens[1].is_word and being > 2 and tokens[2].is_value

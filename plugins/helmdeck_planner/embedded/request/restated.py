@@ -18,6 +18,12 @@ _RESTATED: Final = phrase_table("restated")
 _LET: Final = "let"
 _SPEAKERS: Final = ("me", "us")
 _UNSUBSCRIBING: Final = phrase_list("no_longer_wanted")
+_NOTING: Final = phrase_list("noting")
+# Verbs whose object has its content behind a colon; a value follows; the subject is people.
+_LED: Final = ("add_a",)
+_LIMITING: Final = ("limit_to",)
+_TELLING: Final = ("tell",)
+_NEAR: Final = 4
 _NO_MORE: Final = word_list("no_more")
 _ENDS: Final = ".!?;:,"
 # The longest subject: "issue 412 in acme/web".
@@ -43,9 +49,13 @@ def _command(tokens: Sequence[Token], start: int, wording: Wording) -> tuple[lis
         return told
     if length := phrase_length(tokens, start, _UNSUBSCRIBING):
         end = next((place for place in range(start, len(tokens)) if tokens[place].value in _ENDS), len(tokens))
-        if any(token.word in _NO_MORE for token in tokens[start + length : end]):
-            return [_word("unsubscribe", tokens[start]), _word("from", tokens[start])], length
-        return [], 0
+        is_ended = any(token.word in _NO_MORE for token in tokens[start + length : end])
+        return ([_word(word, tokens[start]) for word in ("unsubscribe", "from")], length) if is_ended else ([], 0)
+    if length := phrase_length(tokens, start, _NOTING):
+        # "one for the memo: repeat buyers spend more"
+        noun, colon = (*tokens[start + length : start + length + 2], None, None)[:2]
+        is_noted = noun is not None and wording.is_of_catalog(noun.word) and colon is not None and colon.value == ":"
+        return ([_word(word, tokens[start]) for word in ("note", "in", "the")], length) if is_noted else ([], 0)
     subject: list[Token] = []
     for place in range(start, min(start + _MOST + 1, len(tokens))):
         token = tokens[place]
@@ -53,9 +63,7 @@ def _command(tokens: Sequence[Token], start: int, wording: Wording) -> tuple[lis
             verb, length = found
             last = tokens[place + length - 1]
             before, *behind = verb.split("_")
-            is_named = any(each.is_value or is_thing(each) for each in subject) or wording.is_of_catalog(
-                subject[-1].word
-            )
+            is_named = _is_meant(verb, subject, tokens[place + length : place + length + _NEAR], wording)
             words = [_word(before, subject[0]), *subject, *(attrs.evolve(last, value=word, word=word) for word in behind)]
             return (words, place + length - start) if is_named else ([], 0)
         is_verb = place == start and token.is_word and bool(wording.verb(token.word)) and not _labels(tokens, place)
@@ -79,6 +87,15 @@ def _told(tokens: Sequence[Token], start: int) -> tuple[list[Token], int]:
 def _phrase_at(tokens: Sequence[Token], place: int) -> tuple[str, int] | None:
     rows = ((verb, phrase_length(tokens, place, phrases)) for verb, phrases in _RESTATED.items())
     return max((row for row in rows if row[1]), key=lambda row: row[1], default=None)
+
+
+def _is_meant(verb: str, subject: Sequence[Token], following: Sequence[Token], wording: Wording) -> bool:
+    """Whether a subject and what follows the phrase are those of a command: an id, or for some verbs a word of the catalog."""
+    if any(each.is_value or is_thing(each) for each in subject):
+        return verb not in _LED or any(token.value == ":" for token in following)
+    if verb in _LIMITING:
+        return bool(following) and following[0].is_value
+    return verb in _TELLING and wording.is_of_catalog(subject[-1].word)
 
 
 def _labels(tokens: Sequence[Token], place: int) -> bool:

@@ -35,6 +35,9 @@ _TITLES: Final = word_list("titles")
 # "it has been failing"
 _SUBJECTS: Final = word_list("subjects")
 _FINITE: Final = word_list("being") | word_list("finite")
+_HAPPENING: Final = word_list("past") | _FINITE
+_EARLY: Final = 5
+_ONLY: Final = word_list("only")
 # "I'll merge it myself"
 _SELVES: Final = word_list("selves")
 # "and return 5 results" belongs to the search before it.
@@ -317,6 +320,10 @@ def _starts_wish(
     is_needed = is_needed and (
         any(word in wording.language.joints for word in between) or starts_exclusion(current, 0, wording)
     )
+    # "pager went off again, just the last 45 lines of a.log"
+    is_sentence = len(current) > 2 and not _leading_verb(current, wording)
+    is_rest = between[0] == "," and any(word in _ONLY for word in between)
+    is_needed |= is_rest and is_sentence and any(token.word in _HAPPENING for token in current[1:_EARLY])
     is_more = "plus" in between and wording.is_of_catalog(tokens[end + 1].word)
     return (is_next or is_needed or is_more) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
 
