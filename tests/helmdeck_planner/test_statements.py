@@ -116,7 +116,9 @@ def test_what_follows_an_exclusion_or_polite_words_is_requested(request_text: st
     assert steps(request_text) == [("list_ships", {"harbour": "Kiel"})]
 
 
-@pytest.mark.parametrize("lead", ["don't do anything until it says", "do nothing until you see", "don't go on until"])
+@pytest.mark.parametrize(
+    "lead", ["don't do anything until it says", "do nothing until you see", "don't continue until"]
+)
 def test_to_do_nothing_until_a_text_appears_is_to_wait(lead: str) -> None:
     assert steps(f'{lead} "Ready"') == [("wait_for", {"text": "Ready"})]
 
@@ -135,7 +137,9 @@ def test_a_clause_without_a_mark_behind_it_hides_no_question() -> None:
 
 
 def test_a_reason_behind_a_question_is_no_gap() -> None:
-    assert steps("Which ships are in harbour Kiel? Trying to find a free berth.") == [("list_ships", {"harbour": "Kiel"})]
+    assert steps("Which ships are in harbour Kiel? Trying to find a free berth.") == [
+        ("list_ships", {"harbour": "Kiel"})
+    ]
 
 
 def test_a_question_with_another_name_is_not_asked_again() -> None:

@@ -40,9 +40,7 @@ def is_hint_of(part: Part, before: Pick, wording: Wording) -> bool:
 
 def headings_of(picks: Sequence[Pick], request: str, wording: Wording) -> tuple[Pick, ...]:
     """Return the parts that only name the thing that the ones behind their colons are about."""
-    return tuple(
-        pick for pick, after in itertools.pairwise(picks) if _is_heading_of(after, pick, request, wording)
-    )
+    return tuple(pick for pick, after in itertools.pairwise(picks) if _is_heading_of(after, pick, request, wording))
 
 
 def _is_heading_of(after: Pick, before: Pick, request: str, wording: Wording) -> bool:

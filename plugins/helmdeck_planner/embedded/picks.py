@@ -215,7 +215,9 @@ class _Reader:
             attrs.evolve(part, tokens=clause, verb=self.sources.wording.verb(clause[0].word), verb_place=0),
         ]
         rows = [(each, self._chosen(each, self.sources)) for each in readings]
-        served = [(each, found[0]) for each, found in rows if not is_gap(found) and found[0].profile.writes is not False]
+        served = [
+            (each, found[0]) for each, found in rows if not is_gap(found) and found[0].profile.writes is not False
+        ]
         whole = [each for each, best in served if best.is_complete and not best.unused]
         return next(iter([*whole, *(each for each, _ in served)]), readings[-1])
 

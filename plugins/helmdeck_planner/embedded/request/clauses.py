@@ -78,7 +78,7 @@ def is_clause(tokens: Sequence[Token], wording: Wording) -> bool:
 
 
 def is_recording(tokens: Sequence[Token], wording: Wording) -> bool:
-    """Whether words only ask to record what was said before: "write it down", "put that on record"."""
+    """Whether words only request to record the sentence before: "write it down", "put that on record"."""
     if wording.language is not ENGLISH or len(tokens) < 2:
         return False
     first, second, *rest = (token.word for token in tokens)

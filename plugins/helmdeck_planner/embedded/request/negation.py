@@ -98,7 +98,11 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
 
 def is_set_aside(tokens: Sequence[Token], wording: Wording) -> bool:
     """Whether a sentence says that something is not to be done now, or that others do it: "the merge can wait", "I lock up myself"."""
-    if wording.language is not ENGLISH or len(tokens) < 2 or tokens[0].word in wording.language.questions | _SUBORDINATE:
+    if (
+        wording.language is not ENGLISH
+        or len(tokens) < 2
+        or tokens[0].word in wording.language.questions | _SUBORDINATE
+    ):
         return False
     first, last = tokens[0], tokens[-1]
     if first.word == "leave":

@@ -10,7 +10,13 @@ import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, is_clause, is_recording, passive_verb
+from helmdeck_planner.embedded.request.clauses import (
+    base_form,
+    embedded_question,
+    is_clause,
+    is_recording,
+    passive_verb,
+)
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, is_set_aside
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
@@ -210,7 +216,7 @@ def _states_condition(part: Part) -> bool:
 
 
 def _adds_question(part: Part, before: Part, text: str) -> bool:
-    """Whether a question is asked beside a sentence that requests something: "it should last an hour, and who is in it?"."""
+    """Whether a question stands beside a sentence that requests something: "it should last an hour, and who is in it?"."""
     between = text[before.tokens[-1].end : part.tokens[0].start].lower().split()
     is_request = any(token.word in _MUST for token in before.tokens)
     return part.is_question and is_request and ("and" in between or "also" in between)

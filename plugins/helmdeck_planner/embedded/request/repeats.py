@@ -36,11 +36,11 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
     place = 0
     while place < len(tokens):
         if length := phrase_length(tokens, place, waiting):
-            words, place = ("wait", "until"), place + length
-            found += _words(words, tokens[place - length].start, tokens[place - 1].end)
+            found += _words(("wait", "until"), tokens[place].start, tokens[place + length - 1].end)
+            place += length
         elif length := phrase_length(tokens, place, _FORGETTING):
-            words, place = ("remind", "me", "to"), place + length
-            found += _words(words, tokens[place - length].start, tokens[place - 1].end)
+            found += _words(("remind", "me", "to"), tokens[place].start, tokens[place + length - 1].end)
+            place += length
             while place < len(tokens) and tokens[place].value in (":", "to", ","):
                 place += 1
         else:
@@ -81,8 +81,8 @@ def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool
     is_named = word in _ONE and following.word in wording.language.naming
     is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
     is_pointed = is_pointed and tokens[place + 2].word not in wording.language.references  # "one of them"
-    is_asked = word in _WHAT and bool(wording.preposition(following)) and tokens[place + 2].value[:1].isupper()
-    return is_named or is_pointed or is_asked or (word in _SAME and bool(wording.preposition(following)))
+    is_other_place = word in _WHAT and bool(wording.preposition(following)) and tokens[place + 2].value[:1].isupper()
+    return is_named or is_pointed or is_other_place or (word in _SAME and bool(wording.preposition(following)))
 
 
 def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording) -> tuple[Token, ...]:

@@ -45,8 +45,8 @@ def restated(tokens: Sequence[Token], wording: Wording) -> list[Token]:
 
 def _command(tokens: Sequence[Token], start: int, wording: Wording) -> tuple[list[Token], int]:
     """Return the words of a command, and of how many tokens of a sentence they are."""
-    if (told := _told(tokens, start))[1]:
-        return told
+    if (informed := _informed(tokens, start))[1]:
+        return informed
     if length := phrase_length(tokens, start, _UNSUBSCRIBING):
         end = next((place for place in range(start, len(tokens)) if tokens[place].value in _ENDS), len(tokens))
         is_ended = any(token.word in _NO_MORE for token in tokens[start + length : end])
@@ -64,7 +64,11 @@ def _command(tokens: Sequence[Token], start: int, wording: Wording) -> tuple[lis
             last = tokens[place + length - 1]
             before, *behind = verb.split("_")
             is_named = _is_meant(verb, subject, tokens[place + length : place + length + _NEAR], wording)
-            words = [_word(before, subject[0]), *subject, *(attrs.evolve(last, value=word, word=word) for word in behind)]
+            words = [
+                _word(before, subject[0]),
+                *subject,
+                *(attrs.evolve(last, value=word, word=word) for word in behind),
+            ]
             return (words, place + length - start) if is_named else ([], 0)
         is_verb = place == start and token.is_word and bool(wording.verb(token.word)) and not _labels(tokens, place)
         if token.value in _ENDS or token.kind is Kind.BREAK or is_verb or token.word in wording.language.questions:
@@ -73,11 +77,13 @@ def _command(tokens: Sequence[Token], start: int, wording: Wording) -> tuple[lis
     return [], 0
 
 
-def _told(tokens: Sequence[Token], start: int) -> tuple[list[Token], int]:
+def _informed(tokens: Sequence[Token], start: int) -> tuple[list[Token], int]:
     """Return "tell the team" for "let the team know"."""
     if tokens[start].word != _LET:
         return [], 0
-    end = next((place for place in range(start + 2, min(start + _MOST, len(tokens))) if tokens[place].word == "know"), 0)
+    end = next(
+        (place for place in range(start + 2, min(start + _MOST, len(tokens))) if tokens[place].word == "know"), 0
+    )
     whom = tokens[start + 1 : end]
     if not whom or whom[0].word in _SPEAKERS or any(token.kind is Kind.MARK for token in whom):
         return [], 0
@@ -106,5 +112,3 @@ def _labels(tokens: Sequence[Token], place: int) -> bool:
 
 def _word(word: str, at: Token) -> Token:
     return Token(Kind.WORD, at.start, at.start, word, word)
-
-

@@ -303,9 +303,7 @@ def _starts_command(
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
 
 
-def _starts_wish(
-    tokens: Sequence[Token], place: int, end: int, current: Sequence[Token], wording: Wording
-) -> bool:
+def _starts_wish(tokens: Sequence[Token], place: int, end: int, current: Sequence[Token], wording: Wording) -> bool:
     """Whether a thing that is needed follows: "and I also need the first 5 lines of a.txt", "then a screenshot".
 
     :param end: the place behind the words that join the parts.
