@@ -216,7 +216,7 @@ def _states_condition(part: Part) -> bool:
 
 
 def _adds_question(part: Part, before: Part, text: str) -> bool:
-    """Whether a question stands beside a sentence that requests something: "it should last an hour, and who is in it?"."""
+    """Whether a question follows a sentence that requests something: "it should last an hour, and who is in it?"."""
     between = text[before.tokens[-1].end : part.tokens[0].start].lower().split()
     is_request = any(token.word in _MUST for token in before.tokens)
     return part.is_question and is_request and ("and" in between or "also" in between)
