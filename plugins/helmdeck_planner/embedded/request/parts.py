@@ -219,15 +219,16 @@ def _adds_question(part: Part, before: Part, text: str) -> bool:
     """Whether a question follows a sentence that requests something: "it should last an hour, and who is in it?"."""
     between = text[before.tokens[-1].end : part.tokens[0].start].lower().split()
     is_request = any(token.word in _MUST for token in before.tokens)
-    return part.is_question and is_request and ("and" in between or "also" in between)
+    # "wk-9 may take pods again, and what pods are there?"
+    exists = any(
+        token.word == "there" and other.word in _BEING for other, token in itertools.pairwise(part.tokens)
+    )
+    return part.is_question and (is_request or exists) and ("and" in between or "also" in between)
 
 
 def _asks_about(part: Part, before: Part, wording: Wording) -> bool:
     """Whether a question is about a stated fact: after "if", or where it refers to it."""
-    refers = any(
-        token.word in wording.language.references and not (token.word == "there" and before_it.word in _BEING)
-        for before_it, token in itertools.pairwise(part.tokens)
-    )
+    refers = any(token.word in wording.language.references for token in part.tokens[1:])
     return part.is_question and not part.is_excluded and (refers or before.tokens[0].word in _CONDITIONS)
 
 

@@ -85,7 +85,8 @@ def _informed(tokens: Sequence[Token], start: int) -> tuple[list[Token], int]:
         (place for place in range(start + 2, min(start + _MOST, len(tokens))) if tokens[place].word == "know"), 0
     )
     whom = tokens[start + 1 : end]
-    if not whom or whom[0].word in _SPEAKERS or any(token.kind is Kind.MARK for token in whom):
+    is_quoted = end + 1 < len(tokens) and tokens[end + 1].kind is Kind.QUOTE
+    if not whom or is_quoted or whom[0].word in _SPEAKERS or any(token.kind is Kind.MARK for token in whom):
         return [], 0
     return [attrs.evolve(tokens[start], value="tell", word="tell"), *whom], end + 1 - start
 
