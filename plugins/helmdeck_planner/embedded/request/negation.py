@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import ENGLISH, Phrases, Token
+from helmdeck_language import ENGLISH, Kind, Phrases, Token
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -25,6 +25,9 @@ _TELLING: Final = word_list("telling")
 _SET_ASIDE: Final = phrase_list("set_aside")
 _OWNED: Final = word_list("owned_tasks")
 _SELVES: Final = word_list("selves")
+_LATER: Final = word_list("later")
+_JUDGING: Final = word_list("judging_verbs")
+_NEEDED: Final = word_list("needed_acts")
 _OTHERS: Final = word_list("to_others")
 # "leave a note to him" leaves nothing to him.
 _NEW: Final = ("a", "an", "one", "some")
@@ -116,7 +119,21 @@ def is_set_aside(tokens: Sequence[Token], wording: Wording) -> bool:
     phrase = next((place for place in range(1, len(tokens)) if phrase_length(tokens, place, _SET_ASIDE)), 0)
     if phrase:
         return all(token.word not in _RELATIVE for token in tokens[1:phrase])
-    return _is_task_of_other(tokens)
+    is_future = first.word.replace("\u2019", "'").endswith("'ll")
+    if is_own and is_future and any(token.word in _LATER for token in tokens[1:]):
+        return True  # "we'll send it tomorrow"
+    return _is_task_of_other(tokens) or _judges_act(tokens)
+
+
+def _judges_act(tokens: Sequence[Token]) -> bool:
+    """Whether a sentence says something about an act other than that it may or must be done: "publishing comes later"."""
+    if not tokens[0].word.endswith("ing"):
+        return False
+    place = next((place for place, token in enumerate(tokens) if token.word in _JUDGING), 0)
+    is_value_before = any(token.kind is Kind.QUOTE for token in tokens[:place])
+    behind = [token.word for token in tokens[place + 1 :]]
+    is_needed = any(word in _NEEDED for word in behind) and not any(word in ("not", "no", "never") for word in behind)
+    return place > 0 and bool(behind) and not is_value_before and not is_needed
 
 
 def _is_task_of_other(tokens: Sequence[Token]) -> bool:

@@ -194,7 +194,7 @@ def _records(part: Part, before: Part, wording: Wording) -> bool:
     """Whether a part only asks to record the statement before it: "write it down", "please put that on record"."""
     if before.is_question or before.is_excluded or before.verb_place == 0:
         return False
-    return part.verb_place == 0 and not part.is_excluded and is_recording(part.tokens, wording)
+    return not (part.is_question or part.is_excluded) and is_recording(part.tokens, wording)
 
 
 def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:

@@ -49,7 +49,7 @@ def _command(tokens: Sequence[Token], start: int, wording: Wording) -> tuple[lis
         return informed
     if length := phrase_length(tokens, start, _UNSUBSCRIBING):
         end = next((place for place in range(start, len(tokens)) if tokens[place].value in _ENDS), len(tokens))
-        is_ended = any(token.word in _NO_MORE for token in tokens[start + length : end])
+        is_ended = tokens[start].word == "no" or any(token.word in _NO_MORE for token in tokens[start + length : end])
         return ([_word(word, tokens[start]) for word in ("unsubscribe", "from")], length) if is_ended else ([], 0)
     if length := phrase_length(tokens, start, _NOTING):
         # "one for the memo: repeat buyers spend more"

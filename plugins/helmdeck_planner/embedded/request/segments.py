@@ -39,7 +39,7 @@ _HAPPENING: Final = word_list("past") | _FINITE
 _EARLY: Final = 5
 _ONLY: Final = word_list("only")
 # "I'll merge it myself"
-_SELVES: Final = word_list("selves")
+_OTHERS: Final = word_list("selves") | word_list("later")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
@@ -86,7 +86,8 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_wish = _starts_wish(tokens, place, end, current, wording)
             is_command = is_command or is_state or is_reason or is_wish or starts_repeat(tokens, end, wording)
             # "before I call her back: did anybody reply?"
-            is_command = is_command or (is_clause(current, wording) and _starts_question(tokens, end, wording))
+            is_after_clause = _starts_question(tokens, end, wording) or tokens[end - 1].value == ":"
+            is_command = is_command or (is_after_clause and is_clause(current, wording))
             if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
                 current, is_bare = [without_lead_ins(current, wording)[0]], False
@@ -147,7 +148,7 @@ def _starts_reason(tokens: Sequence[Token], place: int) -> bool:
     clause = itertools.takewhile(lambda token: token.value not in _END_MARKS, tokens[place:])
     # "I'll merge it myself"
     is_own = subject.word.replace("\u2019", "'").removesuffix("'ll") in _SUBJECTS
-    return (subject.word in _SUBJECTS and is_finite) or (is_own and any(token.word in _SELVES for token in clause))
+    return (subject.word in _SUBJECTS and is_finite) or (is_own and any(token.word in _OTHERS for token in clause))
 
 
 def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
