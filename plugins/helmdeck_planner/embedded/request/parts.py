@@ -220,9 +220,7 @@ def _adds_question(part: Part, before: Part, text: str) -> bool:
     between = text[before.tokens[-1].end : part.tokens[0].start].lower().split()
     is_request = any(token.word in _MUST for token in before.tokens)
     # "wk-9 may take pods again, and what pods are there?"
-    exists = any(
-        token.word == "there" and other.word in _BEING for other, token in itertools.pairwise(part.tokens)
-    )
+    exists = any(token.word == "there" and other.word in _BEING for other, token in itertools.pairwise(part.tokens))
     return part.is_question and (is_request or exists) and ("and" in between or "also" in between)
 
 
