@@ -11,15 +11,17 @@ import attrs
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_gap, score
 from helmdeck_planner.embedded.pick import Pick, is_risky
-from helmdeck_planner.embedded.request.negation import states_fact
+from helmdeck_planner.embedded.request.negation import phrase_length, states_fact
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.states import is_thing
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
+# "trying to find a slot for our call"
+_INTENDING: Final = phrase_list("intending")
 _UNABLE: Final = word_list("unable")
 # "before I leave", "we hired a new colleague"
 _CLAUSE_STARTS: Final = word_list("subordinating") | word_list("subjects")
@@ -43,12 +45,14 @@ def is_statement(part: Part, wording: Wording) -> bool:
 
 def is_fact(part: Part, wording: Wording) -> bool:
     """Whether a part states a fact, and names neither an act nor a need: "we counted again", "we can't come"."""
-    if wording.language is not ENGLISH or part.is_wish or len(part.tokens) < 2:
+    if wording.language is not ENGLISH or part.is_wish or bool(part.recording) or len(part.tokens) < 2:
         return False
     if part.is_question:
         return part.act.nothing >= _EXCLAIMED
     if any(token.kind in _STATED or token.word in _REQUESTING for token in part.tokens):
         return False
+    if phrase_length(part.tokens, 0, _INTENDING):
+        return True
     if part.verb_place != 0 and (part.act.nothing >= _TOLD or _describes_state(part)):
         return True
     if part.verb:
@@ -142,12 +146,15 @@ def _with_step(pick: Pick) -> Pick:
     found = pick.found
     if not found or is_gap(found) or is_risky(found) or not found[0].is_complete:
         return pick
+    is_remark = pick.part.act.nothing > pick.part.act.look_up
+    if is_remark and score(found) < UNSURE:
+        return pick  # "this graph has grown quite a bit"
     return attrs.evolve(pick, profile=found[0].profile)
 
 
 def with_fact(before: Pick, pick: Pick, wording: Wording) -> Pick | None:
     """Return a part without an entry together with the fact that it refers to: "I forgot my password, reset it"."""
     is_open = before.profile is None and pick.profile is None
-    if not (is_open and is_fact(before.part, wording) and refers(pick.part, wording)):
+    if pick.part.recording or not (is_open and is_fact(before.part, wording) and refers(pick.part, wording)):
         return None
     return attrs.evolve(pick, part=attrs.evolve(pick.part, text=f"{before.part.text}, {pick.part.text}"))

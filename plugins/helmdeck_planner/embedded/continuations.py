@@ -109,7 +109,9 @@ def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> P
     behind = first.tokens[-1].end
     is_open = before.profile is None or not before.found[0].is_complete
     is_named = bool(first.verb or before.found) and (before.profile is not None or after.profile is None)
-    if not (is_open and is_named and request[behind : after.part.tokens[0].start].lstrip().startswith(":")):
+    # "let the team know: it is done" has a word before its colon that is no part of the command.
+    between, colon_mark, _ = request[behind : after.part.tokens[0].start].partition(":")
+    if not (is_open and is_named and colon_mark) or any(mark in between for mark in ".!?;"):
         return None
     end = last + (request[last : last + 1] in ("?", "!"))
     start = end - len(request[request.index(":", behind) + 1 : end].lstrip())

@@ -18,6 +18,9 @@ from helmdeck_planner.embedded.request.wording import Wording
 _EARLY: Final = 4
 _STATING: Final = word_list("stating")
 _FINITE: Final = word_list("stating") | word_list("finite") | word_list("being")
+# "issue 412 can go: write 'fixed' underneath and close it"
+_LEAVING: Final = word_list("leaving")
+_MODALS: Final = word_list("modals")
 # Probability from which a part without a verb is a request.
 _CLEAR: Final = 0.8
 
@@ -37,27 +40,38 @@ def is_hint_of(part: Part, before: Pick, wording: Wording) -> bool:
 
 def headings_of(picks: Sequence[Pick], request: str, wording: Wording) -> tuple[Pick, ...]:
     """Return the parts that only name the thing that the ones behind their colons are about."""
-    return tuple(
-        pick for pick, after in itertools.pairwise(picks) if _is_heading_of(after.part, pick, request, wording)
-    )
+    return tuple(pick for pick, after in itertools.pairwise(picks) if _is_heading_of(after, pick, request, wording))
 
 
-def _is_heading_of(part: Part, before: Pick, request: str, wording: Wording) -> bool:
+def _is_heading_of(after: Pick, before: Pick, request: str, wording: Wording) -> bool:
     """Whether the part before only names what the ones behind its colon are about: "pull request 41 in acme/web: approve it"."""
-    hint, profile = before.part, before.profile
+    part, hint, profile = after.part, before.part, before.profile
     tokens = list(hint.tokens)
-    is_before = request[tokens[-1].end : part.tokens[0].start].strip() == ":" and len(tokens) > 1
-    asks = part.is_question or (part.verb_place == 0 and refers(part, wording))
+    if tokens[-1].word in _LEAVING:  # "issue 412 in acme/web can go"
+        tokens = tokens[: next((place for place, token in enumerate(tokens) if token.word in _MODALS), len(tokens))]
+    if not tokens:
+        return False
+    is_before = request[list(hint.tokens)[-1].end : part.tokens[0].start].strip() == ":" and len(tokens) > 1
+    is_about = not part.is_question and _is_about(after, before)
+    asks = part.is_question or (part.verb_place == 0 and (refers(part, wording) or is_about))
     is_named = tokens[-1].is_value and not (hint.is_question or hint.is_wish)
     if not (is_before and asks and is_named) or profile is None or profile.writes is not False:
         return False
     # "pull" is a word of the thing that the entry reads.
-    is_noun = not hint.verb or {stem(token.word) for token in tokens[:2]} <= set(profile.name)
+    is_noun = not hint.verb or {stem(token.word) for token in tokens[: 1 if is_about else 2]} <= set(profile.name)
     words = [token for token in tokens if token.is_word and not is_thing(token)]
     return is_noun and all(
         wording.is_of_catalog(token.word) or wording.is_filler(token.word) or wording.preposition(token)
         for token in words
     )
+
+
+def _is_about(after: Pick, before: Pick) -> bool:
+    """Whether the step of a part is about the kind of thing that the one before reads, and the part names no such thing itself."""
+    if after.profile is None or before.profile is None:
+        return False
+    is_same = bool(set(after.profile.name) & set(before.profile.name)) and after.profile.writes is not False
+    return is_same and all(token.kind is Kind.QUOTE for token in after.part.tokens if token.is_value or is_thing(token))
 
 
 def _is_elliptic(hint: Pick, wording: Wording) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ENGLISH, Token, knows, scan, separate, stem
+from helmdeck_language import ENGLISH, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_id_each, one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -32,15 +32,14 @@ from helmdeck_planner.embedded.hints import headings_of, is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
 from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
-from helmdeck_planner.embedded.request.readings import reading
+from helmdeck_planner.embedded.request.readings import reading, recorded_readings
 from helmdeck_planner.embedded.request.texts import with_text
-from helmdeck_planner.embedded.request.wording import Wording, language_of
+from helmdeck_planner.embedded.request.wording import Wording, is_foreign_text, language_of
 from helmdeck_planner.embedded.same_step import adds_nothing, of_same_step
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
-_MIN_WORDS: Final = 2
 # Among so many words, marks included, "also" adds a part to the one before.
 _EARLY: Final = 4
 # Parts that one entry may serve together.
@@ -98,7 +97,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     reader.join()
     headings = headings_of(reader.picks, separated.request, wording)
     picks = without_background(tuple(pick for pick in reader.picks if pick not in headings), wording)
-    is_foreign = _is_foreign(tokens, wording)
+    is_foreign = is_foreign_text(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
         # What matches is a number or a name: a coincidence.
@@ -160,6 +159,8 @@ class _Reader:
             self.picks[-1] = attrs.evolve(self.picks[-1], profile=None)
             earlier = (*self.sources.earlier[:-1], Earlier(self.parts[-1], {}))
             self.sources = attrs.evolve(self.sources, earlier=earlier)
+        if own.recording:
+            own = self._recorded(own)
         found = self._of_same_thing(own, self._chosen(own, self.sources))
         if comment := commented(own, found, self.sources, self.profiles):
             found = [comment]
@@ -201,6 +202,16 @@ class _Reader:
             return
         for each in single:
             self._append(each, profile, found)
+
+    def _recorded(self, part: Part) -> Part:
+        """Return a statement that is to be recorded as it is, behind the verb "record", or with the clause that asks for that."""
+        readings = recorded_readings(part, self.sources.wording)
+        rows = [(each, self._chosen(each, self.sources)) for each in readings]
+        served = [
+            (each, found[0]) for each, found in rows if not is_gap(found) and found[0].profile.writes is not False
+        ]
+        whole = [each for each, best in served if best.is_complete and not best.unused]
+        return next(iter([*whole, *(each for each, _ in served)]), readings[-1])
 
     def _one_each(self, part: Part) -> list[Scored]:
         """Return the candidates for the first of several ids, if the best one takes one id at a time."""
@@ -418,24 +429,6 @@ def _taking_all(found: Sequence[Scored]) -> Scored | None:
         ),
         None,
     )
-
-
-def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
-    """Whether hardly a word of a request belongs to a known language or to the catalog."""
-    words = [token.word for token in tokens if token.is_word]
-    if not words:
-        return False
-    if any(not _is_latin(word) for word in words):
-        return sum(not _is_latin(word) for word in words) * 2 >= len(words)
-    known = sum(
-        any(knows(language, [word]) for language in wording.lexicon.languages) or wording.is_known(word)
-        for word in words
-    )
-    return len(words) >= _MIN_WORDS and known * 3 < len(words)
-
-
-def _is_latin(word: str) -> bool:
-    return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
 
 
 def _is_addition(part: Part, text: str) -> bool:

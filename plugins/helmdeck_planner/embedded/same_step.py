@@ -89,8 +89,9 @@ def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Word
     """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
     if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
         return False
-    if any(token.is_value for token in part.tokens):
-        return False
+    asked = {token.value for token in before.part.tokens}
+    if any(token.is_value or (token.value.istitle() and token.value not in asked) for token in part.tokens[1:]):
+        return False  # "what time is it in Denver, and what time is it in Tokyo?"
     return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
 
 

@@ -22,6 +22,8 @@ from helmdeck_planner.embedded.request.wording import Wording
 _MAX_QUOTE_CHARS: Final = 100
 # How often a look-up is right if the step that needs it is.
 _LOOKED_UP: Final = 0.9
+# Score from which an entry almost serves a part.
+_ALMOST: Final = 0.5
 
 
 def steps_of(
@@ -64,7 +66,19 @@ def _background(understood: Understood, part: Part) -> tuple[Part, ...]:
     if len(steps) > 1:
         before = itertools.takewhile(lambda other: other not in steps, understood.parts)
         parts = (*before, *itertools.takewhile(lambda other: other not in steps, parts))
-    return tuple(other for other in parts if other not in (*steps, *understood.settings))
+    names = frozenset(name for pick in understood.picks if pick.profile is not None for name in pick.profile.name)
+    others = [pick.part for pick in understood.picks if _asks_for_other(pick, names)]
+    return tuple(other for other in parts if other not in (*steps, *understood.settings, *others))
+
+
+def _asks_for_other(pick: Pick, names: frozenset[str]) -> bool:
+    """Whether a part without a step is a command that an entry about another thing almost serves: what it states is for that one.
+
+    :param names: the words of the names of the entries that have steps.
+    """
+    is_command = pick.profile is None and pick.part.verb_place == 0 and not pick.part.is_question
+    is_served = is_command and bool(pick.found) and pick.score >= _ALMOST
+    return is_served and names.isdisjoint(pick.found[0].profile.name)
 
 
 _Row = tuple[tuple[str, ...], dict[str, Any], dict[str, Any] | None]

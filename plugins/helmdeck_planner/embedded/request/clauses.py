@@ -8,10 +8,19 @@ from typing import Final
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.negation import phrase_length
+from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _ENDINGS: Final = ("ing", "ed", "d")
 _MIN_STEM: Final = 2
+_SUBORDINATING: Final = word_list("subordinating")
+_SUBJECTS: Final = word_list("subjects")
+# "put that on record"
+_RECORDING: Final = word_list("recording_verbs")
+_RECORDED: Final = word_list("recorded")
+_IN_RECORDS: Final = word_list("in_records")
+_BELONGING: Final = word_list("belonging_verbs")
+_NOTING: Final = phrase_list("recording_phrases")
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.SLUG, Kind.HASH, Kind.URL)
 
 
@@ -59,6 +68,31 @@ def passive_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         ):
             return found, place
     return "", -1
+
+
+def is_clause(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words are a clause that says when or why something is requested: "before I call her back"."""
+    first, second = (*tokens[:2], None, None)[:2]
+    if first is None or second is None or wording.language is not ENGLISH or first.word not in _SUBORDINATING:
+        return False
+    # "before the audit" has no subject and verb of its own.
+    return second.word in _SUBJECTS
+
+
+def is_recording(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words only request to record the sentence before: "write it down", "put that on record"."""
+    if wording.language is not ENGLISH or len(tokens) < 2:
+        return False
+    words = [token.word for token in tokens]
+    if words[0] in _RECORDED and words[1] in _BELONGING:
+        rest = words[2:]  # "that belongs in the books"
+    elif length := phrase_length(tokens, 0, _NOTING):
+        rest = words[length:]  # "make a note of it"
+    elif words[0] in _RECORDING and words[1] in _RECORDED:
+        rest = words[2:]
+    else:
+        return False
+    return all(word in _IN_RECORDS for word in rest)
 
 
 def is_context(tokens: Sequence[Token], wording: Wording) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind, Language, Token
+from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Language, Token
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _MAX_TRAILING: Final = 6
+_STRESSED: Final = word_list("stressed_verbs")
 
 
 def without_lead_ins(tokens: Sequence[Token], wording: Wording) -> list[Token]:
@@ -25,6 +27,8 @@ def without_lead_ins(tokens: Sequence[Token], wording: Wording) -> list[Token]:
         )
         if is_numbered:
             place += 2
+        elif emphasizes(tokens, place, wording):
+            place += 1
         elif length := phrase_length(tokens, place, language.positive):
             if "only" in tokens[place + length - 1].word:
                 break
@@ -41,6 +45,16 @@ def without_lead_ins(tokens: Sequence[Token], wording: Wording) -> list[Token]:
         else:
             break
     return list(tokens[place:])
+
+
+def emphasizes(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether "do" only stresses the command behind it: "do tell me", "but do show me the files"."""
+    following = tokens[place + 1 : place + 3]
+    is_do = wording.language is ENGLISH and tokens[place].word == "do" and len(following) == 2
+    if not is_do or not following[0].is_word:
+        return False
+    verb = following[0].word
+    return verb in _STRESSED or (bool(wording.verb(verb)) and verb not in NOUNS_TOO)
 
 
 def _is_ordinal(tokens: Sequence[Token], place: int, wording: Wording) -> bool:

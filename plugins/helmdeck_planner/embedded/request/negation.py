@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import ENGLISH, Phrases, Token
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_language import ENGLISH, Kind, Phrases, Token
+from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 # "we can't make it to the hotel", "she doesn't need it any more": who cannot or does not do something excludes no command.
@@ -20,6 +20,20 @@ _SPARING: Final = word_list("sparing")
 _SPARED: Final = word_list("spared")
 # "it was never meant to stay"
 _TELLING: Final = word_list("telling")
+
+# "sending the files can wait", "merging is Farid's job", "I'll merge it myself"
+_SET_ASIDE: Final = phrase_list("set_aside")
+_OWNED: Final = word_list("owned_tasks")
+_SELVES: Final = word_list("selves")
+_LATER: Final = word_list("later")
+_JUDGING: Final = word_list("judging_verbs")
+_NEEDED: Final = word_list("needed_acts")
+_OTHERS: Final = word_list("to_others")
+# "leave a note to him" leaves nothing to him.
+_NEW: Final = ("a", "an", "one", "some")
+_RELATIVE: Final = ("that", "which", "who", "what")
+# A part that starts with one of these is a condition or a question.
+_SUBORDINATE: Final = word_list("conditions")
 
 # "which nothing may change" limits a thing of at least two words.
 _LIMITING_STARTS: Final = word_list("limiting_starts")
@@ -69,7 +83,7 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
     """Return the place from which a command is excluded: 0 for all of it, its length for none of it."""
     if not tokens:
         return 0
-    if starts_exclusion(tokens, 0, wording):
+    if starts_exclusion(tokens, 0, wording) or is_set_aside(tokens, wording):
         return 0
     if (free := _free_negator(tokens, wording)) >= 0:
         if start := _dependent_clause(tokens, free, wording):
@@ -83,6 +97,51 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
         if is_excluding or _excludes_action(tokens, place, wording):
             return place
     return len(tokens)
+
+
+def is_set_aside(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether a sentence says that something is not to be done now, or that others do it: "the merge can wait", "I lock up myself"."""
+    if (
+        wording.language is not ENGLISH
+        or len(tokens) < 2
+        or tokens[0].word in wording.language.questions | _SUBORDINATE
+    ):
+        return False
+    first, last = tokens[0], tokens[-1]
+    if first.word == "leave":
+        return last.word in _OTHERS and tokens[-2].word == "to" and tokens[1].word not in _NEW
+    is_command = bool(wording.verb(first.word)) and first.value[:1].islower()
+    if is_command or first.is_value:
+        return False
+    is_own = first.word.partition("'")[0] in wording.language.values["pronouns"]
+    if is_own and any(token.word in _SELVES for token in tokens[1:]):
+        return True
+    phrase = next((place for place in range(1, len(tokens)) if phrase_length(tokens, place, _SET_ASIDE)), 0)
+    if phrase:
+        return all(token.word not in _RELATIVE for token in tokens[1:phrase])
+    is_future = first.word.replace("\u2019", "'").endswith("'ll")
+    if is_own and is_future and any(token.word in _LATER for token in tokens[1:]):
+        return True  # "we'll send it tomorrow"
+    return _is_task_of_other(tokens) or _judges_act(tokens)
+
+
+def _judges_act(tokens: Sequence[Token]) -> bool:
+    """Whether a sentence says something about an act other than that it may or must be done: "publishing comes later"."""
+    if not tokens[0].word.endswith("ing"):
+        return False
+    place = next((place for place, token in enumerate(tokens) if token.word in _JUDGING), 0)
+    is_value_before = any(token.kind is Kind.QUOTE for token in tokens[:place])
+    behind = [token.word for token in tokens[place + 1 :]]
+    is_needed = any(word in _NEEDED for word in behind) and not any(word in ("not", "no", "never") for word in behind)
+    return place > 0 and bool(behind) and not is_value_before and not is_needed
+
+
+def _is_task_of_other(tokens: Sequence[Token]) -> bool:
+    """Whether an act belongs to a person: "merging is Farid's job", "locking up is their business"."""
+    being = next((place for place, token in enumerate(tokens) if token.word in ("is", "are")), 0)
+    behind = tokens[being + 1 : being + 4]
+    is_owned = any(token.word in _OWNED for token in behind[1:]) and behind[0].word.endswith(("'s", "s'", "\u2019s"))
+    return tokens[0].word.endswith("ing") and being > 0 and is_owned
 
 
 def _dependent_clause(tokens: Sequence[Token], negator: int, wording: Wording) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -9,10 +10,17 @@ import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import base_form, embedded_question, passive_verb
+from helmdeck_planner.embedded.request.clauses import (
+    base_form,
+    embedded_question,
+    is_clause,
+    is_recording,
+    passive_verb,
+)
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
-from helmdeck_planner.embedded.request.negation import excluded_from
+from helmdeck_planner.embedded.request.negation import excluded_from, is_set_aside
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
+from helmdeck_planner.embedded.request.restated import restated
 from helmdeck_planner.embedded.request.segments import segments
 from helmdeck_planner.embedded.request.states import is_never_verb, state_verb
 from helmdeck_planner.embedded.request.word_lists import word_list
@@ -29,6 +37,9 @@ _MOST_OF_TITLE: Final = 2
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 _BEING: Final = word_list("being")
+_HAPPENING: Final = _BEING | word_list("past")
+_MUST: Final = word_list("requesting")
+_OF: Final = ("of", "in", "at", "on", "from")
 _CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
 _BEFORE_NAMES: Final = word_list("before_names")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
@@ -49,6 +60,7 @@ class Part:
     :ivar is_wish: it names no act, but a thing that is needed.
     :ivar is_purpose: it only says what for the next part is requested: "I want to compare them, so show me both".
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
+    :ivar recording: the words that ask to record what it states: "write that down" behind "gave H-4 two litres of syrup".
     :ivar further: arguments of its step that a clause behind it states: "and label it bug".
     """
 
@@ -61,6 +73,7 @@ class Part:
     is_wish: bool = False
     is_purpose: bool = False
     act: DialogueAct = _ANY_ACT
+    recording: tuple[Token, ...] = ()
     further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
 
     @property
@@ -73,7 +86,7 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
     """Return the parts of a request in order, excluded ones included."""
     parts: list[Part] = []
     lead: Sequence[Token] = ()
-    for segment, is_bare in segments(rephrased(tokens, wording), wording):
+    for segment, is_bare in segments(_reworded(tokens, wording), wording):
         lead_before, lead = lead, ()
         own = without_lead_ins(segment, wording)
         own = list(repeated(own, parts[-1].tokens if parts else (), wording)) or own
@@ -102,7 +115,7 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.pop()
         if parts and _is_purpose(parts[-1], lead_before, made, lead, wording):
             parts[-1] = attrs.evolve(parts[-1], is_purpose=True)
-        if parts and parts[-1].is_excluded and is_bare and made.verb:
+        if parts and parts[-1].is_excluded and is_bare and made.verb and not is_set_aside(parts[-1].tokens, wording):
             # "don't move or delete it": the exclusion continues.
             made = attrs.evolve(made, is_excluded=True)
         parts.append(made)
@@ -110,6 +123,12 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
     return _with_conditions(text, parts, wording)
+
+
+def _reworded(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
+    """Return the tokens of a request in the words of commands."""
+    found = rephrased(tokens, wording)
+    return restated(found, wording) if wording.language is ENGLISH else found
 
 
 def _colon_of(tokens: Sequence[Token]) -> int:
@@ -142,25 +161,47 @@ def _is_purpose(before: Part, wish: Sequence[Token], part: Part, joint: Sequence
 def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:
     """Join a stated fact and the question that is about it: "it's 14:30 in Berlin. What time is that in New York?"."""
     found: list[Part] = []
+    fact: Part | None = None  # that the question before is about
     for part in parts:
-        before = found[-1] if found else None
+        # "unit 4 is behind. Don't lock it, I'm only after who rents it"
+        place = next((place for place in range(len(found) - 1, -1, -1) if not found[place].is_excluded), -1)
+        is_next = place == len(found) - 1 or (part.is_question and bool(found))
+        before = found[place] if place >= 0 and is_next else None
+        if before is not None and place == len(found) - 1 and _records(part, before, wording):
+            written = text[before.tokens[0].start : part.tokens[-1].end]
+            found[place] = attrs.evolve(before, text=written, recording=part.tokens, act=part.act)
+            continue
         is_stated = before is not None and _states_condition(before)
         if (
             before is not None
             and is_stated
+            and not _adds_question(part, before, text)
             and (_asks_about(part, before, wording) or _is_about(part, before, wording))
         ) or (before is not None and _leads(before, part, text, wording)):
             start, end = before.tokens[0].start, max(part.tokens[-1].end, before.tokens[-1].end)
-            found[-1] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
+            found[place] = attrs.evolve(part, text=text[start:end], tokens=(*part.tokens, *before.tokens))
+            fact = before if part.is_question else None
+        elif fact is not None and _asks_about(part, fact, wording):
+            # "the panel starts at 16:00 in London. What is that in Toronto, and what in Nairobi?"
+            found.append(attrs.evolve(part, tokens=(*part.tokens, *fact.tokens)))
         else:
             found.append(part)
+            fact = None
     return found
+
+
+def _records(part: Part, before: Part, wording: Wording) -> bool:
+    """Whether a part only asks to record the statement before it: "write it down", "please put that on record"."""
+    if before.is_question or before.is_excluded or before.verb_place == 0:
+        return False
+    return not (part.is_question or part.is_excluded) and is_recording(part.tokens, wording)
 
 
 def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:
     """Whether words only name what the command behind their comma is about: "for the team Mobile, open an issue"."""
     is_lead = not (before.verb or before.is_question or before.is_excluded or before.is_wish)
     is_lead = is_lead and wording.language is ENGLISH and bool(wording.preposition(before.tokens[0]))
+    is_lead = is_lead and not is_clause(before.tokens, wording)  # "before I call Kyoto"
     names = [token for token in before.tokens[1:] if token.is_value or token.value[:1].isupper()]
     is_named = bool(names) and all(token.is_word or token.kind is Kind.QUOTE for token in names)
     gap = text[before.tokens[-1].end : part.tokens[0].start] if is_lead else "."
@@ -172,6 +213,15 @@ def _states_condition(part: Part) -> bool:
     has_value = has_value and all(token.kind is not Kind.SQL for token in part.tokens)  # a command of its own
     is_condition = part.tokens[0].word in _CONDITIONS or not (part.verb or part.is_question)
     return has_value and is_condition and not part.is_excluded
+
+
+def _adds_question(part: Part, before: Part, text: str) -> bool:
+    """Whether a question follows a sentence that requests something: "it should last an hour, and who is in it?"."""
+    between = text[before.tokens[-1].end : part.tokens[0].start].lower().split()
+    is_request = any(token.word in _MUST for token in before.tokens)
+    # "wk-9 may take pods again, and what pods are there?"
+    exists = any(token.word == "there" and other.word in _BEING for other, token in itertools.pairwise(part.tokens))
+    return part.is_question and (is_request or exists) and ("and" in between or "also" in between)
 
 
 def _asks_about(part: Part, before: Part, wording: Wording) -> bool:
@@ -216,7 +266,7 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
         return passive, place
     if (found := state_verb(tokens, wording))[0]:
         return found
-    if wording.language is ENGLISH and len(tokens) > 1 and (tokens[1].word in _BEING or _names_subject(tokens)):
+    if wording.language is ENGLISH and len(tokens) > 1 and (tokens[1].word in _HAPPENING or _names_subject(tokens)):
         return "", -1  # "checkout is overloaded" checks nothing out
     if first:
         return first, 0
@@ -260,10 +310,14 @@ def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
 
 def _names_subject(tokens: Sequence[Token]) -> bool:
     """Whether a noun that may be a verb and an id are the subject of a sentence: "issue 230 in acme/web is done"."""
+    being = next((place for place, token in enumerate(tokens) if token.word in _HAPPENING), 0)
     is_thing_next = tokens[1].is_value and tokens[1].kind is not Kind.QUOTE
-    being = next((place for place, token in enumerate(tokens) if token.word in _BEING), 0)
+    # "pull request 57 of acme/web is approved", but "merge PR 57 when CI is green"
+    is_compound = tokens[1].is_word and being > 2 and tokens[2].is_value
+    is_compound = is_compound and all(token.is_value or token.word in _OF for token in tokens[2:being])
     is_clause = any(token.word in _CLAUSES for token in tokens[:being])
-    return tokens[0].word in NOUNS_TOO and is_thing_next and being > 0 and not is_clause
+    is_thing = is_compound or (tokens[0].word in NOUNS_TOO and is_thing_next and being > 0)
+    return is_thing and not is_clause
 
 
 def _names_branch(before: Token, wording: Wording) -> bool:

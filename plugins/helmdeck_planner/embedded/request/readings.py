@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
-from helmdeck_language import ENGLISH, STOP_WORDS, stem
+from helmdeck_language import ENGLISH, STOP_WORDS, Kind, Token, stem
 from helmdeck_planner.embedded.request.acts import acts, does
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
@@ -72,3 +72,15 @@ def reading(part: Part, wording: Wording) -> Reading:
                 if following.index(other) < _NEAR and (other in STOP_WORDS or not wording.is_of_catalog(other))
             }
     return Reading(found, frozenset(places), is_phrase) if found else _NOTHING
+
+
+def recorded_readings(part: Part, wording: Wording) -> Sequence[Part]:
+    """Return a statement that is to be recorded as it is, behind the verb "record", and with the clause that requests that."""
+    start = part.tokens[0].start
+    verb = Token(Kind.WORD, start, start, "record", "record")
+    clause = (*part.recording, *part.tokens)
+    return (
+        attrs.evolve(part, verb="", verb_place=-1),
+        attrs.evolve(part, tokens=(verb, *part.tokens), verb="record", verb_place=0),
+        attrs.evolve(part, tokens=clause, verb=wording.verb(clause[0].word), verb_place=0),
+    )

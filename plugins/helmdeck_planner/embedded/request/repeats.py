@@ -10,44 +10,49 @@ import attrs
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.corrections import without_corrections
 from helmdeck_planner.embedded.request.negation import phrase_length
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _SAME: Final = word_list("same")
 _THOSE: Final = word_list("those")
 _ONE: Final = word_list("one")
+_WHAT: Final = ("what", "when")
 _OF: Final = ("of", "from", "for")
 _NEGATIONS: Final = word_list("negations")
 _BETWEEN: Final = word_list("before_participles")
 _NEAR: Final = 4
-_FORGETTING: Final = tuple(
-    tuple(phrase.split("_")) for phrase in sorted(word_list("forgetting"), key=lambda phrase: -len(phrase))
-)
-_FORGETTING_PHRASES: Final = {
-    first: tuple(phrase for phrase in _FORGETTING if phrase[0] == first) for first, *_ in _FORGETTING
-}
+_FORGETTING: Final = phrase_list("forgetting")
+_WAITING: Final = phrase_list("waiting")
 
 
 def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
-    """Return "remind me to" for "don't let me forget" and "unstaged" for "not staged", which exclude nothing."""
+    """Return "remind me to" for "don't let me forget", "wait until" for "do nothing until", and "unstaged" for "not staged"."""
     if wording.language is not ENGLISH:
         return tokens
     tokens = _with_opposites(without_corrections(tokens, wording), wording)
+    # Without an entry that waits, such a part only excludes.
+    waiting = _WAITING if wording.is_of_catalog("wait") else {}
     found: list[Token] = []
     place = 0
     while place < len(tokens):
-        length = phrase_length(tokens, place, _FORGETTING_PHRASES)
-        if not length:
+        if length := phrase_length(tokens, place, waiting):
+            found += _words(("wait", "until"), tokens[place].start, tokens[place + length - 1].end)
+            place += length
+        elif length := phrase_length(tokens, place, _FORGETTING):
+            found += _words(("remind", "me", "to"), tokens[place].start, tokens[place + length - 1].end)
+            place += length
+            while place < len(tokens) and tokens[place].value in (":", "to", ","):
+                place += 1
+        else:
             found.append(tokens[place])
             place += 1
-            continue
-        start, end = tokens[place].start, tokens[place + length - 1].end
-        found += [Token(Kind.WORD, start, end, "remind", "remind")]
-        found += [Token(Kind.WORD, end, end, word, word) for word in ("me", "to")]
-        place += length
-        while place < len(tokens) and tokens[place].value in (":", "to", ","):
-            place += 1
     return found
+
+
+def _words(words: Sequence[str], start: int, end: int) -> list[Token]:
+    """Return words for a phrase of the request; the first one has its place."""
+    first, *others = words
+    return [Token(Kind.WORD, start, end, first, first), *(Token(Kind.WORD, end, end, word, word) for word in others)]
 
 
 def _with_opposites(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
@@ -76,7 +81,8 @@ def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool
     is_named = word in _ONE and following.word in wording.language.naming
     is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
     is_pointed = is_pointed and tokens[place + 2].word not in wording.language.references  # "one of them"
-    return is_named or is_pointed or (word in _SAME and bool(wording.preposition(following)))
+    is_other_place = word in _WHAT and bool(wording.preposition(following)) and tokens[place + 2].value[:1].isupper()
+    return is_named or is_pointed or is_other_place or (word in _SAME and bool(wording.preposition(following)))
 
 
 def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording) -> tuple[Token, ...]:
@@ -84,6 +90,11 @@ def repeated(tokens: Sequence[Token], before: Sequence[Token], wording: Wording)
     if not starts_repeat(tokens, 0, wording):
         return ()
     new = tokens[2:]
+    if tokens[0].word in _WHAT:
+        # "what is that in Toronto, and what in Nairobi?"
+        joint = next((place for place in range(len(before) - 1, 0, -1) if before[place].word == tokens[1].word), 0)
+        is_question = bool(before) and before[0].word in wording.language.questions
+        return (*before[: joint + 1], *new) if joint and is_question else ()
     kinds = {token.kind for token in new if token.is_value} or {Kind.WORD}
     # An id may look like a path or a word: "light.hall", "light.cellar".
     is_id = len(new) == 1 and not new[0].value.isalpha()

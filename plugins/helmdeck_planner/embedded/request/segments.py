@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
-from helmdeck_planner.embedded.request.clauses import embedded_question, is_context
-from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
+from helmdeck_planner.embedded.request.clauses import embedded_question, is_clause, is_context, is_recording
+from helmdeck_planner.embedded.request.lead_ins import emphasizes, without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.repeats import repeats_object, starts_repeat
 from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state
@@ -34,6 +35,11 @@ _TITLES: Final = word_list("titles")
 # "it has been failing"
 _SUBJECTS: Final = word_list("subjects")
 _FINITE: Final = word_list("being") | word_list("finite")
+_HAPPENING: Final = word_list("past") | _FINITE
+_EARLY: Final = 5
+_ONLY: Final = word_list("only")
+# "I'll merge it myself"
+_OTHERS: Final = word_list("selves") | word_list("later")
 # "and return 5 results" belongs to the search before it.
 _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
@@ -59,7 +65,11 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         if place == len(current) and _ends_context(current, tokens, wording):
             yield current, is_bare
             current = []
+        if current and _asks_in_sentence(tokens, place, wording):
+            yield current, is_bare
+            current, is_bare = [], False
         is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
+        is_joint = is_joint and not _ends_lead_in(current, token, wording)
         if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
@@ -73,8 +83,11 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_state = starts_state(tokens, end, current, wording)
             is_reason = tokens[end - 1].value == "," and _starts_reason(tokens, end)
             is_reason = is_reason and bool(_leading_verb(current, wording))
-            is_wish = _starts_wish(tokens, place, end, wording)
+            is_wish = _starts_wish(tokens, place, end, current, wording)
             is_command = is_command or is_state or is_reason or is_wish or starts_repeat(tokens, end, wording)
+            # "before I call her back: did anybody reply?"
+            is_after_clause = _starts_question(tokens, end, wording) or tokens[end - 1].value == ":"
+            is_command = is_command or (is_after_clause and is_clause(current, wording))
             if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
                 current, is_bare = [without_lead_ins(current, wording)[0]], False
@@ -86,6 +99,10 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
                 current, is_bare = list(tokens[place:end]), is_bare_joint
                 place = end
                 continue
+        if is_joint and is_recording(without_lead_ins(current, wording), wording):
+            # "note that, and order new ones"
+            yield current, is_bare
+            current, is_bare = [], False
         if token.kind is not Kind.BREAK:
             current.append(token)
         place += 1
@@ -128,7 +145,10 @@ def _starts_reason(tokens: Sequence[Token], place: int) -> bool:
     if subject is None or verb is None or place + 2 >= len(tokens):
         return False
     is_finite = verb.word in _FINITE or verb.word.endswith("n't")
-    return subject.word in _SUBJECTS and is_finite
+    clause = itertools.takewhile(lambda token: token.value not in _END_MARKS, tokens[place:])
+    # "I'll merge it myself"
+    is_own = subject.word.replace("\u2019", "'").removesuffix("'ll") in _SUBJECTS
+    return (subject.word in _SUBJECTS and is_finite) or (is_own and any(token.word in _OTHERS for token in clause))
 
 
 def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
@@ -170,6 +190,24 @@ def _is_joint(token: Token, wording: Wording) -> bool:
     return token.is_word and (token.word in language.joints or token.word in language.strong_joints)
 
 
+def _starts_question(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    return place + 1 < len(tokens) and tokens[place].word in wording.language.questions
+
+
+def _asks_in_sentence(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether "I'd like to know which" starts at a place, which needs no mark before it."""
+    if tokens[place].word.partition("'")[0] not in ("i", "we") or not embedded_question(tokens[place:], wording):
+        return False
+    return phrase_length(tokens, place, wording.language.asking) > 2
+
+
+def _ends_lead_in(current: Sequence[Token], joint: Token, wording: Wording) -> bool:
+    """Whether a joint is the end of polite words: "be so kind and"."""
+    words = [*current, joint]
+    phrases = wording.language.lead_in_phrases
+    return any(phrase_length(words, start, phrases) == len(words) - start for start in range(len(current)))
+
+
 def _is_counted(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether a word that can join parts only says which one: "the next commit"."""
     is_order = tokens[place].word in wording.language.strong_joints
@@ -193,6 +231,8 @@ def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tupl
         elif token.word in language.joints or token.word in language.strong_joints:
             is_bare &= token.word in language.joints and token.word not in language.strong_joints
             place += 1
+        elif emphasizes(tokens, place, wording):
+            place, is_bare, is_strong = place + 1, False, True
         else:
             break
     return place, is_strong, is_bare
@@ -264,17 +304,25 @@ def _starts_command(
     return is_unknown_verb or (has_object and bool(wording.corrected_verb(token.word)))
 
 
-def _starts_wish(tokens: Sequence[Token], place: int, end: int, wording: Wording) -> bool:
+def _starts_wish(tokens: Sequence[Token], place: int, end: int, current: Sequence[Token], wording: Wording) -> bool:
     """Whether a thing that is needed follows: "and I also need the first 5 lines of a.txt", "then a screenshot".
 
     :param end: the place behind the words that join the parts.
+    :param current: the tokens of the part so far.
     """
-    if wording.language is not ENGLISH or end + 1 >= len(tokens):
+    if wording.language is not ENGLISH or not current or end + 1 >= len(tokens):
         return False
     between = [token.word for token in tokens[place:end]]
     is_next = any(word in _THEN for word in between)
     is_needed = any(word in wording.language.wishes for word in between)
-    is_needed = is_needed and any(word in wording.language.joints for word in between)
+    # "don't save it, I only want a preview"
+    is_needed = is_needed and (
+        any(word in wording.language.joints for word in between) or starts_exclusion(current, 0, wording)
+    )
+    # "pager went off again, just the last 45 lines of a.log"
+    is_sentence = len(current) > 2 and not _leading_verb(current, wording)
+    is_rest = between[0] == "," and any(word in _ONLY for word in between)
+    is_needed |= is_rest and is_sentence and any(token.word in _HAPPENING for token in current[1:_EARLY])
     is_more = "plus" in between and wording.is_of_catalog(tokens[end + 1].word)
     return (is_next or is_needed or is_more) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.clauses import base_form
+from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -45,7 +46,10 @@ def starts_state(tokens: Sequence[Token], place: int, current: Sequence[Token], 
     if thing is None or state is None or not is_thing(thing) or not state.is_word:
         return False
     if state.word in _STATING:
-        return first + 2 < len(tokens)
+        # "A-1 and A-2 are done" has one subject.
+        own = without_lead_ins(current, wording)
+        is_one = bool(own) and state.word == "are" and all(is_thing(token) or token.value == "," for token in own)
+        return first + 2 < len(tokens) and not is_one
     follows_state = any(is_thing(token) for token in current[:2])
     return follows_state and first == place and _is_state(tokens, place + 1, wording)
 
