@@ -18,12 +18,12 @@ UNSURE: Final = 0.7
 """The entry of a part is not clear below this score."""
 ADVISED: Final = 0.65
 """A step below this probability is one to check, or to plan with a language model."""
-LIKELY: Final = 0.5
+LIKELY: Final = 0.45
 """An entry that was chosen by evidence, and below this probability, is none."""
 # The same of an entry that may change something.
-_STRICT: Final = 0.7
+_STRICT: Final = 0.65
 # The same of one that may change something, and whose inputs or whose act a part does not state.
-_LACKING: Final = 0.8
+_LACKING: Final = 0.75
 # The same of an entry without an input schema.
 _LIKELY_BARE: Final = 0.4
 # A step that lacks values is a gap below this probability; one that only leaves out stated values, where it is unsure.
