@@ -74,7 +74,7 @@ FOLDERS = catalog(
         ("list the sizes in the folder /srv/tide/old.d", "list_folder_sizes"),
     ],
 )
-def test_what_is_asked_of_one_file_is_not_asked_of_a_folder(request_text: str, name: str) -> None:
+def test_the_size_of_one_file_comes_from_no_entry_of_a_folder(request_text: str, name: str) -> None:
     assert chosen(request_text, FOLDERS) == [name]
 
 
