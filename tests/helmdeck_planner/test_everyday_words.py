@@ -11,6 +11,14 @@ from helmdeck_language import lexicon, scan
 from helmdeck_planner.embedded.request.wording import language_of
 from tests.case_support import each_case
 from tests.helmdeck_planner.test_lexical_plans import plan
+from tests.helmdeck_planner.test_specific_neighbours import TEXT, catalog, tool
+
+HARBOUR = catalog(
+    tool("add_monitor", "Create a monitor of a URL", url={**TEXT, "format": "uri"}),
+    tool("resume_project", "Resume a suspended project", project_id=TEXT),
+    tool("lend_boat", "Lend a boat to a member", boat_id=TEXT, member_id=TEXT),
+    tool("skip_track", "Skip to the next track"),
+)
 
 
 @each_case(
@@ -59,3 +67,18 @@ def test_an_everyday_verb_that_no_tool_does_is_a_gap(request_text: str) -> None:
 def test_common_english_words_outweigh_single_words_of_another_language(request_text: str, code: str) -> None:
     words = [token.word for token in scan(request_text) if token.is_word]
     assert language_of(words, lexicon()).code == code
+
+
+@each_case(
+    ("request_text", "name"),
+    [
+        ("keep an eye on https://tide.example.org", "add_monitor"),
+        ("keep tabs on https://tide.example.org", "add_monitor"),
+        ("wake up project P-77", "resume_project"),
+        ("reactivate project P-77", "resume_project"),
+        ("borrow boat B-4 for M-9", "lend_boat"),
+        ("jump ahead", "skip_track"),
+    ],
+)
+def test_phrases_of_everyday_speech_stand_for_what_a_tool_does(request_text: str, name: str) -> None:
+    assert [found for found, _ in plan(request_text, HARBOUR)] == [name]

@@ -58,3 +58,39 @@ def test_a_negated_state_is_its_opposite() -> None:
 def test_an_entry_of_another_kind_serves_no_part() -> None:
     assert chosen("what is 84 multiplied by 19?", NUMBERS) == [UNKNOWN_TOOL]
     assert chosen("what is the sum of 84 and 19?", NUMBERS) == ["get_sum"]
+
+
+FOLDERS = catalog(
+    tool("list_folder_sizes", "List the entries of a folder with their sizes", path=TEXT),
+    tool("get_file_details", "Get the size and other details of a file", path=TEXT),
+)
+
+
+@each_case(
+    ("request_text", "name"),
+    [
+        ("tell me the size of /srv/tide/may.csv", "get_file_details"),
+        ("give me the size of /srv/tide/may.csv", "get_file_details"),
+        ("list the sizes in the folder /srv/tide/old.d", "list_folder_sizes"),
+    ],
+)
+def test_the_size_of_one_file_comes_from_no_entry_of_a_folder(request_text: str, name: str) -> None:
+    assert chosen(request_text, FOLDERS) == [name]
+
+
+GATES = catalog(
+    tool("lock_gate", "Lock a gate", gate={**TEXT, "description": "Id of the gate"}),
+    tool("get_gate", "Get the state of a gate", gate={**TEXT, "description": "Id of the gate"}),
+)
+
+
+@each_case(
+    ("request_text", "is_locked"),
+    [
+        ("did I lock it? it's gate.north, just tell me", False),
+        ("is it locked? it's gate.north, just tell me", False),
+        ("lock gate.north", True),
+    ],
+)
+def test_a_question_before_a_statement_changes_nothing(request_text: str, *, is_locked: bool) -> None:
+    assert ("lock_gate" in chosen(request_text, GATES)) == is_locked

@@ -250,9 +250,13 @@ def _is_unquoted(draft: Draft, value: Any) -> bool:
 
 
 def lists_file(part: Part, profile: Profile) -> bool:
-    """Whether a folder's entry would get a file: "how big is video.mp4"."""
+    """Whether a folder's entry would get a file: "how big is video.mp4", "tell me the size of video.mp4"."""
     is_single_file = [is_file(token) for token in part.tokens if token.kind is Kind.PATH] == [True]
-    return part.is_question and is_single_file and bool(FOLDER_STEMS & set(profile.name))
+    if not is_single_file or profile.writes or not FOLDER_STEMS & set(profile.name):
+        return False
+    # "list /etc/cron.d", "the folder site.v2"
+    names_folder = any(stem(token.word) in FOLDER_STEMS for token in part.tokens if token.is_word)
+    return part.is_question or not (names_folder or part.verb == "list" or stem(part.verb) in profile.verbs)
 
 
 def names_place(part: Part) -> bool:

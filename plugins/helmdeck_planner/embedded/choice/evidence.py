@@ -23,9 +23,10 @@ from helmdeck_language import ACTIONS, DELETING_WORDS, READING, WRITING, Action,
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.coverage import counts_others
+from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.features import (
+    CLOSEST,
     Seen,
     direct_object_of,
     meaning_features,
@@ -38,20 +39,19 @@ from helmdeck_planner.embedded.choice.features import (
 )
 from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED, Meaning, meanings
 from helmdeck_planner.embedded.choice.shapes import by_shape
-from helmdeck_planner.embedded.choice.weighing import is_catalog_word, weigh
+from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word, weigh
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.request.concepts import strength
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, is_other_kind, requested_sides
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.readings import Reading, reading
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_selection import LexicalIndex
 
 # Of a larger catalog, only the best entries by words and the closest ones by meaning are weighed.
 _MAX_SEARCHED: Final = 60
 _CANDIDATES: Final = 24
-# So many of the closest entries may serve a part that shares no word with them.
-_CLOSEST: Final = 3
 # Probability by meaning from which the same holds for an entry that deletes something.
 _DELETES: Final = 0.4
 # Probability from which a part asks for a change, and for nothing.
@@ -69,6 +69,7 @@ _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
 _DELETING: Final = frozenset(stem(word) for word in DELETING_WORDS) | {stem("archive")}
 _ANY_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.TEXT)
 _JOINING: Final = frozenset({",", "and", "&"})
+_ASKING: Final = word_list("asking")
 _REMOVING: Final = frozenset({Action.DELETE})
 
 
@@ -192,16 +193,18 @@ def candidates(
     if count > _MAX_SEARCHED:
         indices = heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
         indices += [profiles.place(each.profile) for each in rules if profiles.place(each.profile) not in indices]
-    close = meanings(part, range(count) if count <= MAX_COMPARED else indices, profiles, context)
+    else:
+        indices = [index for index in indices if _may_serve(part, weighted, profiles[index])]
+    close = meanings(part, range(count) if _MAX_SEARCHED < count <= MAX_COMPARED else indices, profiles, context)
     if count > _MAX_SEARCHED:
-        indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
+        indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < CLOSEST)]))
     words = words_of(part, intended, wording)
     seen = Seen(part, weighted, intended, words, wording, direct_object_of(part, words, wording))
     requested = _Requested.of(part, intended)
     rough = []
     for index in indices:
         profile = profiles[index]
-        if profile.entry.kind is EntryKind.PIPELINE or counts_others(part, weighted, profile):
+        if count > _MAX_SEARCHED and not _may_serve(part, weighted, profile):
             continue
         is_safe = _is_safe(part, intended, profile, close[index])
         if requested.is_undone_by(profile) or not (is_safe or _may_be_meant(part, profile)):
@@ -215,7 +218,7 @@ def candidates(
             "score": score,
             "unsafe": float(not is_safe),
             # A verb that an entry has nothing to do with requests something else.
-            "far": float(not (seen.is_reading or fit.verb > 0 or close[index].place < _CLOSEST)),
+            "far": float(not (seen.is_reading or fit.verb > 0 or close[index].place < CLOSEST)),
         }
         rough.append((score + fit.order + _MEANT * close[index].share, -index, profile, features))
     tried = heapq.nlargest(_TRIED, rough)
@@ -254,6 +257,14 @@ class _Requested:
         )
 
 
+def _may_serve(part: Part, weighted: Weighted, profile: Profile) -> bool:
+    """Whether an entry is about things of the kind that a part has; a question has none that changes something, also before a statement."""
+    if profile.entry.kind is EntryKind.PIPELINE or counts_others(part, weighted, profile) or lists_file(part, profile):
+        return False
+    asks = not part.is_question and part.text.partition(" ")[0].lower() in _ASKING
+    return not (asks and profile.writes)
+
+
 def _may_be_meant(part: Part, profile: Profile) -> bool:
     """Whether a part may mean an entry that does more than its words say: no question, and no deletion."""
     return not (profile.deletes or part.is_question)
@@ -285,7 +296,7 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
 def _is_meant(part: Part, profile: Profile, close: Meaning) -> bool:
     """Whether a part asks for a change, its wording may mean an entry, and its verb nothing else: "delete the branch" creates none."""
     asks = part.is_wish or part.act.change >= _ASKED
-    if part.is_question or not asks or close.place >= _CLOSEST:
+    if part.is_question or not asks or close.place >= CLOSEST:
         return False
     actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
     if not part.verb or not actions or not own:
