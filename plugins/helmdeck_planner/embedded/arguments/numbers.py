@@ -32,6 +32,7 @@ _GLUED: Final = re.compile(
 )
 _COMMON: Final = frozenset(map(stem, COMMON_WORDS))
 _SIDES_OF: Final = frozenset({"width", "height"})
+_MOST_DIGITS: Final = 12
 _DECIMALS: Final = re.compile(r"\.\d\d$")
 _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
@@ -169,6 +170,8 @@ def _number(draft: Draft, place: int) -> int | float | None:
     if token.kind not in (Kind.NUMBER, Kind.HASH):
         return None
     text = token.value.strip(_SIGNS).replace(",", "")
+    if len(text) > _MOST_DIGITS and place + 1 < len(draft.tokens) and unit_word(draft, place + 1):
+        return None  # no quantity, and no number without the unit
     try:
         value = float(text)
     except ValueError:
