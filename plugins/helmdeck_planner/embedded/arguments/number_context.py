@@ -6,7 +6,7 @@ from typing import Final
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     ABOVE_WORDS,
     ATTRIBUTES,
@@ -22,6 +22,8 @@ _RESULTS: Final = frozenset(map(stem, RESULT_WORDS))
 _RANKED: Final = frozenset("newest latest last first top best worst oldest recent final".split())
 # How far behind a number "at most" may be.
 _NEAR: Final = 5
+# Words of inputs that take a number of the first or the last things = the words of requests for them.
+_ENDS: Final = {"head": word_list("first_ones"), "tail": word_list("last_ones")}
 _LIMITING: Final = word_list("limiting")
 
 
@@ -155,6 +157,13 @@ def is_party(draft: Draft, place: int) -> bool:
         return is_number and is_of_us
     following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
     return following is None or following.kind in (Kind.MARK, Kind.DATE) or bool(draft.preposition(place + 1))
+
+
+def may_be_end(draft: Draft, each: Property) -> bool:
+    """Whether an input takes no number of the first or the last things, or a part says which: "60 lines" of two such inputs does not."""
+    ends = {word for word in _ENDS if any(word in other.words for other in draft.profile.properties)}
+    own = ends & set(each.words)
+    return len(ends) < len(_ENDS) or all(any(token.word in _ENDS[end] for token in draft.tokens) for end in own)
 
 
 def objects(draft: Draft) -> frozenset[str]:

@@ -8,7 +8,15 @@ from typing import Final
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.left_numbers import SURE, fill_left_numbers
-from helmdeck_planner.embedded.arguments.number_context import bound, counts, is_limit, is_party, objects, words_beside
+from helmdeck_planner.embedded.arguments.number_context import (
+    bound,
+    counts,
+    is_limit,
+    is_party,
+    may_be_end,
+    objects,
+    words_beside,
+)
 from helmdeck_planner.embedded.arguments.quantities import part_of_unit, quantity_at, unit_word
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -226,6 +234,7 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         total += 2.5
     if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
         total -= 5
+    total -= 0 if may_be_end(draft, each) else 5
     total += _told_by_neighbours(draft, each, place)
     if draft.part.verb in SETTING_VERBS and draft.preposition(place - 1) == "to":
         # "set the milestone of issue 8 to 3"
