@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.choices import fill_switches_beside
 from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
@@ -51,6 +52,7 @@ def fill_background(
         starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
         if starts_exclusion:
             fill_exclusions(draft, part)
+        fill_switches_beside(draft, part)
         if part.is_excluded:
             fill_exclusions(draft, part)
             fill_excluded(draft, part)

@@ -19,14 +19,21 @@ from helmdeck_planner.embedded.entries.property_words import (
     COLOURS,
     INACTIVE_WORDS,
     KIND_WORDS,
+    PLAIN_WORDS,
     SUPERLATIVES,
     SWITCHES_OFF,
     SWITCHES_ON,
 )
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
 _EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
+# "dead ones as well"
+_TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGNORECASE)
+_WHOLE: Final = ("whole", "entire", "complete", "full")
+_RESTRICTING: Final = word_list("restricting")
 _SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
@@ -264,7 +271,7 @@ def fill_switches(draft: Draft) -> None:
         if each.role is not Role.BOOLEAN:
             continue
         name = " ".join(each.words)
-        on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
+        on, off = (_phrase_places(draft, phrases.get(name, ()), each) for phrases in (SWITCHES_ON, SWITCHES_OFF))
         if set(on) <= set(off):
             on = []  # "no more thoughts" contains "more thoughts"
         if bool(on) != bool(off):
@@ -303,26 +310,39 @@ def fill_switches(draft: Draft) -> None:
             draft.set(each, True, places)
 
 
+def fill_switches_beside(draft: Draft, part: Part) -> None:
+    """Set open switches from the phrases of another part that leave everything else out: "nothing saved", "only a preview", not "no preview"."""
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    for each in [each for each in draft.open_inputs() if each.role is Role.BOOLEAN]:
+        for value, every in ((True, SWITCHES_ON), (False, SWITCHES_OFF)):
+            phrases = [phrase for phrase in every.get(" ".join(each.words), ()) if phrase[0] in _RESTRICTING]
+            if _phrase_places(own, phrases, each) and draft.set(each, value, []):
+                draft.stated_by.append(part)
+
+
 def _left_out_too(draft: Draft, each: Property) -> list[int]:
     """Return the place of "dead" in "dead ones too", for a switch that says that the running ones are not all."""
     if not ACTIVE_WORDS & set(words(each.text)):
         return []
-    return [
-        place
-        for place in range(len(draft.tokens) - 1)
-        if draft.tokens[place].word in INACTIVE_WORDS
-        and any(
-            draft.tokens[other].word in ("too", "also") for other in range(place + 1, min(place + 4, len(draft.tokens)))
-        )
-    ]
+    found = []
+    for place, token in enumerate(draft.tokens):
+        # A part ends before "as well" and "too".
+        rest = _TOO.match(draft.source, token.end)
+        if token.word in INACTIVE_WORDS and rest:
+            found.append(place)
+    return found
 
 
 def _whole(draft: Draft, each: Property) -> list[int]:
-    """Return the place of "everything" as the object of a verb, for ``purge_everything``: "wipe everything that's cached"."""
-    others = {stem(word) for word in each.words if word != "everything"}
+    """Return the place of "everything" or "whole" in "wipe everything that's cached" and "flush its whole cache", for ``purge_everything``."""
+    names = frozenset(draft.profile.name)
+    if not {stem(word) for word in each.words if word != "everything"} <= names | draft.profile.verbs:
+        return []
     start = draft.part.verb_place + 1
     is_object = 0 < start < len(draft.tokens) and draft.tokens[start].word == "everything"
-    return [start] if is_object and others <= frozenset(draft.profile.name) | draft.profile.verbs else []
+    wholes = [place for place in range(len(draft.tokens) - 1) if draft.tokens[place].word in _WHOLE]
+    wholes = [place for place in wholes if draft.stems(place + 1) & (names - draft.profile.verbs)]
+    return [start] if is_object else wholes[:1]
 
 
 def _parts_of(draft: Draft, place: int) -> frozenset[str]:
@@ -331,12 +351,13 @@ def _parts_of(draft: Draft, place: int) -> frozenset[str]:
     return draft.stems(place) | (frozenset(map(stem, halves)) if len(halves) > 1 else frozenset())
 
 
-def _phrase_places(draft: Draft, phrases: Sequence[Sequence[str]]) -> list[int]:
-    """Return the places of one of several phrases."""
+def _phrase_places(draft: Draft, phrases: Sequence[Sequence[str]], each: Property) -> list[int]:
+    """Return the places of one of several phrases; "private" alone must describe what the entry is about, unlike "private lessons"."""
     every = [token.word.lower() for token in draft.tokens]
     for phrase in phrases:
         for first in range(len(every) - len(phrase) + 1):
             own = list(range(first, first + len(phrase)))
-            if every[first : first + len(phrase)] == list(phrase) and draft.used_places.isdisjoint(own):
+            is_meant = phrase[0] not in PLAIN_WORDS or len(phrase) > 1 or _ends_clause(draft, each, first)
+            if is_meant and every[first : first + len(phrase)] == list(phrase) and draft.used_places.isdisjoint(own):
                 return own
     return []
