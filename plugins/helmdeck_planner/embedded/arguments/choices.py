@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     ACTIVE_WORDS,
     ATTRIBUTES,
+    CHOICE_PHRASES,
     CHOICE_WORDS,
     COLOUR_NAMES,
     COLOURS,
@@ -33,6 +34,7 @@ _EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
 # "dead ones as well"
 _TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGNORECASE)
 _WHOLE: Final = ("whole", "entire", "complete", "full")
+_COMPARING: Final = word_list("comparing")
 _RESTRICTING: Final = word_list("restricting")
 _SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
@@ -96,18 +98,31 @@ def _ends_clause(draft: Draft, each: Property, place: int) -> bool:
 
 
 def fill_examples(draft: Draft) -> None:
-    """Set kinds of things from the only word that a description has as an example: "pods" for "(e.g., pods, services)"."""
+    """Set texts from the only word that a description has as an example: "pods" for "(e.g., pods, services)".
+
+    Of inputs that take no kind of thing, those that a look-up may be restricted by: "with a fork" for "Motif such as fork or pin".
+    """
     for each in draft.open_inputs():
-        if each.role not in (Role.TEXT, Role.NAME) or each.is_list or not KIND_WORDS & set(each.words):
+        is_kind = bool(KIND_WORDS & set(each.words))
+        is_filter = draft.profile.writes is False and not each.is_required and each.role is Role.TEXT
+        if each.role not in (Role.TEXT, Role.NAME) or each.is_list or not (is_kind or is_filter):
             continue
         examples = {stem(word) for group in _EXAMPLES.findall(each.text) for word in re.findall(r"[a-z]{3,20}", group)}
         places = [
             place
             for place in draft.free(Kind.WORD)
-            if place != draft.part.verb_place and stem(draft.tokens[place].word) in examples
+            if place != draft.part.verb_place
+            and stem(draft.tokens[place].word) in examples
+            and (is_kind or _restricts(draft, place))
         ]
         if len(places) == 1:
             draft.set(each, draft.tokens[places[0]].value, places)
+
+
+def _restricts(draft: Draft, place: int) -> bool:
+    """Whether a word says which of the entry's things are wanted: "puzzles with a fork", "fork puzzles"."""
+    is_beside = place + 1 < len(draft.tokens) and bool(draft.stems(place + 1) & frozenset(draft.profile.name))
+    return is_beside or (draft.preposition_before(place) in ("with", "in") and not is_in_topic(draft, place))
 
 
 def fill_colours(draft: Draft) -> None:
@@ -178,6 +193,8 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
         return places[0]
     if not isinstance(value, str):
         return None
+    if phrase := _phrase_places(draft, CHOICE_PHRASES.get(value.lower(), ()), each):
+        return phrase[0]
     related = CHOICE_WORDS.get(value.lower(), frozenset()) | _described(each, value)
     is_sorting = bool(_SORTING & set(each.words))
     if is_sorting:
@@ -193,7 +210,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
             continue
         half, _, label = token.word.partition("-")
         is_meant = (
-            token.word in related
+            (token.word in related and (token.word not in _COMPARING or has_label(draft, each, place)))
             or (is_sorting and value.lower() in ATTRIBUTES.get(token.word, ()) and _ranks(draft, place))
             or (half == value.lower() and stem(label) in each.labels)
             or (
