@@ -18,6 +18,10 @@ VOUCHER = tool(
     },
     name=TEXT,
 )
+CAFES = tool("find_cafes", {"radius_km": described("Search radius in kilometres", NUMBER)}, place=TEXT)
+DAY = {**TEXT, "format": "date"}
+VISITS = tool("list_visits", {"since": DAY, "until": DAY}, clinic=TEXT)
+WINDOW = tool("resize_window", width=NUMBER, height=NUMBER)
 LOG = tool(
     "read_log",
     {"head": described("Only the first N lines", NUMBER), "tail": described("Only the last N lines", NUMBER)},
@@ -40,7 +44,13 @@ TUNES = tool("list_tunes", {"mood": described("Mood such as gloomy or cheerful")
 PAYMENT = tool("record_payment", {"method": {"enum": ["cash", "card"]}}, customer=TEXT, amount=NUMBER)
 ARCHIVE = tool(
     "pack_folder",
-    {"output": {**TEXT, "enum": ["link", "content"], "description": "'link' returns an address, 'content' returns the whole content"}},
+    {
+        "output": {
+            **TEXT,
+            "enum": ["link", "content"],
+            "description": "'link' returns an address, 'content' returns the whole content",
+        }
+    },
     path=TEXT,
 )
 
@@ -54,6 +64,12 @@ ARCHIVE = tool(
         (WORK, "log 9876543210987 seconds on ticket 'Roof'", {"ticket": "Roof"}),
         (SONG, "cut /a/b.mp3 from 0:45 to 2:10", {"path": "/a/b.mp3", "start_seconds": 45, "end_seconds": 130}),
         (REMINDER, "create a reminder 'Oven' at 9:30", {"title": "Oven"}),
+        (WORK, "log a ten-minute call on ticket 'Roof'", {"ticket": "Roof", "minutes": 10}),
+        (CAFES, "find cafes near 'Elm Rd 4', no further than 700 metres", {"place": "Elm Rd 4", "radius_km": 0.7}),
+        (CAFES, "find cafes near 'Elm Rd 4', no closer than 700 metres", {"place": "Elm Rd 4"}),
+        (VISITS, "list the visits of clinic 'East', nothing older than 2027-03-01", {"clinic": "East", "since": "2027-03-01"}),
+        (VISITS, "list the visits of clinic 'East', nothing after 2027-03-01", {"clinic": "East", "until": "2027-03-01"}),
+        (WINDOW, "How does it look at 400 x 700? Resize the window to that", {"width": 400, "height": 700}),
         (VOUCHER, "create a voucher named Spring Sale with 7.5 % off", {"name": "Spring Sale", "percent_off": 7.5}),
         (VOUCHER, "create a voucher named Spring Sale that takes 8 % off", {"name": "Spring Sale", "percent_off": 8}),
     ],

@@ -10,6 +10,7 @@ import attrs
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.choices import fill_switches_beside
+from helmdeck_planner.embedded.arguments.dates import fill_date_limit
 from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
@@ -57,6 +58,7 @@ def fill_background(
             fill_exclusions(draft, part)
             fill_excluded(draft, part)
             fill_limit(draft, part)
+            fill_date_limit(draft, part)
             continue
         facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
         if not _states_facts(facts, draft.wording):

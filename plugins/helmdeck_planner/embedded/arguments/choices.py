@@ -35,6 +35,7 @@ _EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
 _TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGNORECASE)
 _WHOLE: Final = ("whole", "entire", "complete", "full")
 _COMPARING: Final = word_list("comparing")
+_ANY: Final = word_list("demonstratives")
 _RESTRICTING: Final = word_list("restricting")
 _SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
@@ -120,9 +121,14 @@ def fill_examples(draft: Draft) -> None:
 
 
 def _restricts(draft: Draft, place: int) -> bool:
-    """Whether a word says which of the entry's things are wanted: "puzzles with a fork", "fork puzzles"."""
-    is_beside = place + 1 < len(draft.tokens) and bool(draft.stems(place + 1) & frozenset(draft.profile.name))
-    return is_beside or (draft.preposition_before(place) in ("with", "in") and not is_in_topic(draft, place))
+    """Whether a word says which of the entry's things are wanted: "puzzles with a fork", "fork puzzles", "anything overdue"."""
+    following = place + 1
+    if following < len(draft.tokens) and draft.stems(following) & frozenset(draft.profile.name):
+        return True
+    is_last = following >= len(draft.tokens) or draft.tokens[following].kind is Kind.MARK
+    is_object = place > 0 and (draft.tokens[place - 1].word in _ANY or place - 1 == draft.part.verb_place)
+    is_meant = draft.preposition_before(place) in ("with", "in") or (is_last and is_object)
+    return is_meant and not is_in_topic(draft, place)
 
 
 def fill_colours(draft: Draft) -> None:

@@ -105,16 +105,19 @@ def _is_beside(draft: Draft, place: int) -> bool:
 
 def bound(draft: Draft, place: int) -> str:
     """Return "max" for "at most 5", "nothing over 5" and "5 or less", "min" for their opposites; empty for neither."""
-    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in BELOW_WORDS:
-        return "max"
-    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in ABOVE_WORDS:
-        return "min"
+    is_negated = draft.part.is_excluded or any(
+        draft.is_one_of(other, "none_of") for other in range(max(place - 3, 0), place)
+    )
+    if place > 1 and draft.tokens[place - 1].word == "than":
+        compared = draft.tokens[place - 2].word
+        if compared in BELOW_WORDS | ABOVE_WORDS:
+            # "no further than 2 km"
+            return "max" if (compared in BELOW_WORDS) is not is_negated else "min"
     before = [other for other in range(max(place - 3, 0), place) if draft.tokens[other].is_word]
     after = [other for other in range(place + 1, min(place + 3, len(draft.tokens))) if draft.tokens[other].is_word]
     if not (after and draft.tokens[after[0]].word in (*draft.wording.language.joints, "at")):
         after = []
     beside = [*before, *after, *_after_at(draft, place)]
-    is_negated = draft.part.is_excluded or any(draft.is_one_of(other, "none_of") for other in before)
     for key, found in (("at_most", "max"), ("at_least", "min")):
         if any(draft.is_one_of(other, key) for other in beside):
             return {"max": "min", "min": "max"}[found] if is_negated else found

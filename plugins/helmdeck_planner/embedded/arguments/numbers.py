@@ -7,6 +7,7 @@ from typing import Final
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.left_numbers import SURE, fill_left_numbers
 from helmdeck_planner.embedded.arguments.number_context import (
     bound,
@@ -117,6 +118,8 @@ def fill_dimensions(draft: Draft) -> None:
     if len(sides) != len(_SIDES_OF):
         return
     first, last = min(token.start for token in draft.tokens), max(token.end for token in draft.tokens)
+    if has_reference(draft):
+        first, last = 0, len(draft.source)  # "how does it look at 390 x 844? resize to that"
     found = list(_AREA.finditer(draft.source, first, last))
     if len(found) != 1:
         return

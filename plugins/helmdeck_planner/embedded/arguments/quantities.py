@@ -70,6 +70,9 @@ def _in_one_token(draft: Draft, place: int) -> Quantity | None:
         return None
     if found := _CHAINED.fullmatch(text):
         return Quantity(int(found[1]) * 60 + int(found[2]), UNIT_OF["minute"], (place,))
+    number, _, unit = text.lower().rpartition("-")
+    if number in NUMBER_WORDS and unit in UNIT_OF:
+        return Quantity(NUMBER_WORDS[number], UNIT_OF[unit], (place,))  # "ten-minute"
     if found := _GLUED.fullmatch(text):
         return _with_smaller(draft, Quantity(_value(found[1]), UNIT_OF[found[2].lower()], (place,)))
     return None
