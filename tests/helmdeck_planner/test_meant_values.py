@@ -48,7 +48,7 @@ ARCHIVE = tool(
         "output": {
             **TEXT,
             "enum": ["link", "content"],
-            "description": "'link' returns an address, 'content' returns the whole content",
+            "description": "'link' returns a URL, 'content' returns the whole content",
         }
     },
     path=TEXT,

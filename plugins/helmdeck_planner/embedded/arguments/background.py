@@ -84,9 +84,9 @@ def fill_background(
             elif each.is_required:
                 is_meant = has_label or each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
             else:
-                # "Ada paid 40 euros in cash, book it": what identifies the step is told there.
-                is_told = any(other.is_required for other in taken)
-                is_meant = (is_about or is_told) and (
+                # "Ada paid 40 euros in cash, book it": the statement identifies the step as well.
+                names_step = any(other.is_required for other in taken)
+                is_meant = (is_about or names_step) and (
                     has_label or each.role in _OPTIONAL_ROLES or bool(COLOUR_NAMES & set(each.words))
                 )
             if value is not None and is_meant and draft.set(each, value, []):

@@ -46,16 +46,16 @@ def quantity_at(draft: Draft, place: int) -> Quantity | None:
     if number is None:
         return None
     value, end = number
-    if part := _and_part(draft, end):
-        value, end = value + part, end + _AND_PART
+    if more := _and_part(draft, end):
+        value, end = value + more, end + _AND_PART
     if end >= len(draft.tokens):
         return None
     if draft.tokens[end].value == "%":
         return Quantity(value, UNIT_OF["percent"], tuple(range(place, end + 1)))
     if (unit := unit_word(draft, end)) is None:
         return None
-    if part := _and_part(draft, end + 1):
-        return Quantity(value + part, unit, tuple(range(place, end + 1 + _AND_PART)))
+    if more := _and_part(draft, end + 1):
+        return Quantity(value + more, unit, tuple(range(place, end + 1 + _AND_PART)))
     return _with_smaller(draft, Quantity(value, unit, tuple(range(place, end + 1))))
 
 
@@ -70,9 +70,9 @@ def _in_one_token(draft: Draft, place: int) -> Quantity | None:
         return None
     if found := _CHAINED.fullmatch(text):
         return Quantity(int(found[1]) * 60 + int(found[2]), UNIT_OF["minute"], (place,))
-    number, _, unit = text.lower().rpartition("-")
-    if number in NUMBER_WORDS and unit in UNIT_OF:
-        return Quantity(NUMBER_WORDS[number], UNIT_OF[unit], (place,))  # "ten-minute"
+    in_words, _, name = text.lower().rpartition("-")
+    if in_words in NUMBER_WORDS and name in UNIT_OF:
+        return Quantity(NUMBER_WORDS[in_words], UNIT_OF[name], (place,))  # "ten-minute"
     if found := _GLUED.fullmatch(text):
         return _with_smaller(draft, Quantity(_value(found[1]), UNIT_OF[found[2].lower()], (place,)))
     return None
