@@ -96,6 +96,8 @@ def _with(before: Pick, after: Pick, found: Mapping[str, Any], sources: Sources)
 
 def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
     """Return the open inputs of a step that all words of a part behind it state: "press enter", "show those, at most 10"."""
+    if len(part.tokens) > 1 and part.tokens[0].word == "say" and part.tokens[1].kind is Kind.NUMBER:
+        part = attrs.evolve(part, tokens=part.tokens[1:], verb="", verb_place=-1)  # "a dry run, say 20 minutes"
     reads = ACTIONS.get(part.verb, frozenset()) <= READING
     alone = Sources(sources.request, sources.wording, defaults=known)
     draft = drafted(part if reads else attrs.evolve(part, verb="", verb_place=-1), profile, alone)

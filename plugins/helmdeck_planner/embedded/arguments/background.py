@@ -9,13 +9,15 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, stem
+from helmdeck_planner.embedded.arguments.choices import fill_switches_beside
+from helmdeck_planner.embedded.arguments.dates import fill_date_limit
 from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
 from helmdeck_planner.embedded.arguments.numbers import fill_limit
-from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.word_lists import word_list
@@ -51,10 +53,12 @@ def fill_background(
         starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
         if starts_exclusion:
             fill_exclusions(draft, part)
+        fill_switches_beside(draft, part)
         if part.is_excluded:
             fill_exclusions(draft, part)
             fill_excluded(draft, part)
             fill_limit(draft, part)
+            fill_date_limit(draft, part)
             continue
         facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
         if not _states_facts(facts, draft.wording):
@@ -66,8 +70,8 @@ def fill_background(
         # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it, unlike
         # a preference: "I'd rather walk: how do I get to the pier".
         is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
-        taken = []
-        for each in draft.open_inputs():
+        taken: list[Property] = []
+        for each in sorted(draft.open_inputs(), key=lambda other: not other.is_required):
             value = other.args.get(each.name)
             has_label = bool(stems & (each.labels or labels_of(other, each)))
             if part in settings:
@@ -80,7 +84,9 @@ def fill_background(
             elif each.is_required:
                 is_meant = has_label or each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
             else:
-                is_meant = is_about and (
+                # "Ada paid 40 euros in cash, book it": the statement identifies the step as well.
+                names_step = any(other.is_required for other in taken)
+                is_meant = (is_about or names_step) and (
                     has_label or each.role in _OPTIONAL_ROLES or bool(COLOUR_NAMES & set(each.words))
                 )
             if value is not None and is_meant and draft.set(each, value, []):

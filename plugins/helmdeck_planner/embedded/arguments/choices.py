@@ -14,19 +14,29 @@ from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     ACTIVE_WORDS,
     ATTRIBUTES,
+    CHOICE_PHRASES,
     CHOICE_WORDS,
     COLOUR_NAMES,
     COLOURS,
     INACTIVE_WORDS,
     KIND_WORDS,
+    PLAIN_WORDS,
     SUPERLATIVES,
     SWITCHES_OFF,
     SWITCHES_ON,
 )
+from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
 _EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
+# "dead ones as well"
+_TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGNORECASE)
+_WHOLE: Final = ("whole", "entire", "complete", "full")
+_COMPARING: Final = word_list("comparing")
+_ANY: Final = word_list("demonstratives")
+_RESTRICTING: Final = word_list("restricting")
 _SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
@@ -89,18 +99,36 @@ def _ends_clause(draft: Draft, each: Property, place: int) -> bool:
 
 
 def fill_examples(draft: Draft) -> None:
-    """Set kinds of things from the only word that a description has as an example: "pods" for "(e.g., pods, services)"."""
+    """Set texts from the only word that a description has as an example: "pods" for "(e.g., pods, services)".
+
+    Of inputs that take no kind of thing, those that a look-up may be restricted by: "with a fork" for "Motif such as fork or pin".
+    """
     for each in draft.open_inputs():
-        if each.role not in (Role.TEXT, Role.NAME) or each.is_list or not KIND_WORDS & set(each.words):
+        is_kind = bool(KIND_WORDS & set(each.words))
+        is_filter = draft.profile.writes is False and not each.is_required and each.role is Role.TEXT
+        if each.role not in (Role.TEXT, Role.NAME) or each.is_list or not (is_kind or is_filter):
             continue
         examples = {stem(word) for group in _EXAMPLES.findall(each.text) for word in re.findall(r"[a-z]{3,20}", group)}
         places = [
             place
             for place in draft.free(Kind.WORD)
-            if place != draft.part.verb_place and stem(draft.tokens[place].word) in examples
+            if place != draft.part.verb_place
+            and stem(draft.tokens[place].word) in examples
+            and (is_kind or _restricts(draft, place))
         ]
         if len(places) == 1:
             draft.set(each, draft.tokens[places[0]].value, places)
+
+
+def _restricts(draft: Draft, place: int) -> bool:
+    """Whether a word says which of the entry's things are wanted: "puzzles with a fork", "fork puzzles", "anything overdue"."""
+    following = place + 1
+    if following < len(draft.tokens) and draft.stems(following) & frozenset(draft.profile.name):
+        return True
+    is_last = following >= len(draft.tokens) or draft.tokens[following].kind is Kind.MARK
+    is_object = place > 0 and (draft.tokens[place - 1].word in _ANY or place - 1 == draft.part.verb_place)
+    is_meant = draft.preposition_before(place) in ("with", "in") or (is_last and is_object)
+    return is_meant and not is_in_topic(draft, place)
 
 
 def fill_colours(draft: Draft) -> None:
@@ -171,6 +199,8 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
         return places[0]
     if not isinstance(value, str):
         return None
+    if phrase := _phrase_places(draft, CHOICE_PHRASES.get(value.lower(), ()), each):
+        return phrase[0]
     related = CHOICE_WORDS.get(value.lower(), frozenset()) | _described(each, value)
     is_sorting = bool(_SORTING & set(each.words))
     if is_sorting:
@@ -186,7 +216,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
             continue
         half, _, label = token.word.partition("-")
         is_meant = (
-            token.word in related
+            (token.word in related and (token.word not in _COMPARING or has_label(draft, each, place)))
             or (is_sorting and value.lower() in ATTRIBUTES.get(token.word, ()) and _ranks(draft, place))
             or (half == value.lower() and stem(label) in each.labels)
             or (
@@ -264,7 +294,7 @@ def fill_switches(draft: Draft) -> None:
         if each.role is not Role.BOOLEAN:
             continue
         name = " ".join(each.words)
-        on, off = (_phrase_places(draft, phrases.get(name, ())) for phrases in (SWITCHES_ON, SWITCHES_OFF))
+        on, off = (_phrase_places(draft, phrases.get(name, ()), each) for phrases in (SWITCHES_ON, SWITCHES_OFF))
         if set(on) <= set(off):
             on = []  # "no more thoughts" contains "more thoughts"
         if bool(on) != bool(off):
@@ -303,26 +333,39 @@ def fill_switches(draft: Draft) -> None:
             draft.set(each, True, places)
 
 
+def fill_switches_beside(draft: Draft, part: Part) -> None:
+    """Set open switches from the phrases of another part that leave everything else out: "nothing saved", "only a preview", not "no preview"."""
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    for each in [each for each in draft.open_inputs() if each.role is Role.BOOLEAN]:
+        for value, every in ((True, SWITCHES_ON), (False, SWITCHES_OFF)):
+            phrases = [phrase for phrase in every.get(" ".join(each.words), ()) if phrase[0] in _RESTRICTING]
+            if _phrase_places(own, phrases, each) and draft.set(each, value, []):
+                draft.stated_by.append(part)
+
+
 def _left_out_too(draft: Draft, each: Property) -> list[int]:
     """Return the place of "dead" in "dead ones too", for a switch that says that the running ones are not all."""
     if not ACTIVE_WORDS & set(words(each.text)):
         return []
-    return [
-        place
-        for place in range(len(draft.tokens) - 1)
-        if draft.tokens[place].word in INACTIVE_WORDS
-        and any(
-            draft.tokens[other].word in ("too", "also") for other in range(place + 1, min(place + 4, len(draft.tokens)))
-        )
-    ]
+    found = []
+    for place, token in enumerate(draft.tokens):
+        # A part ends before "as well" and "too".
+        rest = _TOO.match(draft.source, token.end)
+        if token.word in INACTIVE_WORDS and rest:
+            found.append(place)
+    return found
 
 
 def _whole(draft: Draft, each: Property) -> list[int]:
-    """Return the place of "everything" as the object of a verb, for ``purge_everything``: "wipe everything that's cached"."""
-    others = {stem(word) for word in each.words if word != "everything"}
+    """Return the place of "everything" or "whole" in "wipe everything that's cached" and "flush its whole cache", for ``purge_everything``."""
+    names = frozenset(draft.profile.name)
+    if not {stem(word) for word in each.words if word != "everything"} <= names | draft.profile.verbs:
+        return []
     start = draft.part.verb_place + 1
     is_object = 0 < start < len(draft.tokens) and draft.tokens[start].word == "everything"
-    return [start] if is_object and others <= frozenset(draft.profile.name) | draft.profile.verbs else []
+    wholes = [place for place in range(len(draft.tokens) - 1) if draft.tokens[place].word in _WHOLE]
+    wholes = [place for place in wholes if draft.stems(place + 1) & (names - draft.profile.verbs)]
+    return [start] if is_object else wholes[:1]
 
 
 def _parts_of(draft: Draft, place: int) -> frozenset[str]:
@@ -331,12 +374,13 @@ def _parts_of(draft: Draft, place: int) -> frozenset[str]:
     return draft.stems(place) | (frozenset(map(stem, halves)) if len(halves) > 1 else frozenset())
 
 
-def _phrase_places(draft: Draft, phrases: Sequence[Sequence[str]]) -> list[int]:
-    """Return the places of one of several phrases."""
+def _phrase_places(draft: Draft, phrases: Sequence[Sequence[str]], each: Property) -> list[int]:
+    """Return the places of one of several phrases; "private" alone must describe what the entry is about, unlike "private lessons"."""
     every = [token.word.lower() for token in draft.tokens]
     for phrase in phrases:
         for first in range(len(every) - len(phrase) + 1):
             own = list(range(first, first + len(phrase)))
-            if every[first : first + len(phrase)] == list(phrase) and draft.used_places.isdisjoint(own):
+            is_meant = phrase[0] not in PLAIN_WORDS or len(phrase) > 1 or _ends_clause(draft, each, first)
+            if is_meant and every[first : first + len(phrase)] == list(phrase) and draft.used_places.isdisjoint(own):
                 return own
     return []

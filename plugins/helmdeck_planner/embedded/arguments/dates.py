@@ -9,8 +9,12 @@ from helmdeck_language import Kind, iso_date
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.times import Time
 from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.request.parts import Part
 
 _ENDING: Final = ("to", "until")
+# What is left out of a range: "nothing older than", "nothing after".
+_EARLIER: Final = ("older", "earlier", "before")
+_LATER: Final = ("newer", "later", "after", "younger")
 _MONTH_LENGTH: Final = 31
 _MINUTES: Final = 60
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -53,6 +57,21 @@ def with_date(draft: Draft, each: Property, time: Time) -> tuple[str, list[int]]
             text = f"{date}{' ' if takes_moment(each) else 'T'}{hour:02}:{minute:02}"
             return text, sorted((place, *time.places))
     return None
+
+
+def fill_date_limit(draft: Draft, part: Part) -> None:
+    """Set the first or the last date of a range from an excluded part: "nothing older than 2025-03-01", "nothing after 4 May"."""
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    places = own.free(Kind.DATE)
+    if len(places) != 1 or places[0] == 0:
+        return
+    [place] = places
+    is_compared = own.tokens[place - 1].word == "than" and place > 1
+    word = own.tokens[place - 2].word if is_compared else own.tokens[place - 1].word
+    side = "source" if word in _EARLIER else "target" if word in _LATER else ""
+    inputs = [each for each in draft.open_inputs() if side and each.role is Role.DATE and each.side == side]
+    if len(inputs) == 1 and draft.set(inputs[0], in_iso(inputs[0], own.tokens[place].value), []):
+        draft.stated_by.append(part)
 
 
 def fill_month(draft: Draft) -> None:

@@ -15,6 +15,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, NEGATIVE_WORDS, SWITCHING_WORDS
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_selection import meaning_model, similarity
 
 # Sentences and clauses of a description that do not say what a switch does.
@@ -33,6 +34,7 @@ _BY_NAME: Final = 2.0
 _BY_DESCRIPTION: Final = 1.0
 # A name says enough to leave a word unexplained.
 _MAX_UNEXPLAINED: Final = 1
+_PREFERRING: Final = word_list("preferring")
 _LATER: Final = ("afterwards", "already")
 
 
@@ -128,6 +130,9 @@ def _phrases_of(draft: Draft, clause: Sequence[int]) -> list[Phrase]:
     is_open = False
     for place in clause:
         word = draft.tokens[place].word
+        if word == "than" and any(draft.tokens[other].word in _PREFERRING for other in clause if other < place):
+            is_negated, is_open = True, False  # "rather the whole text than a link"
+            continue
         is_joint = word in draft.wording.language.joints
         if draft.is_one_of(place, "excluding") or draft.is_one_of(place, "none_of") or _is_contracted(word):
             is_negated, is_open = True, False

@@ -6,7 +6,7 @@ from typing import Final
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     ABOVE_WORDS,
     ATTRIBUTES,
@@ -22,6 +22,8 @@ _RESULTS: Final = frozenset(map(stem, RESULT_WORDS))
 _RANKED: Final = frozenset("newest latest last first top best worst oldest recent final".split())
 # How far behind a number "at most" may be.
 _NEAR: Final = 5
+# Words of inputs that take a number of the first or the last things = the words of requests for them.
+_ENDS: Final = {"head": word_list("first_ones"), "tail": word_list("last_ones")}
 _LIMITING: Final = word_list("limiting")
 
 
@@ -103,16 +105,19 @@ def _is_beside(draft: Draft, place: int) -> bool:
 
 def bound(draft: Draft, place: int) -> str:
     """Return "max" for "at most 5", "nothing over 5" and "5 or less", "min" for their opposites; empty for neither."""
-    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in BELOW_WORDS:
-        return "max"
-    if place > 1 and draft.tokens[place - 1].word == "than" and draft.tokens[place - 2].word in ABOVE_WORDS:
-        return "min"
+    is_negated = draft.part.is_excluded or any(
+        draft.is_one_of(other, "none_of") for other in range(max(place - 3, 0), place)
+    )
+    if place > 1 and draft.tokens[place - 1].word == "than":
+        compared = draft.tokens[place - 2].word
+        if compared in BELOW_WORDS | ABOVE_WORDS:
+            # "no further than 2 km"
+            return "max" if (compared in BELOW_WORDS) is not is_negated else "min"
     before = [other for other in range(max(place - 3, 0), place) if draft.tokens[other].is_word]
     after = [other for other in range(place + 1, min(place + 3, len(draft.tokens))) if draft.tokens[other].is_word]
     if not (after and draft.tokens[after[0]].word in (*draft.wording.language.joints, "at")):
         after = []
     beside = [*before, *after, *_after_at(draft, place)]
-    is_negated = draft.part.is_excluded or any(draft.is_one_of(other, "none_of") for other in before)
     for key, found in (("at_most", "max"), ("at_least", "min")):
         if any(draft.is_one_of(other, key) for other in beside):
             return {"max": "min", "min": "max"}[found] if is_negated else found
@@ -155,6 +160,13 @@ def is_party(draft: Draft, place: int) -> bool:
         return is_number and is_of_us
     following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
     return following is None or following.kind in (Kind.MARK, Kind.DATE) or bool(draft.preposition(place + 1))
+
+
+def may_be_end(draft: Draft, each: Property) -> bool:
+    """Whether an input takes no number of the first or the last things, or a part says which: "60 lines" of two such inputs does not."""
+    ends = {word for word in _ENDS if any(word in other.words for other in draft.profile.properties)}
+    own = ends & set(each.words)
+    return len(ends) < len(_ENDS) or all(any(token.word in _ENDS[end] for token in draft.tokens) for end in own)
 
 
 def objects(draft: Draft) -> frozenset[str]:

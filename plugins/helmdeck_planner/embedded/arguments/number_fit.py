@@ -16,7 +16,7 @@ import attrs
 from helmdeck_language import ACTIONS, READING, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fitted_choice import probabilities, weights
-from helmdeck_planner.embedded.arguments.number_context import measured, objects
+from helmdeck_planner.embedded.arguments.number_context import may_be_end, measured, objects
 from helmdeck_planner.embedded.arguments.number_surroundings import Surroundings, surroundings
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -105,6 +105,8 @@ class NumberFit:
         if number.in_unit_of(each) is None:
             return False
         draft, around = self.draft, surroundings(self.draft, number)
+        if not may_be_end(draft, each):
+            return False
         beside = [*around.following, *([around.label] if around.is_near else ())]
         if each.is_required or self._stems(beside) & (each.labels | frozenset(map(stem, each.words))):
             return True
@@ -214,7 +216,7 @@ class NumberFit:
             found[f"{preposition} {each.side}"] = 1.0
         rivals = [other for other in self._inputs if self._kinds[other.name] == kind]
         alike = [other for other in self.numbers if other.unit == number.unit]
-        if len(rivals) > 1 and number in alike:
+        if len(rivals) > 1 and len(rivals) == len(alike) and number in alike:
             found["order"] = float(alike.index(number) == rivals.index(each))
         if self.is_beside:
             found[f"beside {kind}"] = 1.0

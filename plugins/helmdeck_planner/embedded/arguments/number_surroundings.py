@@ -89,7 +89,7 @@ def _starts_range(draft: Draft, last: int) -> bool:
 
 
 def _starts_number(token: Token) -> bool:
-    return token.kind is Kind.NUMBER or token.word in NUMBER_WORDS
+    return token.kind in (Kind.NUMBER, Kind.TIME) or token.word in NUMBER_WORDS
 
 
 def _read_following(draft: Draft, place: int, found: Surroundings) -> int:

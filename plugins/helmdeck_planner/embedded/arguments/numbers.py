@@ -7,8 +7,17 @@ from typing import Final
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.left_numbers import SURE, fill_left_numbers
-from helmdeck_planner.embedded.arguments.number_context import bound, counts, is_limit, is_party, objects, words_beside
+from helmdeck_planner.embedded.arguments.number_context import (
+    bound,
+    counts,
+    is_limit,
+    is_party,
+    may_be_end,
+    objects,
+    words_beside,
+)
 from helmdeck_planner.embedded.arguments.quantities import part_of_unit, quantity_at, unit_word
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -32,6 +41,7 @@ _GLUED: Final = re.compile(
 )
 _COMMON: Final = frozenset(map(stem, COMMON_WORDS))
 _SIDES_OF: Final = frozenset({"width", "height"})
+_MOST_DIGITS: Final = 12
 _DECIMALS: Final = re.compile(r"\.\d\d$")
 _AREA: Final = re.compile(
     r"(?<![\w.])(\d{1,5})(?:\s?[x\u00d7]\s?|\s?px\s?[x\u00d7]\s?|\s(?:pixels\s)?by\s)(\d{1,5})(?:\s?px)?(?!\w)"
@@ -108,6 +118,8 @@ def fill_dimensions(draft: Draft) -> None:
     if len(sides) != len(_SIDES_OF):
         return
     first, last = min(token.start for token in draft.tokens), max(token.end for token in draft.tokens)
+    if has_reference(draft):
+        first, last = 0, len(draft.source)  # "how does it look at 390 x 844? resize to that"
     found = list(_AREA.finditer(draft.source, first, last))
     if len(found) != 1:
         return
@@ -169,6 +181,8 @@ def _number(draft: Draft, place: int) -> int | float | None:
     if token.kind not in (Kind.NUMBER, Kind.HASH):
         return None
     text = token.value.strip(_SIGNS).replace(",", "")
+    if len(text) > _MOST_DIGITS and place + 1 < len(draft.tokens) and unit_word(draft, place + 1):
+        return None  # no quantity, and no number without the unit
     try:
         value = float(text)
     except ValueError:
@@ -223,6 +237,7 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         total += 2.5
     if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
         total -= 5
+    total -= 0 if may_be_end(draft, each) else 5
     total += _told_by_neighbours(draft, each, place)
     if draft.part.verb in SETTING_VERBS and draft.preposition(place - 1) == "to":
         # "set the milestone of issue 8 to 3"

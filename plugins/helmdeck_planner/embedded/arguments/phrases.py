@@ -6,6 +6,7 @@ from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.quantities import quantity_at
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     CONTENT_LABELS,
@@ -32,6 +33,7 @@ _APART: Final = (
     Kind.PHONE,
 )
 _MIN_WORDS: Final = 2
+_RELATIVE: Final = ("that", "which", "who")
 # "Tuesday plan", "3 new lamps"
 _STARTS: Final = (Kind.WORD, Kind.DATE, Kind.NUMBER)
 
@@ -149,6 +151,8 @@ def _ends(draft: Draft, place: int, labels: frozenset[str], *, is_text: bool) ->
     if token.value in ",;" or token.word in draft.wording.language.joints:
         is_act = not is_text and not is_last and bool(draft.wording.verb(draft.tokens[following].word))
         return is_act or (not is_last and bool(draft.stems(following) & labels))
+    if not is_text and place and token.value in _RELATIVE and draft.tokens[place - 1].value[:1].isupper():
+        return not is_last  # "a coupon named Early Bird that takes 12 % off"
     if not is_text and draft.preposition(place) and not is_last:
         return _starts_other(draft, place, following, labels)
     if not is_text and token.value in ".!?" and not is_last:
@@ -164,6 +168,10 @@ def _starts_other(draft: Draft, place: int, following: int, labels: frozenset[st
         return True
     if token.kind in (Kind.DATE, Kind.TIME):
         return any(each.role in (Role.DATE, Role.TIME) for each in draft.open_inputs())
+    if (quantity := quantity_at(draft, following)) is not None:
+        # "with 15 percent off"
+        dimensions = {each.unit.dimension for each in draft.open_inputs() if each.role is Role.NUMBER and each.unit}
+        return quantity.unit.dimension in dimensions
     is_label = bool(draft.stems(following) & labels)
     after = draft.tokens[following + 1] if following + 1 < len(draft.tokens) else None
     has_value = after is not None and (after.is_value or after.value[:1].isupper())

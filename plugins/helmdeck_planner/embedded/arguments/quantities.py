@@ -12,8 +12,9 @@ from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.number_words import counted
 from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
-from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, UNIT_OF, Unit
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, SMALLER_UNITS, UNIT_OF, Unit
 
+_SIGNS: Final = "%$\u20ac\u00a3\u00a5"
 _MONEY: Final = "$\u20ac\u00a3\u00a5"
 _UNITS: Final = "|".join(sorted(UNIT_OF, key=len, reverse=True))
 # "90s", "5-minute"; a letter alone may be anything else.
@@ -22,6 +23,8 @@ _GLUED: Final = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?)-?({_UNITS})", re.IGNOR
 _CHAINED: Final = re.compile(r"(\d{1,3})h(\d{1,2})m?(?:in)?", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
 _HALF: Final = Fraction(1, 2)
+# Words of "and a half".
+_AND_PART: Final = 3
 
 
 @attrs.frozen
@@ -43,16 +46,16 @@ def quantity_at(draft: Draft, place: int) -> Quantity | None:
     if number is None:
         return None
     value, end = number
-    if _is_and_a_half(draft, end):
-        value, end = value + _HALF, end + 3
+    if more := _and_part(draft, end):
+        value, end = value + more, end + _AND_PART
     if end >= len(draft.tokens):
         return None
     if draft.tokens[end].value == "%":
         return Quantity(value, UNIT_OF["percent"], tuple(range(place, end + 1)))
     if (unit := unit_word(draft, end)) is None:
         return None
-    if _is_and_a_half(draft, end + 1):
-        return Quantity(value + _HALF, unit, tuple(range(place, end + 4)))
+    if more := _and_part(draft, end + 1):
+        return Quantity(value + more, unit, tuple(range(place, end + 1 + _AND_PART)))
     return _with_smaller(draft, Quantity(value, unit, tuple(range(place, end + 1))))
 
 
@@ -67,6 +70,9 @@ def _in_one_token(draft: Draft, place: int) -> Quantity | None:
         return None
     if found := _CHAINED.fullmatch(text):
         return Quantity(int(found[1]) * 60 + int(found[2]), UNIT_OF["minute"], (place,))
+    in_words, _, name = text.lower().rpartition("-")
+    if in_words in NUMBER_WORDS and name in UNIT_OF:
+        return Quantity(NUMBER_WORDS[in_words], UNIT_OF[name], (place,))  # "ten-minute"
     if found := _GLUED.fullmatch(text):
         return _with_smaller(draft, Quantity(_value(found[1]), UNIT_OF[found[2].lower()], (place,)))
     return None
@@ -103,8 +109,13 @@ def _value(text: str) -> int | float:
     return float(text) if "." in text else int(text)
 
 
-def _is_and_a_half(draft: Draft, place: int) -> bool:
-    return [token.word for token in draft.tokens[place : place + 3]] == ["and", "a", "half"]
+def _and_part(draft: Draft, place: int) -> Fraction | None:
+    """Return the part of "and a half" and "and a quarter"; none of "two hours and a third attempt"."""
+    words = [token.word for token in draft.tokens[place : place + _AND_PART]]
+    part = PARTS_OF_UNITS.get(words[2]) if words[:2] == ["and", "a"] and len(words) == _AND_PART else None
+    end = place + _AND_PART
+    is_whole = words[2:] == ["half"] or _counts_nothing(draft, end) or unit_word(draft, end) is not None
+    return part if part and is_whole else None
 
 
 def part_of_unit(draft: Draft, place: int) -> Quantity | None:
@@ -119,9 +130,12 @@ def part_of_unit(draft: Draft, place: int) -> Quantity | None:
 
 
 def _with_smaller(draft: Draft, first: Quantity) -> Quantity:
-    """Return "1 hour and 20 minutes" in the smaller unit; the quantity itself if no smaller one of its kind follows."""
+    """Return "1 hour and 20 minutes" or "1 hour 20" in the smaller unit; the quantity itself if no smaller one of its kind follows."""
     place = first.places[-1] + 1
     tokens = draft.tokens
+    second = _without_unit(draft, place, first.unit)
+    if second is not None:
+        return _sum(first, second)
     while place < len(tokens) and tokens[place].word in ("and", ","):
         place += 1
     if place + 1 >= len(tokens) or tokens[place].kind is not Kind.NUMBER:
@@ -129,8 +143,32 @@ def _with_smaller(draft: Draft, first: Quantity) -> Quantity:
     second = quantity_at(draft, place)
     if second is None or second.unit.dimension != first.unit.dimension or second.unit.size >= first.unit.size:
         return first
+    return _sum(first, second)
+
+
+def _without_unit(draft: Draft, place: int, unit: Unit) -> Quantity | None:
+    """Return the quantity of the number in "2 hours 15", which counts the unit below and nothing else."""
+    smaller = SMALLER_UNITS.get(unit.name)
+    number = _number(draft, place) if smaller and place < len(draft.tokens) else None
+    if smaller is None or number is None:
+        return None
+    value, end = number
+    is_less = value * smaller.size < unit.size and int(value) == value
+    return Quantity(value, smaller, tuple(range(place, end))) if is_less and _counts_nothing(draft, end) else None
+
+
+def _counts_nothing(draft: Draft, place: int) -> bool:
+    """Whether nothing behind a number says what it counts."""
+    if place >= len(draft.tokens):
+        return True
+    token = draft.tokens[place]
+    is_mark = token.kind in (Kind.MARK, Kind.BREAK) and token.value not in _SIGNS
+    return is_mark or bool(draft.preposition(place)) or token.word in draft.wording.language.joints
+
+
+def _sum(first: Quantity, second: Quantity) -> Quantity:
     total = Fraction(str(first.value)) * first.unit.size / second.unit.size + Fraction(str(second.value))
-    return Quantity(total, second.unit, (*range(first.places[0], place), *second.places))
+    return Quantity(total, second.unit, (*range(first.places[0], second.places[0]), *second.places))
 
 
 def unit_word(draft: Draft, place: int) -> Unit | None:

@@ -13,7 +13,7 @@ from helmdeck_language import Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.number_words import counted, ordinal
 from helmdeck_planner.embedded.arguments.quantities import quantity_at
-from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, UNIT_OF, Unit, converted
 
@@ -21,6 +21,10 @@ _DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
 _THOUSANDS: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)k", re.IGNORECASE)
 _NUMBERED: Final = re.compile(r"(\d{1,3})(?:st|nd|rd|th)", re.IGNORECASE)
 _COUNTED: Final = re.compile(r"(\d{1,3})-([a-z]{2,12})", re.IGNORECASE)
+# "3:05", "1:02:30"
+_STOPWATCH: Final = re.compile(r"(?:(\d{1,2}):(?=\d\d:))?(\d{1,3}):([0-5]\d)")
+_POSITIONS: Final = frozenset(("position", "offset"))
+_OF_DAY: Final = ("at", "by", "since")
 _POINTING: Final = ("this", "that", "the", "which", "another", "each", "every")
 _NOT_COUNTED: Final = ("and", "or", "is", "in", "with", "on", "for", "to")
 _CENTS: Final = re.compile(r"\.\d\d$")
@@ -78,7 +82,7 @@ def stated_numbers(draft: Draft) -> Iterator[StatedNumber]:
 def _may_start(token: Token) -> bool:
     """Whether a number may start with a token; this alone excludes most words."""
     if not token.is_word:
-        return token.kind in (Kind.NUMBER, Kind.HASH, Kind.ID)
+        return token.kind in (Kind.NUMBER, Kind.HASH, Kind.ID, Kind.TIME)
     word = token.word
     return word[:1].isdigit() or word.partition("-")[0] in NUMBER_WORDS or ordinal(word) is not None
 
@@ -92,6 +96,8 @@ def number_at(draft: Draft, place: int) -> StatedNumber | None:
     if (thousands := _in_thousands(draft, place)) is not None:
         return thousands
     token = draft.tokens[place]
+    if token.kind is Kind.TIME:
+        return _on_stopwatch(draft, place)
     if token.is_word:
         return _in_words(draft.tokens, place)
     if token.kind is Kind.ID and (found := _COUNTED.fullmatch(token.value)):
@@ -101,6 +107,20 @@ def number_at(draft: Draft, place: int) -> StatedNumber | None:
         return None
     form = "hash" if token.kind is Kind.HASH or token.value.startswith("#") else "digits"
     return StatedNumber(float(text) if "." in text else int(text), form, (place,), has_cents=bool(_CENTS.search(text)))
+
+
+def _on_stopwatch(draft: Draft, place: int) -> StatedNumber | None:
+    """Return the seconds of "3:05", for an entry that takes a position in seconds and no time of day, as "at 3:05" may be."""
+    found = _STOPWATCH.fullmatch(draft.tokens[place].value)
+    inputs = [each for each in draft.profile.properties if each.role is Role.NUMBER and each.unit == UNIT_OF["second"]]
+    takes_position = any(each.side or _POSITIONS & set(each.words) for each in inputs)
+    is_of_day = draft.profile.takes(Role.TIME) or draft.preposition_before(place) in _OF_DAY
+    if not found or not takes_position or is_of_day:
+        return None
+    total = 0
+    for count in found.groups("0"):
+        total = 60 * total + int(count)
+    return StatedNumber(total, "quantity", (place,), UNIT_OF["second"])
 
 
 def _in_thousands(draft: Draft, place: int) -> StatedNumber | None:

@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 
 from helmdeck_language import Kind, Token, fold
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.times import times_of
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import NO_CITIES, ZONE_CODES
 
@@ -77,13 +78,14 @@ def _source(draft: Draft, found: Sequence[tuple[str, list[int]]]) -> tuple[str, 
         if draft.preposition_before(row[1][0]) == "from":
             return row
     others = [row for row in found if draft.preposition_before(row[1][0]) != "to"]
-    times = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.TIME]
+    times = times_of(draft)
     if not others or not times:
         return None
     # By the text: a joined part has the question before the fact.
-    time = draft.tokens[times[0]]
-    return min(others, key=lambda row: _distance(time, draft.tokens[row[1][0]], draft.tokens[row[1][-1]]))
+    time = [draft.tokens[place] for place in times[0].places]
+    return min(others, key=lambda row: _distance(time, [draft.tokens[place] for place in row[1]]))
 
 
-def _distance(time: Token, first: Token, last: Token) -> int:
-    return first.start - time.end if first.start > time.start else time.start - last.end
+def _distance(time: Sequence[Token], zone: Sequence[Token]) -> int:
+    is_behind = zone[0].start > time[0].start
+    return zone[0].start - time[-1].end if is_behind else time[0].start - zone[-1].end

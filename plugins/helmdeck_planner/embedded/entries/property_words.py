@@ -115,4 +115,5 @@ ORDINALS: Final[Mapping[str, int]] = {
 ABBREVIATIONS: Final[Mapping[str, frozenset[str]]] = _sets("abbreviations")
 SWITCHES_ON: Final = _phrases("switches")
 SWITCHES_OFF: Final = _phrases("switches_off")
+CHOICE_PHRASES: Final = _phrases("choice_phrases")
 CHOICE_WORDS: Final[Mapping[str, frozenset[str]]] = _sets("choices")

@@ -37,6 +37,8 @@ def _units() -> dict[str, Unit]:
 
 UNIT_OF: Final[Mapping[str, Unit]] = _units()
 """The unit of a word."""
+SMALLER_UNITS: Final[Mapping[str, Unit]] = {name: UNIT_OF[smaller] for name, smaller in _FILE.rows("smaller").items()}
+"""The unit that a number behind another unit counts, by the name of the latter: minutes in "2 hours 15"."""
 NUMBER_WORDS: Final[Mapping[str, Fraction]] = {word: Fraction(number) for word, number in _FILE.rows("numbers").items()}
 PARTS_OF_UNITS: Final[Mapping[str, Fraction]] = {
     word: Fraction(number) for words, number in _FILE.rows("parts").items() for word in words.split()
