@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
+from helmdeck_planner.embedded.arguments.listed import is_receiver
 from helmdeck_planner.embedded.arguments.numbers import fill_limit
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
@@ -70,6 +71,7 @@ def fill_background(
         for each in draft.open_inputs():
             value = other.args.get(each.name)
             has_label = bool(stems & (each.labels or labels_of(other, each)))
+            has_label = has_label or any(is_receiver(other, place) for place in other.stated_at.get(each.name, ()))
             if part in settings:
                 # "OPS-7: log 20 minutes. And OPS-8 goes to done"
                 shapes = {_shape(token.value) for token in part.tokens if token.is_value}

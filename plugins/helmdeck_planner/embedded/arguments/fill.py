@@ -48,7 +48,12 @@ from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import (
+    FOLDER_WORDS,
+    NAMING_VERBS,
+    SEARCHING_VERBS,
+    STORING_VERBS,
+)
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -322,6 +327,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
             ]
             if each.role is Role.PATH and (moved := moved_to(before)):
                 found = [moved]
+            if each.role is Role.PATH and FOLDER_WORDS & set(each.words):
+                found = [value for value in found if value[0] in "/~." or "." not in value.rpartition("/")[2]]
             if len(found) != 1:
                 continue
             needed = [other for other in inputs if other.role is each.role and other.name not in before.args]

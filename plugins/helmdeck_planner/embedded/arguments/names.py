@@ -12,7 +12,15 @@ from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, set_names
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, KIND_WORDS, LAST_NAME, PERSON_NAME
+from helmdeck_planner.embedded.entries.property_words import (
+    AFTER_NAMES,
+    FIRST_NAME,
+    HONORIFICS,
+    KIND_WORDS,
+    LAST_NAME,
+    NAME_PARTICLES,
+    PERSON_NAME,
+)
 
 _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
@@ -71,8 +79,13 @@ def set_person(draft: Draft, places: list[int]) -> None:
     if first and last and places and draft.tokens[places[0]].word in HONORIFICS:
         places = places[1:]
     if first and last and len(places) > 1:
-        draft.set(first, draft.text(places[0], places[-2]), places[:-1])
-        draft.set(last, draft.tokens[places[-1]].value, places[-1:])
+        # "Jan van den Berg"
+        particles = (
+            index for index, place in enumerate(places) if index and draft.tokens[place].value in NAME_PARTICLES
+        )
+        border = next(particles, len(places) - 1)
+        draft.set(first, draft.text(places[0], places[border - 1]), places[:border])
+        draft.set(last, draft.text(places[border], places[-1]), places[border:])
     elif whole and places and not first:
         draft.set(whole, draft.text(places[0], places[-1]), places)
 
@@ -154,8 +167,9 @@ def fill_names(draft: Draft) -> None:
         # "move everything from /a to /b" names no file.
         is_empty = draft.wording.language.empty | draft.wording.language.values["extensions"]
         is_kind = bool(KIND_WORDS & set(each.words))  # "a field of type number"
+        is_adverb = bool(own) and all(draft.tokens[place].value in AFTER_NAMES for place in places)
         if (own and is_empty.issuperset(own) and not is_kind) or (
-            places and each.role is Role.CODE and draft.tokens[places[0]].is_word
+            is_adverb or (places and each.role is Role.CODE and draft.tokens[places[0]].is_word)
         ):
             places = []
         if (

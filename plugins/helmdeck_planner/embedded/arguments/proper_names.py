@@ -251,6 +251,8 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     is_acronym = len(run) == 1 and first.value.isupper() and len(first.value) <= _MAX_ACRONYM
     starts_sentence = len(run) == 1 and _starts_sentence(draft, start) and draft.wording.is_word(first.word)
     starts_sentence = starts_sentence and not (is_person(each) and _acts(draft, start))
+    # "Support needs a picture" is about no element that is called so.
+    acts = not is_person(each) and run == [0] and draft.part.verb_place < 0 and _acts(draft, start)
     is_located = (
         bool(draft.preposition(start - 1))
         and draft.tokens[start - 1].word != "under"
@@ -259,13 +261,14 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     )
     is_located = is_located and not _is_owner(draft, run)
     is_location = (is_person(each) or bool(draft.profile.writes)) and is_located
-    if is_acronym or starts_sentence or is_location or describes_entry(draft, start):
+    if is_acronym or starts_sentence or acts or is_location or describes_entry(draft, start):
         return []
     following = run[-1] + 1
     is_known = len(run) == 1 and draft.wording.is_word(first.word) and following < len(tokens)
     if is_known and (tokens[following].word in draft.wording.language.determiners or is_gerund(draft, start)):
         return []  # "Water the plants" and "Waiting for supplier" are longer names
-    while not is_person(each) and following < len(tokens) and _is_plain(draft, following):
+    is_subject = start == 0 > draft.part.verb_place and following < len(tokens) and _is_third_person(draft, following)
+    while not (is_person(each) or is_subject) and following < len(tokens) and _is_plain(draft, following):
         if draft.stems(following) & each.labels or _starts_sentence(draft, following):
             break
         run.append(following)
@@ -276,7 +279,12 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
 def _acts(draft: Draft, place: int) -> bool:
     """Whether a word without an article is the subject of a verb in the singular: "Mia has"."""
     following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
-    return following in _AUXILIARIES or (following.endswith("s") and bool(draft.wording.verb(following[:-1])))
+    return following in _AUXILIARIES or (bool(following) and _is_third_person(draft, place + 1))
+
+
+def _is_third_person(draft: Draft, place: int) -> bool:
+    word = draft.tokens[place].word
+    return word.endswith("s") and bool(draft.wording.verb(word[:-1]))
 
 
 def _starts_sentence(draft: Draft, place: int) -> bool:

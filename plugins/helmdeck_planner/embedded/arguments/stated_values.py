@@ -156,6 +156,8 @@ class StatedValues:
                 yield names[0], names[-1]  # "Landing Page" of an entry for pages
             return
         start, end = places[0], places[-1]
+        # "Ann Lee takes over J-3": the words in capitals are the subject.
+        end = next((place - 1 for place in range(start + 1, end + 1) if self._is_subject(start, place)), end)
         found = [(start, end)]
         if start < end and self._acts(start):
             found.append((start + 1, end))  # "affects api"
@@ -185,6 +187,11 @@ class StatedValues:
             and word.endswith("s")
             and bool(draft.wording.verb(word[:-1]) or is_described)
         )
+
+    def _is_subject(self, start: int, place: int) -> bool:
+        """Whether words in capitals at the start of a part without a command are before a verb in the third person."""
+        is_start = start == 0 > self.draft.part.verb_place
+        return is_start and self._acts(place) and all(self._is_capital(other) for other in range(start, place))
 
     def _form(self, first: int, last: int) -> str:
         token = self.tokens[first]
