@@ -68,6 +68,7 @@ def fill_background(
         # a preference: "I'd rather walk: how do I get to the pier".
         is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
         taken = []
+        sides = {each.side for each in draft.profile.required if each.side and each.name in other.args}
         for each in draft.open_inputs():
             value = other.args.get(each.name)
             has_label = bool(stems & (each.labels or labels_of(other, each)))
@@ -85,7 +86,9 @@ def fill_background(
                 is_meant = is_about and (
                     has_label or each.role in _OPTIONAL_ROLES or bool(COLOUR_NAMES & set(each.words))
                 )
-            if value is not None and is_meant and draft.set(each, value, []):
+            # "Hamburg to Oslo": both sides of the way
+            is_way = each.is_required and bool(each.side) and {"source", "target"} == sides
+            if value is not None and (is_meant or is_way) and draft.set(each, value, []):
                 taken.append(each)
         is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
         if taken and is_whole:

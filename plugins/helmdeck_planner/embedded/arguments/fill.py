@@ -22,6 +22,7 @@ from helmdeck_planner.embedded.arguments.free_text import (
     fill_payload,
     has_reference,
     is_gerund,
+    is_titled,
     stored_text,
     topic,
 )
@@ -363,7 +364,10 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
 def _is_only_query(draft: Draft, each: Property) -> bool:
     """Whether an entry that requires nothing searches for what an input takes: "find the page Holiday plan"."""
     is_named = draft.part.is_question or draft.part.verb_place < 0
-    is_named = is_named and any(token.word in draft.wording.language.naming for token in draft.tokens)
+    is_named = is_named and any(
+        token.word in draft.wording.language.naming or is_titled(draft, place)
+        for place, token in enumerate(draft.tokens)
+    )
     is_search = (
         (draft.part.verb in SEARCHING_VERBS or is_named)
         and draft.profile.writes is False

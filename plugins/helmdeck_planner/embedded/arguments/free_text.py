@@ -8,7 +8,14 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.phrases import end_of_phrase
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import MENTIONING, SEARCHING_VERBS, STORES, TELLING_VERBS
+from helmdeck_planner.embedded.entries.property_words import (
+    CLOSE,
+    MENTIONING,
+    SEARCHING_VERBS,
+    SEEKING,
+    STORES,
+    TELLING_VERBS,
+)
 
 # English prepositions before a topic.
 _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
@@ -59,6 +66,11 @@ def _after_opening(draft: Draft) -> int:
     has_pronoun = any(draft.is_one_of(place, "pronouns") for place in before)
     if about > first and (has_pronoun or any(place in draft.used_places for place in before)):
         return about
+    for place in range(first, len(draft.tokens) - 2):
+        if draft.tokens[place].word in SEEKING and draft.preposition(place + 1) == "for":
+            return place + 1  # "a guest keeps asking for vegan food"
+        if place not in draft.used_places and [token.word for token in draft.tokens[place : place + 2]] == ["how", "to"]:
+            return place  # "check there how to retry"
     if draft.part.verb in SEARCHING_VERBS:
         for place in range(first, min(first + _MAX_PLACE, len(draft.tokens) - 1)):
             if draft.preposition(place) == "for":
@@ -107,6 +119,8 @@ def _start(draft: Draft, place: int) -> int:
             draft.is_filler(place) or draft.is_one_of(place, "particles") or token.word in draft.wording.language.naming
         ):
             place += 1
+        elif is_titled(draft, place):
+            return place
         elif describes_entry(draft, place):
             end = place + 1
             is_name = names_entry(draft, place)
@@ -126,6 +140,21 @@ def _start(draft: Draft, place: int) -> int:
         else:
             return place
     return place
+
+
+def is_titled(draft: Draft, place: int) -> bool:
+    """Whether a title in capitals starts right behind the word for a thing: "the album Music for Ghosts"."""
+    if not 0 < place < len(draft.tokens) - 1 or not _is_capital(draft, place):
+        return False
+    following = place + 1 + (bool(draft.preposition(place + 1)) and draft.tokens[place + 1].value.islower())
+    is_title = following < len(draft.tokens) and _is_capital(draft, following)
+    is_thing = place - 1 in draft.used_places or describes_entry(draft, place - 1)
+    return is_title and draft.tokens[place - 1].value.islower() and is_thing
+
+
+def _is_capital(draft: Draft, place: int) -> bool:
+    token = draft.tokens[place]
+    return token.is_word and place not in draft.used_places and token.value[:1].isupper()
 
 
 def _is_store(draft: Draft, place: int) -> bool:
@@ -158,7 +187,9 @@ def _end(draft: Draft, start: int) -> int:
     taken = [place for place in draft.used_places if place > start]
     if taken:
         end = min(taken)
-        while end > start + 1 and (draft.is_filler(end - 1) or draft.is_one_of(end - 1, "ends_topic")):
+        while end > start + 1 and (
+            draft.is_filler(end - 1) or draft.is_one_of(end - 1, "ends_topic") or _is_close(draft, end - 1)
+        ):
             end -= 1
     # "tidal power on the web": where to search is no topic.
     for place in range(end - 1, start, -1):
@@ -171,6 +202,11 @@ def _end(draft: Draft, start: int) -> int:
             if meaning and all(describes_entry(draft, each) for each in meaning):
                 end = place
     return end
+
+
+def _is_close(draft: Draft, place: int) -> bool:
+    """Whether a word only says that a place is near: "close" in "food close to the pier"."""
+    return draft.tokens[place].word in CLOSE and draft.preposition(place + 1) == "to"
 
 
 def is_in_topic(draft: Draft, place: int) -> bool:
@@ -217,21 +253,36 @@ def stored_text(draft: Draft) -> list[int]:
         draft.is_one_of(start, "clause_starts") or draft.tokens[start].kind is Kind.MARK
     ):
         start += 1
-    if [token.word for token in draft.tokens[start : start + 2]] == ["me", "to"]:
-        start += 2
+    start = _after_reminded(draft, start)
     that = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].word == "that"), -1)
     if that > start and all(draft.is_filler(place) or names_entry(draft, place) for place in range(start, that)):
         start = that + 1  # "the insight that returns rise"
     colon = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].value == ":"), -1)
     if 0 < colon - start <= _MAX_LEAD and draft.preposition(start):
         start = colon + 1  # "note for the memo: ..."
-    places = [place for place in range(start, len(draft.tokens)) if place not in draft.used_places]
-    if not places or places != list(range(start, len(draft.tokens))):
+    end = len(draft.tokens)
+    comma = max((place for place in range(start, end) if draft.tokens[place].value == ","), default=end)
+    if all(place in draft.used_places for place in range(comma + 1, end)):
+        end = comma  # "check the oven, high priority"
+    places = [place for place in range(start, end) if place not in draft.used_places]
+    if not places or places != list(range(start, end)):
         return []
     words = [place for place in places if not draft.is_filler(place)]
     if (words and names_entry(draft, words[0])) or _is_pronoun(draft, places):
         return []
     return places
+
+
+def _after_reminded(draft: Draft, start: int) -> int:
+    """Return the place behind "me to", and behind "me on my list to"."""
+    if start >= len(draft.tokens) or draft.tokens[start].word != "me":
+        return start
+    to = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].word == "to"), -1)
+    is_store = all(
+        draft.is_filler(place) or names_entry(draft, place) or draft.tokens[place].word in STORES
+        for place in range(start + 1, to)
+    )
+    return to + 1 if to > 0 and is_store else start
 
 
 def _is_pronoun(draft: Draft, places: list[int]) -> bool:

@@ -25,6 +25,7 @@ _MODEL: Final = re.compile(r"[A-Z]{1,4}-?\d{1,5}[A-Za-z]?")
 _NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
 _KIND_AND_NOUN: Final = 2
 _MAX_BETWEEN: Final = 3
+_AUXILIARIES: Final = ("is", "are", "was", "were")
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
@@ -274,7 +275,9 @@ def _word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:
     for place in range(1, len(draft.tokens)):
         if draft.stems(place) & labels and place - 1 != draft.part.verb_place and is_plain_word(draft, place - 1):
             before = draft.tokens[place - 2].word if place > 1 else ""
-            if before in draft.wording.language.determiners:
+            # "tada emoji on 17"
+            is_coined = place == 1 and not draft.wording.is_word(draft.tokens[0].word)
+            if before in draft.wording.language.determiners or is_coined:
                 return [place - 1]
     return []
 
@@ -300,8 +303,16 @@ def named(draft: Draft, each: Property) -> list[int]:
         if following.is_value and following.kind is not Kind.NUMBER:
             return [start]
         if following.is_word and not is_saying:
-            return _title(draft, each, start) or _until_preposition(draft, start)
+            return _title(draft, each, start) or _without_participle(draft, _until_preposition(draft, start))
     return []
+
+
+def _without_participle(draft: Draft, run: list[int]) -> list[int]:
+    """Return a name without the participle of a question behind it: "how is the table called readings built"."""
+    last = draft.tokens[run[-1]]
+    is_passive = any(token.word in _AUXILIARIES for token in draft.tokens[: run[0]])
+    is_participle = last.value.islower() and (last.word in draft.wording.language.participles or last.word.endswith("ed"))
+    return run[:-1] if len(run) > 1 and draft.part.is_question and is_passive and is_participle else run
 
 
 def _title(draft: Draft, each: Property, start: int) -> list[int]:

@@ -40,6 +40,7 @@ def fill_people(draft: Draft) -> None:
     mails = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.EMAIL]
     if len(mails) != 1 or not draft.profile.takes(Role.EMAIL):
         return
+    _fill_owner_of_mail(draft, draft.tokens[mails[0]].value)
     end = mails[0] - 1
     while end >= 0 and draft.tokens[end].value in _BETWEEN:
         end -= 1
@@ -49,6 +50,18 @@ def fill_people(draft: Draft) -> None:
             # "Ada Lovelace from Acme, ada@example.org"
             run = _name_before(draft, run[0] - 2) or run
         set_person(draft, run)
+
+
+def _fill_owner_of_mail(draft: Draft, mail: str) -> None:
+    """Set a first and a last name that the request states elsewhere, and that the mail address is made of: "ana.lee@example.org"."""
+    halves = re.split(r"[._-]", mail.partition("@")[0])
+    first, last = _first_and_last(draft)
+    if not (first and last) or len(halves) != 2 or not all(map(str.isalpha, halves)):
+        return
+    if found := re.search(rf"\b({halves[0]}) ({halves[1]})\b", draft.source, re.IGNORECASE):
+        if found[1].istitle() and found[2].istitle():
+            draft.set(first, found[1], [])
+            draft.set(last, found[2], [])
 
 
 def _name_before(draft: Draft, end: int) -> list[int]:
@@ -65,14 +78,20 @@ def _is_name_word(draft: Draft, place: int) -> bool:
     return token.is_word and is_free and token.value[:1].isupper() and not draft.is_filler(place)
 
 
-def set_person(draft: Draft, places: list[int]) -> None:
-    """Set the first and the last name of a person, or the whole name, from the words at some places."""
+def _first_and_last(draft: Draft) -> tuple[Property | None, Property | None]:
+    """Return the open inputs that take the first and the last name of a person."""
     first, last = (
         next(
             (each for each in draft.open_inputs() if own & set(each.words) and set(each.words) <= {*own, "name"}), None
         )
         for own in (FIRST_NAME, LAST_NAME)
     )
+    return first, last
+
+
+def set_person(draft: Draft, places: list[int]) -> None:
+    """Set the first and the last name of a person, or the whole name, from the words at some places."""
+    first, last = _first_and_last(draft)
     whole = next(
         (each for each in draft.open_inputs() if "name" in each.words and set(each.words) <= PERSON_NAME), None
     )

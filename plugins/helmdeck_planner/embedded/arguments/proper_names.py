@@ -60,7 +60,8 @@ def fill_proper_names(draft: Draft) -> None:
     needed = [each for each in needed if each.name not in draft.args]
     if len(needed) == 1:
         others = [] if is_person(needed[0]) else [each for each in people if each is not needed[0]]
-        runs = [run for run in _names(draft, needed[0]) if not (others and _is_owner(draft, run))]
+        runs = _names(draft, needed[0])
+        runs = [run for run in runs if not (others and (_is_owner(draft, run) or _is_titled(draft, run)))]
         if len(runs) > 1 and others:
             runs = [run for run in runs if run[0] > 0]
         chosen = _chosen(draft, runs)
@@ -68,13 +69,15 @@ def fill_proper_names(draft: Draft) -> None:
             chosen = runs[0]
         if chosen:
             set_names(draft, needed[0], chosen)
-    if any(each.name not in draft.args for each in needed):
-        return
+    is_open = any(each.name not in draft.args for each in needed)
     people = [each for each in people if each.name not in draft.args and not each.is_required]
     if len(people) == 1:
         runs = [run for run in _names(draft, people[0]) if _is_stated_as_person(draft, run)]
+        runs = [run for run in runs if _is_titled(draft, run) or not is_open]
         if len(runs) == 1:
             draft.set(people[0], draft.text(runs[0][0], runs[0][-1]), runs[0])
+    if is_open:
+        return
     texts = [each for each in draft.open_inputs() if each.role in (Role.NAME, Role.TEXT)]
     if len(texts) == 1 and not draft.profile.required:
         runs = _names(draft, texts[0])

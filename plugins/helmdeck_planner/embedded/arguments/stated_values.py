@@ -17,6 +17,7 @@ from helmdeck_planner.embedded.entries.property_words import HONORIFICS
 _AFTER_LABEL: Final = frozenset(":=#(")
 _JOINED_BEFORE: Final = re.compile(r"\w[-:/@_.]?$|[-@_]$")
 _JOINED_AFTER: Final = re.compile(r"[-:/@_.]?\w|[-_]")
+_NEGATED: Final = ("n't", "n\u2019t")
 _MAX_BEFORE: Final = 6
 _MAX_LISTED: Final = 6
 _MAX_COMPLEMENT: Final = 3
@@ -118,7 +119,9 @@ class StatedValues:
     def _is_content(self, place: int) -> bool:
         token = self.tokens[place]
         is_joint = token.word in self.draft.wording.language.joints
-        return token.is_word and not is_joint and not self.draft.is_filler(place)
+        # "the others don't matter"
+        is_negated = place > 0 and self.tokens[place - 1].word.endswith(_NEGATED) and token.value.islower()
+        return token.is_word and not (is_joint or is_negated or self.draft.is_filler(place))
 
     def _end(self, place: int) -> int:
         """Return the place of the last word of a run; "Dr. Berger", "Room 2" and "Tarn & Reed" are one."""
