@@ -67,6 +67,8 @@ def fill_background(
         # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it, unlike
         # a preference: "I'd rather walk: how do I get to the pier".
         is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
+        # "there is a film called Low Tide, can you find it"
+        is_about = is_about or (refers and any(token.word in draft.wording.language.naming for token in facts.tokens))
         taken = []
         sides = {each.side for each in draft.profile.required if each.side and each.name in other.args}
         for each in draft.open_inputs():

@@ -54,6 +54,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     NAMING_VERBS,
     SEARCHING_VERBS,
     STORING_VERBS,
+    TITLES,
 )
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
@@ -410,6 +411,10 @@ def _fill_name(draft: Draft, each: Property) -> None:
             draft.set(each, draft.text(places[0], places[-1]), places)
         return
     if draft.profile.writes:
+        following = draft.part.verb_place + 1
+        is_reminder = draft.part.verb == "remind" and [token.word for token in draft.tokens[following : following + 1]] == ["me"]
+        if is_reminder and TITLES & set(each.words) and (places := stored_text(draft)):
+            draft.set(each, draft.text(places[0], places[-1]), places)
         return
     places = topic(draft)
     if places and places[0] > 0 and draft.preposition_before(places[0]) in ("about", "on", "of", "for"):

@@ -71,6 +71,8 @@ def _after_opening(draft: Draft) -> int:
             return place + 1  # "a guest keeps asking for vegan food"
         if place not in draft.used_places and [token.word for token in draft.tokens[place : place + 2]] == ["how", "to"]:
             return place  # "check there how to retry"
+        if draft.tokens[place].word == "trying" and draft.tokens[place + 1].word == "to":
+            return place + 2  # "I'm trying to parse dates and need the id of a library"
     if draft.part.verb in SEARCHING_VERBS:
         for place in range(first, min(first + _MAX_PLACE, len(draft.tokens) - 1)):
             if draft.preposition(place) == "for":
@@ -262,7 +264,10 @@ def stored_text(draft: Draft) -> list[int]:
         start = colon + 1  # "note for the memo: ..."
     end = len(draft.tokens)
     comma = max((place for place in range(start, end) if draft.tokens[place].value == ","), default=end)
-    if all(place in draft.used_places for place in range(comma + 1, end)):
+    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    behind = range(comma + 1, end)
+    is_label = all(place in draft.used_places or draft.stems(place) & labels for place in behind)
+    if is_label and not draft.used_places.isdisjoint(behind):
         end = comma  # "check the oven, high priority"
     places = [place for place in range(start, end) if place not in draft.used_places]
     if not places or places != list(range(start, end)):

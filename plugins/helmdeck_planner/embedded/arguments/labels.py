@@ -25,6 +25,7 @@ _MODEL: Final = re.compile(r"[A-Z]{1,4}-?\d{1,5}[A-Za-z]?")
 _NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
 _KIND_AND_NOUN: Final = 2
 _MAX_BETWEEN: Final = 3
+_RELATIVE: Final = ("that", "which", "who")
 _AUXILIARIES: Final = ("is", "are", "was", "were")
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
@@ -344,6 +345,7 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
             not (token.is_word or continues_name)
             or draft.wording.preposition(token)
             or run[-1] + 1 in draft.used_places
+            or (token.word in _RELATIVE and draft.tokens[start].value[:1].isupper() and token.value.islower())
         ):
             break
         run.append(run[-1] + 1)

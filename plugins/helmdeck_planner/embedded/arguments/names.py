@@ -26,6 +26,7 @@ _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 # "worker-2", "DutchStonewall88"; "v2" is a version.
 _NUMBERED: Final = re.compile(r"(?!v\d)[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
+_FRAMEWORK: Final = re.compile(r"\w+\.(?:js|io|net|py)", re.IGNORECASE)
 _NAME_OF: Final = re.compile(r"^(?:the )?name of\b", re.IGNORECASE)
 _TAGGED: Final = re.compile(r"[A-Za-z][\w.-]*:[\w.-]+")
 _PACKAGES: Final = frozenset(map(stem, ("package", "library", "module", "dependency")))
@@ -165,10 +166,11 @@ def _fill_image(draft: Draft) -> None:
 
 
 def _fill_package(draft: Draft) -> None:
-    """Set a package from the only name with a scope: "@tuba/brass"."""
+    """Set a package from the only name with a scope, or with an ending such as ".js": "@tuba/brass", "Chart.js"."""
     inputs = [each for each in draft.open_inputs() if each.is_required and each.role in (Role.NAME, Role.TEXT)]
     inputs = [each for each in inputs if not each.is_list and _PACKAGES & {*each.labels, *each.hints}]
     places = [place for place in draft.free(Kind.SLUG) if draft.tokens[place].value.startswith("@")]
+    places = places or [place for place in draft.free(Kind.PATH) if _FRAMEWORK.fullmatch(draft.tokens[place].value)]
     if len(inputs) == len(places) == 1:
         draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
