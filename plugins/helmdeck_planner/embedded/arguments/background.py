@@ -11,7 +11,7 @@ import attrs
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
+from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions, fill_passive_exclusion
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
 from helmdeck_planner.embedded.arguments.listed import is_receiver
@@ -52,6 +52,8 @@ def fill_background(
         starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
         if starts_exclusion:
             fill_exclusions(draft, part)
+        elif len(part.tokens) > 2:
+            fill_passive_exclusion(draft, part)
         if part.is_excluded:
             fill_exclusions(draft, part)
             fill_excluded(draft, part)

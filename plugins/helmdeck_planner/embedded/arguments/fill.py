@@ -44,7 +44,7 @@ from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fi
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
-from helmdeck_planner.embedded.arguments.told import fill_told
+from helmdeck_planner.embedded.arguments.told import fill_dated_title, fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
@@ -150,6 +150,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_refs(draft)
     fill_items(draft, sources.earlier)
     fill_rows(draft)
+    fill_dated_title(draft)
     fill_phrases(draft)
     fill_described_quotes(draft)
     _fill_labelled_quotes(draft)
@@ -329,6 +330,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
             ]
             if each.role is Role.PATH and (moved := moved_to(before)):
                 found = [moved]
+            if each.role is Role.ID:
+                found = [value for value in found if value not in draft.args.values()]
             if each.role is Role.PATH and FOLDER_WORDS & set(each.words):
                 found = [value for value in found if value[0] in "/~." or "." not in value.rpartition("/")[2]]
             if len(found) != 1:

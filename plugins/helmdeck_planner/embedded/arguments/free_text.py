@@ -336,8 +336,12 @@ def _says(draft: Draft, place: int) -> bool:
     """Whether a verb such as "saying" starts a text: "a note on 7 saying Waiting for the parts", but not "saying what is new"."""
     following, language = draft.tokens[place + 1], draft.wording.language
     is_verb = draft.is_one_of(place, "saying") and draft.tokens[place].word in language.naming
+    is_article = place > 1 and draft.tokens[place - 1].word == "the" and draft.preposition(place - 2) == "with"
+    if is_article and draft.is_one_of(place, "kinds_of_text"):
+        return following.value[:1].isupper()  # "with the words See you there"
+    is_subject = following.word in language.references and draft.tokens[place + 2].word in language.statements
     is_text = following.is_word and following.word not in language.questions | language.references | {"so"}
-    return is_verb and (is_text or following.value[:1].isupper())
+    return is_verb and (is_text or is_subject or following.value[:1].isupper())
 
 
 def _ends_object(draft: Draft, colon: int) -> bool:
