@@ -229,8 +229,10 @@ def word_run(draft: Draft, place: int) -> list[int]:
         return run
     while (end := run[-1] + 1) < len(draft.tokens):
         # "Tarn & Reed", "Casa do Mar"
-        is_joined = draft.tokens[end].value == "&"
-        last = end + 1 if end + 1 < len(draft.tokens) and (is_joined or is_inside_name(draft, end)) else end
+        is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
+        last = end + is_joined
+        while is_inside_name(draft, last):
+            last += 1
         if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
             break
         run += range(end, last + 1)
@@ -240,10 +242,14 @@ def word_run(draft: Draft, place: int) -> list[int]:
 
 
 def is_inside_name(draft: Draft, place: int) -> bool:
-    """Whether a word in lower case joins two in capitals: "do" of "Casa do Mar"."""
-    sides = draft.tokens[max(place - 1, 0) : place + 2 : 2]
-    is_between = len(sides) > 1 and all(each.is_word and each.value[:1].isupper() for each in sides)
-    return is_between and draft.tokens[place].value in NAME_PARTICLES
+    """Whether a word in lower case joins two in capitals: "do" of "Casa do Mar", "van" of "Jan van den Berg"."""
+    first = last = place
+    while first >= 0 and draft.tokens[first].value in NAME_PARTICLES:
+        first -= 1
+    while last < len(draft.tokens) and draft.tokens[last].value in NAME_PARTICLES:
+        last += 1
+    is_inside = 0 <= first < place < last < len(draft.tokens)
+    return is_inside and all(draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper() for end in (first, last))
 
 
 def _is_model(draft: Draft, place: int) -> bool:

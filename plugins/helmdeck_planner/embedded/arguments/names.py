@@ -8,7 +8,7 @@ from typing import Final
 from helmdeck_language import ACTIONS, Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
-from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.labels import is_inside_name, labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, set_names
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -68,7 +68,9 @@ def _fill_owner_of_mail(draft: Draft, mail: str) -> None:
 def _name_before(draft: Draft, end: int) -> list[int]:
     """Return the words of a name in capitals up to a place."""
     start = end + 1
-    while start > 0 and end - start < _MAX_NAME - 1 and _is_name_word(draft, start - 1):
+    while start > 0 and end - start < _MAX_NAME - 1 and (
+        _is_name_word(draft, start - 1) or (start <= end and is_inside_name(draft, start - 1))
+    ):
         start -= 1
     return list(range(start, end + 1))
 

@@ -237,10 +237,13 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
             tokens[place].value == "." and _is_title(draft, run[-1])
         ):
             run.append(place)
+        elif is_inside_name(draft, place):
+            run.append(place)
         elif (
-            is_inside_name(draft, place)
-            or (tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list))
-        ) and _continues(draft, place):
+            tokens[place].word in _INSIDE_NAMES
+            and not (is_person(each) or each.is_list)
+            and _continues(draft, place)
+        ):
             run += [place, place + 1]
         else:
             break

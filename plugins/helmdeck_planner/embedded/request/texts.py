@@ -25,7 +25,9 @@ def with_text(part: Part, request: str) -> Part | None:
     if part.verb_place != 0 or part.is_question:
         return None
     marks = (":", "that") if tokens[0].word in _REPORTING else (":",)
-    start = next((place + 1 for place, token in enumerate(tokens[1:-1], 1) if token.value in marks), 0)
+    places = (place for place, token in enumerate(tokens[1:-1], 1) if token.value in marks)
+    # "write a note that says: ..."
+    start = next((place + 1 for place in places if tokens[min(place + 2, len(tokens) - 1)].value != ":"), 0)
     start = start or _after_person(tokens)
     if not start or not tokens[start].is_word or any(token.kind is Kind.QUOTE for token in tokens):
         return None
