@@ -16,7 +16,13 @@ MEMBER = tool("add_member", {"email": TEXT}, first_name=TEXT, last_name=TEXT)
 GARDENER = tool("assign_gardener", plot_id=TEXT, gardener=described("Name of the gardener"))
 PLAY = tool("add_costume", {"lender": described("Who lends it")}, name=described("Name of the costume"))
 MOVE = tool("move_file", source=described("Path of the file"), destination=described("New path of the file"))
-EDIT = tool("edit_file", {"dryRun": {"type": "boolean", "description": "Preview changes"}}, path=TEXT, old_text=TEXT, new_text=TEXT)
+EDIT = tool(
+    "edit_file",
+    {"dryRun": {"type": "boolean", "description": "Preview changes"}},
+    path=TEXT,
+    old_text=TEXT,
+    new_text=TEXT,
+)
 STAGE = tool("add_files", repo_path=described("Path of the repository"), files=described("Files to add", NAMES))
 TREE = tool("search_tree", {"excludePatterns": NAMES}, path=TEXT)
 WRITE = tool("write_file", path=TEXT, content=TEXT)
@@ -90,7 +96,9 @@ def test_paths_keep_their_folders_and_their_sides(
 
 
 def test_there_is_the_folder_of_the_file_that_the_step_before_changes() -> None:
-    steps = plan("rename /srv/logs/pump.txt to old.txt and write a file pump.txt there that says: empty until noon", MOVE, WRITE)
+    steps = plan(
+        "rename /srv/logs/pump.txt to old.txt and write a file pump.txt there that says: empty until noon", MOVE, WRITE
+    )
     assert steps[-1]["args"] == {"path": "/srv/logs/pump.txt", "content": "empty until noon"}
 
 

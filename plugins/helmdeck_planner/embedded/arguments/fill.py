@@ -23,6 +23,7 @@ from helmdeck_planner.embedded.arguments.free_text import (
     has_reference,
     is_gerund,
     is_titled,
+    listed_text,
     stored_text,
     topic,
 )
@@ -386,6 +387,9 @@ def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:
             draft.set(each, sources.document, [])
         return
     texts = [other for other in draft.profile.required if other.role in (Role.CONTENT, Role.QUERY)]
+    if texts == [each] and draft.profile.writes and (places := listed_text(draft)):
+        draft.set(each, draft.text(places[0], places[-1]), places)
+        return
     is_storing = draft.part.verb in STORING_VERBS and texts == [each] and each.role is Role.CONTENT
     if is_storing and (places := stored_text(draft)):
         draft.set(each, draft.text(places[0], places[-1]), places)
@@ -415,8 +419,11 @@ def _fill_name(draft: Draft, each: Property) -> None:
         return
     if draft.profile.writes:
         following = draft.part.verb_place + 1
-        is_reminder = draft.part.verb == "remind" and [token.word for token in draft.tokens[following : following + 1]] == ["me"]
-        if is_reminder and TITLES & set(each.words) and (places := stored_text(draft)):
+        is_reminder = draft.part.verb == "remind" and [
+            token.word for token in draft.tokens[following : following + 1]
+        ] == ["me"]
+        places = stored_text(draft) if is_reminder and TITLES & set(each.words) else listed_text(draft)
+        if places:
             draft.set(each, draft.text(places[0], places[-1]), places)
         return
     places = topic(draft)

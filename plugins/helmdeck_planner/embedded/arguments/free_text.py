@@ -10,6 +10,7 @@ from helmdeck_planner.embedded.arguments.phrases import end_of_phrase
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     CLOSE,
+    LISTING_VERBS,
     MENTIONING,
     SEARCHING_VERBS,
     SEEKING,
@@ -69,7 +70,10 @@ def _after_opening(draft: Draft) -> int:
     for place in range(first, len(draft.tokens) - 2):
         if draft.tokens[place].word in SEEKING and draft.preposition(place + 1) == "for":
             return place + 1  # "a guest keeps asking for vegan food"
-        if place not in draft.used_places and [token.word for token in draft.tokens[place : place + 2]] == ["how", "to"]:
+        if place not in draft.used_places and [token.word for token in draft.tokens[place : place + 2]] == [
+            "how",
+            "to",
+        ]:
             return place  # "check there how to retry"
         if draft.tokens[place].word == "trying" and draft.tokens[place + 1].word == "to":
             return place + 2  # "I'm trying to parse dates and need the id of a library"
@@ -276,6 +280,30 @@ def stored_text(draft: Draft) -> list[int]:
     if (words and names_entry(draft, words[0])) or _is_pronoun(draft, places):
         return []
     return places
+
+
+def listed_text(draft: Draft) -> list[int]:
+    """Return the text between "add" and the list that it goes to: "put Water the ferns on my list", but not "add a task to my list"."""
+    start = draft.part.verb_place + 1
+    if draft.part.verb not in LISTING_VERBS or start < 1:
+        return []
+    for to in range(len(draft.tokens) - 2, start, -1):
+        store = [place for place in range(to + 1, len(draft.tokens)) if draft.tokens[place].kind is not Kind.MARK]
+        words = [place for place in store if not draft.is_filler(place)]
+        is_store = draft.tokens[to + 1].word in draft.wording.language.determiners and bool(words)
+        is_store = is_store and all(draft.tokens[place].word in STORES or names_entry(draft, place) for place in words)
+        if draft.preposition(to) not in ("to", "on") or not is_store:
+            continue
+        text = list(range(start, to))
+        is_text = (
+            draft.used_places.isdisjoint(text) and not draft.is_filler(start) and not describes_entry(draft, start)
+        )
+        return (
+            text
+            if is_text and not _is_pronoun(draft, text) and all(draft.tokens[place].is_word for place in text)
+            else []
+        )
+    return []
 
 
 def _after_reminded(draft: Draft, start: int) -> int:

@@ -70,10 +70,10 @@ def labelled(draft: Draft, each: Property) -> list[int]:
     if each.role is Role.NAME and not each.is_list:
         # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".
         described = _described(each) - frozenset(draft.profile.name)
-        places = _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
+        places = word_before_label(draft, labels) or (word_before_label(draft, described) if each.is_required else [])
         if not places and len(terms := each.text.split()) == _KIND_AND_NOUN:
             # "the Eastgate branch" for "Home branch"
-            places = _word_before_label(draft, frozenset((stem(terms[-1].lower()),)))
+            places = word_before_label(draft, frozenset((stem(terms[-1].lower()),)))
             places = places if places and draft.tokens[places[0]].value[:1].isupper() else []
         return (
             []
@@ -249,7 +249,9 @@ def is_inside_name(draft: Draft, place: int) -> bool:
     while last < len(draft.tokens) and draft.tokens[last].value in NAME_PARTICLES:
         last += 1
     is_inside = 0 <= first < place < last < len(draft.tokens)
-    return is_inside and all(draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper() for end in (first, last))
+    return is_inside and all(
+        draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper() for end in (first, last)
+    )
 
 
 def _is_model(draft: Draft, place: int) -> bool:
@@ -277,7 +279,7 @@ def _follows_name(draft: Draft, place: int) -> bool:
     return word in AFTER_NAMES | draft.wording.language.trailing or word.endswith(("ly", "ed"))
 
 
-def _word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:
+def word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:
     """Return the word in "the orders table"."""
     for place in range(1, len(draft.tokens)):
         if draft.stems(place) & labels and place - 1 != draft.part.verb_place and is_plain_word(draft, place - 1):
@@ -318,7 +320,9 @@ def _without_participle(draft: Draft, run: list[int]) -> list[int]:
     """Return a name without the participle of a question behind it: "how is the table called readings built"."""
     last = draft.tokens[run[-1]]
     is_passive = any(token.word in _AUXILIARIES for token in draft.tokens[: run[0]])
-    is_participle = last.value.islower() and (last.word in draft.wording.language.participles or last.word.endswith("ed"))
+    is_participle = last.value.islower() and (
+        last.word in draft.wording.language.participles or last.word.endswith("ed")
+    )
     return run[:-1] if len(run) > 1 and draft.part.is_question and is_passive and is_participle else run
 
 

@@ -59,17 +59,19 @@ def _fill_owner_of_mail(draft: Draft, mail: str) -> None:
     first, last = _first_and_last(draft)
     if not (first and last) or len(halves) != 2 or not all(map(str.isalpha, halves)):
         return
-    if found := re.search(rf"\b({halves[0]}) ({halves[1]})\b", draft.source, re.IGNORECASE):
-        if found[1].istitle() and found[2].istitle():
-            draft.set(first, found[1], [])
-            draft.set(last, found[2], [])
+    found = re.search(rf"\b({halves[0]}) ({halves[1]})\b", draft.source, re.IGNORECASE)
+    if found and found[1].istitle() and found[2].istitle():
+        draft.set(first, found[1], [])
+        draft.set(last, found[2], [])
 
 
 def _name_before(draft: Draft, end: int) -> list[int]:
     """Return the words of a name in capitals up to a place."""
     start = end + 1
-    while start > 0 and end - start < _MAX_NAME - 1 and (
-        _is_name_word(draft, start - 1) or (start <= end and is_inside_name(draft, start - 1))
+    while (
+        start > 0
+        and end - start < _MAX_NAME - 1
+        and (_is_name_word(draft, start - 1) or (start <= end and is_inside_name(draft, start - 1)))
     ):
         start -= 1
     return list(range(start, end + 1))

@@ -10,7 +10,7 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import describes_entry, is_gerund
 from helmdeck_planner.embedded.arguments.ids import EXAMPLE, shape, takes_names
-from helmdeck_planner.embedded.arguments.labels import is_inside_name
+from helmdeck_planner.embedded.arguments.labels import is_inside_name, word_before_label
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.listed import joined_names, set_names
 from helmdeck_planner.embedded.arguments.names import set_person
@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     LAST_NAME,
     PERSON_IDS,
     PERSON_NAME,
+    PLAIN_WORDS,
 )
 
 _JOINED: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+")
@@ -109,9 +110,15 @@ def _fill_subject(draft: Draft, needed: Sequence[Property]) -> None:
 
 
 def _fill_category(draft: Draft) -> None:
-    """Set a required category from the only noun in lower case that an amount is for: "spent 8 on groceries", "40 a month for books"."""
-    inputs = [each for each in draft.open_inputs() if each.is_required and "category" in each.words]
+    """Set a category from the noun before the word for a thing, or a required one from the only noun in lower case that an amount is for: "spent 8 on groceries", "40 a month for books"."""
+    inputs = [each for each in draft.open_inputs() if "category" in each.words]
     if len(inputs) != 1 or inputs[0].role not in (Role.NAME, Role.TEXT) or inputs[0].is_list:
+        return
+    own = word_before_label(draft, frozenset(draft.profile.name))
+    if own and draft.tokens[own[0]].word not in PLAIN_WORDS and not draft.tokens[own[0]].word.endswith("ly"):
+        draft.set(inputs[0], draft.tokens[own[0]].value, own)  # "the groceries budget"
+        return
+    if not inputs[0].is_required:
         return
     places = [
         place
@@ -235,15 +242,9 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
         is_sentence = _starts_sentence(draft, place) and tokens[run[-1]].value != "."
         if (_is_capital(draft, place) and not is_sentence) or (
             tokens[place].value == "." and _is_title(draft, run[-1])
-        ):
+        ) or is_inside_name(draft, place):
             run.append(place)
-        elif is_inside_name(draft, place):
-            run.append(place)
-        elif (
-            tokens[place].word in _INSIDE_NAMES
-            and not (is_person(each) or each.is_list)
-            and _continues(draft, place)
-        ):
+        elif tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list) and _continues(draft, place):
             run += [place, place + 1]
         else:
             break
