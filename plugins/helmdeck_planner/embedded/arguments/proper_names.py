@@ -240,9 +240,11 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     while run[-1] + 1 < len(tokens) and not tokens[run[-1]].value.endswith(_POSSESSIVES):
         place = run[-1] + 1
         is_sentence = _starts_sentence(draft, place) and tokens[run[-1]].value != "."
-        if (_is_capital(draft, place) and not is_sentence) or (
-            tokens[place].value == "." and _is_title(draft, run[-1])
-        ) or is_inside_name(draft, place):
+        if (
+            (_is_capital(draft, place) and not is_sentence)
+            or (tokens[place].value == "." and _is_title(draft, run[-1]))
+            or is_inside_name(draft, place)
+        ):
             run.append(place)
         elif tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list) and _continues(draft, place):
             run += [place, place + 1]
