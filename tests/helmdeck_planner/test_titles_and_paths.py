@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.case_support import each_case
-from tests.helmdeck_planner.test_argument_values import TEXT, arguments, described, plan, tool
+from tests.helmdeck_planner.test_argument_values import NUMBER, TEXT, arguments, described, plan, tool
 
 NAMES: dict[str, Any] = {"type": "array", "items": TEXT}
 SHELF = tool("add_shelf", name=described("Name of the new shelf"))
@@ -33,6 +33,9 @@ DATABASE = tool("describe_table", table_name=described("Name of the table"))
 QUERY = tool("read_query", sql=described("SQL statement"))
 PACKAGE = tool("find_library", library_name=described("Name of the library"))
 GATE = tool("list_visits", {"hut": described("Only this hut")}, day=described("Day as YYYY-MM-DD"))
+ITEM = {**tool("create_item", title=TEXT), "description": "Add a task to the list."}
+POST = tool("post_message", channel_id=TEXT, text=described("Text of the message"))
+LIMIT = tool("set_budget", category=described("Category"), amount=NUMBER)
 PROFILE = tool("get_profile", user_id=described("Id of the user"))
 FLIGHT = tool("search_ferries", origin=described("Port of departure"), destination=described("Port of arrival"))
 
@@ -65,7 +68,7 @@ def test_a_title_or_text_without_quotation_marks_is_read_as_a_whole(
          {"email": "joris@pond.example", "first_name": "Joris", "last_name": "van den Bosch"}),
         (MEMBER, "Mia Lund stood at the desk. Please add her as a member, her mail is mia.lund@pond.example",
          {"email": "mia.lund@pond.example", "first_name": "Mia", "last_name": "Lund"}),
-        (GARDENER, "Olga Brandt takes over plot PL-33", {"plot_id": "PL-33", "gardener": "Olga Brandt"}),
+        (GARDENER, "Olga Brandt waters plot PL-33", {"plot_id": "PL-33", "gardener": "Olga Brandt"}),
         (PLAY, "add a costume for scene four, Mrs Hollis lends it", {"lender": "Mrs Hollis"}),
     ],
 )  # fmt: skip
@@ -111,7 +114,7 @@ def test_there_is_the_folder_of_the_file_that_the_step_before_changes() -> None:
         (MANUAL, "look in the manual how to bleed the radiator", {"query": "how to bleed the radiator"}),
         (STALLS, "my aunt keeps asking for a stall of vegan cheese close to Old Pier", {"query": "vegan cheese", "location": "Old Pier"}),
         (DATABASE, "how is the table called harvests built?", {"table_name": "harvests"}),
-        (QUERY, "SELECT bed, SUM(kg) FROM harvests GROUP BY bed -- what comes back?", {"sql": "SELECT bed, SUM(kg) FROM harvests GROUP BY bed"}),
+        (QUERY, "SELECT bed, SUM(kg) FROM harvests GROUP BY bed -- what is in it?", {"sql": "SELECT bed, SUM(kg) FROM harvests GROUP BY bed"}),
         (PACKAGE, "find the library for Tone.js first", {"library_name": "Tone.js"}),
     ],
 )  # fmt: skip
@@ -133,3 +136,25 @@ def test_a_sentence_beside_a_step_states_what_it_is_about_and_nothing_else(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (POST, "tell C07PIER99 the crane is back", {"channel_id": "C07PIER99", "text": "the crane is back"}),
+        (POST, "let C07PIER99 know we're open", {"channel_id": "C07PIER99", "text": "we're open"}),
+        (ITEM, "add oil the winch to my list", {"title": "oil the winch"}),
+        (LIMIT, "set the groceries budget to 300", {"category": "groceries", "amount": 300}),
+        (LIMIT, "set the monthly budget to 300", {"amount": 300}),
+    ],
+)  # fmt: skip
+def test_a_text_or_category_is_read_from_its_place_in_the_sentence(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
+
+
+def test_a_title_of_another_sentence_is_no_second_text() -> None:
+    bug = tool("report_bug", {"body": TEXT, "assignees": NAMES}, title=TEXT)
+    request = 'Could you report a bug? The title should be "Winch stuck", and it goes to mirkov.'
+    assert arguments(request, bug) == {"title": "Winch stuck", "assignees": ["mirkov"]}

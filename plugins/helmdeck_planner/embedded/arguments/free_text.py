@@ -336,7 +336,7 @@ def told_text(draft: Draft, each: Property) -> list[int]:
         is_clause = tokens[place].word == "that" and draft.part.verb in TELLING_VERBS and place - 1 > verb
         is_clause = is_clause and not draft.is_filler(place - 1)
         is_clause = is_clause or (tokens[place].word == "that" and _starts_statement(draft, place))
-        is_clause = (is_clause or _says(draft, place)) and each.role is Role.CONTENT
+        is_clause = (is_clause or _leads_to_text(draft, place)) and each.role is Role.CONTENT
         if not (is_colon or is_clause):
             continue
         end = end_of_phrase(draft, each, place + 1, is_text=each.role is Role.CONTENT)
@@ -360,7 +360,7 @@ def _starts_statement(draft: Draft, that: int) -> bool:
     return draft.tokens[that - 1].is_value and is_subject
 
 
-def _says(draft: Draft, place: int) -> bool:
+def _leads_to_text(draft: Draft, place: int) -> bool:
     """Whether a verb such as "saying" starts a text: "a note on 7 saying Waiting for the parts", but not "saying what is new"."""
     following, language = draft.tokens[place + 1], draft.wording.language
     is_verb = draft.is_one_of(place, "saying") and draft.tokens[place].word in language.naming

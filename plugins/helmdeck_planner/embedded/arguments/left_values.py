@@ -105,7 +105,7 @@ def replace_doubtful(draft: Draft) -> None:
     for each in [each for each in inputs if draft.stated_at.get(each.name) and each.role in _REPLACED]:
         own = frozenset(draft.stated_at[each.name])
         if any(draft.preposition(place) for place in own):
-            continue  # "Waiting for parts": the model knows no such value
+            continue  # "Waiting for parts": the model has no such value
         if each.is_list or fit.probabilities(stated.at(min(own), max(own)), inputs)[each.name] > _DOUBTFUL:
             continue
         others = draft.used_places - own

@@ -159,7 +159,7 @@ class StatedValues:
                 yield names[0], names[-1]  # "Landing Page" of an entry for pages
             return
         start, end = places[0], places[-1]
-        # "Ann Lee takes over J-3": the words in capitals are the subject.
+        # "Ann Lee handles J-3": the words in capitals are the subject.
         end = next((place - 1 for place in range(start + 1, end + 1) if self._is_subject(start, place)), end)
         found = [(start, end)]
         if start < end and self._acts(start):
