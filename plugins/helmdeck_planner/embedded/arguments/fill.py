@@ -152,6 +152,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_items(draft, sources.earlier)
     fill_rows(draft)
     fill_dated_title(draft)
+    _fill_listed(draft)
     fill_phrases(draft)
     fill_described_quotes(draft)
     _fill_labelled_quotes(draft)
@@ -205,6 +206,13 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_made_folder(draft, sources.earlier)
     fill_described(draft)
     return draft
+
+
+def _fill_listed(draft: Draft) -> None:
+    """Set the only required text from "add oil the winch to my list"."""
+    texts = [each for each in draft.profile.required if each.role in _NAMELIKE and not each.is_list]
+    if len(texts) == 1 and draft.profile.writes and (places := listed_text(draft)):
+        draft.set(texts[0], draft.text(places[0], places[-1]), places)
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
@@ -387,9 +395,6 @@ def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:
             draft.set(each, sources.document, [])
         return
     texts = [other for other in draft.profile.required if other.role in (Role.CONTENT, Role.QUERY)]
-    if texts == [each] and draft.profile.writes and (places := listed_text(draft)):
-        draft.set(each, draft.text(places[0], places[-1]), places)
-        return
     is_storing = draft.part.verb in STORING_VERBS and texts == [each] and each.role is Role.CONTENT
     if is_storing and (places := stored_text(draft)):
         draft.set(each, draft.text(places[0], places[-1]), places)
@@ -422,8 +427,7 @@ def _fill_name(draft: Draft, each: Property) -> None:
         is_reminder = draft.part.verb == "remind" and [
             token.word for token in draft.tokens[following : following + 1]
         ] == ["me"]
-        places = stored_text(draft) if is_reminder and TITLES & set(each.words) else listed_text(draft)
-        if places:
+        if is_reminder and TITLES & set(each.words) and (places := stored_text(draft)):
             draft.set(each, draft.text(places[0], places[-1]), places)
         return
     places = topic(draft)

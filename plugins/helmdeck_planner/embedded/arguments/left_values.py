@@ -104,8 +104,8 @@ def replace_doubtful(draft: Draft) -> None:
     inputs = compared(draft.profile.properties)
     for each in [each for each in inputs if draft.stated_at.get(each.name) and each.role in _REPLACED]:
         own = frozenset(draft.stated_at[each.name])
-        if any(draft.preposition(place) for place in own):
-            continue  # "Waiting for parts": the model has no such value
+        if any(draft.is_filler(place) for place in own if place > min(own)):
+            continue  # "Waiting for parts", "oil the winch": the model has no such values
         if each.is_list or fit.probabilities(stated.at(min(own), max(own)), inputs)[each.name] > _DOUBTFUL:
             continue
         others = draft.used_places - own
