@@ -13,9 +13,10 @@ from helmdeck_planner.embedded.arguments.choices import fill_switches_beside
 from helmdeck_planner.embedded.arguments.dates import fill_date_limit
 from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions
+from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions, fill_passive_exclusion
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import labels_of
+from helmdeck_planner.embedded.arguments.listed import is_receiver
 from helmdeck_planner.embedded.arguments.numbers import fill_limit
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
@@ -53,6 +54,8 @@ def fill_background(
         starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
         if starts_exclusion:
             fill_exclusions(draft, part)
+        elif len(part.tokens) > 2:
+            fill_passive_exclusion(draft, part)
         fill_switches_beside(draft, part)
         if part.is_excluded:
             fill_exclusions(draft, part)
@@ -70,10 +73,14 @@ def fill_background(
         # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it, unlike
         # a preference: "I'd rather walk: how do I get to the pier".
         is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
+        # "there is a film called Low Tide, can you find it"
+        is_about = is_about or (refers and any(token.word in draft.wording.language.naming for token in facts.tokens))
         taken: list[Property] = []
+        sides = {each.side for each in draft.profile.required if each.side and each.name in other.args}
         for each in sorted(draft.open_inputs(), key=lambda other: not other.is_required):
             value = other.args.get(each.name)
             has_label = bool(stems & (each.labels or labels_of(other, each)))
+            has_label = has_label or any(is_receiver(other, place) for place in other.stated_at.get(each.name, ()))
             if part in settings:
                 # "OPS-7: log 20 minutes. And OPS-8 goes to done"
                 shapes = {_shape(token.value) for token in part.tokens if token.is_value}
@@ -89,7 +96,9 @@ def fill_background(
                 is_meant = (is_about or names_step) and (
                     has_label or each.role in _OPTIONAL_ROLES or bool(COLOUR_NAMES & set(each.words))
                 )
-            if value is not None and is_meant and draft.set(each, value, []):
+            # "Hamburg to Oslo": both sides of the way
+            is_way = each.is_required and bool(each.side) and {"source", "target"} == sides
+            if value is not None and (is_meant or is_way) and draft.set(each, value, []):
                 taken.append(each)
         is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
         if taken and is_whole:

@@ -28,6 +28,7 @@ _MAX_LABELS: Final = 5
 _MIN_ID: Final = 5
 _PARENT: Final = "parent"
 _PRONOUNS: Final = word_list("person_pronouns")
+_POSSESSIVES: Final = word_list("person_possessives")
 
 
 @attrs.frozen
@@ -207,7 +208,9 @@ def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
             for place, token in enumerate(draft.tokens)
         )
     )
-    if needed[0].role is Role.ID and is_only_count and len(ids) == 1:
+    # "Who is U04KJ77? I need their profile"
+    is_theirs = any(token.word in _POSSESSIVES for token in draft.tokens) and not draft.part.is_question
+    if needed[0].role is Role.ID and (is_only_count or is_theirs) and len(ids) == 1:
         draft.set(needed[0], ids[0], [])
         draft.stated_by.append(before.part)
     elif needed[0].role is Role.PATTERN and draft.part.verb in SEARCHING_VERBS and len(names) == 1:

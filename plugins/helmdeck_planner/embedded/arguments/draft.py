@@ -141,7 +141,10 @@ class Draft:
         if each.role is Role.NAME:
             return token.kind is not Kind.SQL and not (token.kind is Kind.CODE and "\n" in token.value)
         if each.role is Role.PATH and is_path and FOLDER_WORDS & set(each.words) and not each.is_list:
-            return token.value.rpartition(".")[2] not in FILE_EXTENSIONS
+            # "src/rules.acl" is one of the files of a repository.
+            is_inside = token.value[0] not in "/~." and "." in token.value.rpartition("/")[2]
+            has_files = any(other.role is Role.PATH and other.is_list for other in self.profile.properties)
+            return token.value.rpartition(".")[2] not in FILE_EXTENSIONS and not (is_inside and has_files)
         return True
 
     def _is_possessive(self, each: Property, place: int) -> bool:

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.entries.property_words import EXCLUDING_WORDS, FOLDER_WORDS
+from helmdeck_planner.embedded.entries.property_words import EXCLUDED, EXCLUDING_WORDS, FOLDER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.word_lists import word_list
+
+_MODALS: Final = word_list("modals")
 
 
 def fill_exclusions(draft: Draft, part: Part) -> None:
     """Set an open list from an excluded part: "but leave out node_modules"."""
     own = Draft(draft.source, part, draft.profile, draft.wording)
     if _set(draft, own, own.tokens[0].start, []):
+        draft.stated_by.append(part)
+
+
+def fill_passive_exclusion(draft: Draft, part: Part) -> None:
+    """Set an open list from what a sentence says to leave out: "the folder build can be skipped"."""
+    own = Draft(draft.source, part, draft.profile, draft.wording)
+    inputs = [each for each in draft.open_inputs() if each.is_list and EXCLUDING_WORDS & set(each.words)]
+    end = next((place for place, token in enumerate(part.tokens) if token.word in _MODALS), -1)
+    is_left_out = part.tokens[-1].word in EXCLUDED and part.tokens[-2].word == "be"
+    if len(inputs) != 1 or end < 0 or not is_left_out:
+        return
+    values = [token.value for place, token in enumerate(part.tokens[:end]) if token.is_value or _is_name(own, place)]
+    if values and draft.set(inputs[0], values, []):
         draft.stated_by.append(part)
 
 

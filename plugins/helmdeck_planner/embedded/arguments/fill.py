@@ -22,6 +22,8 @@ from helmdeck_planner.embedded.arguments.free_text import (
     fill_payload,
     has_reference,
     is_gerund,
+    is_titled,
+    listed_text,
     stored_text,
     topic,
 )
@@ -43,12 +45,18 @@ from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fi
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
-from helmdeck_planner.embedded.arguments.told import fill_told
+from helmdeck_planner.embedded.arguments.told import fill_dated_title, fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, SEARCHING_VERBS, STORING_VERBS
+from helmdeck_planner.embedded.entries.property_words import (
+    FOLDER_WORDS,
+    NAMING_VERBS,
+    SEARCHING_VERBS,
+    STORING_VERBS,
+    TITLES,
+)
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -143,6 +151,8 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_refs(draft)
     fill_items(draft, sources.earlier)
     fill_rows(draft)
+    fill_dated_title(draft)
+    _fill_listed(draft)
     fill_phrases(draft)
     fill_described_quotes(draft)
     _fill_labelled_quotes(draft)
@@ -196,6 +206,13 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_made_folder(draft, sources.earlier)
     fill_described(draft)
     return draft
+
+
+def _fill_listed(draft: Draft) -> None:
+    """Set the only required text from "add oil the winch to my list"."""
+    texts = [each for each in draft.profile.required if each.role in _NAMELIKE and not each.is_list]
+    if len(texts) == 1 and draft.profile.writes and (places := listed_text(draft)):
+        draft.set(texts[0], draft.text(places[0], places[-1]), places)
 
 
 def _fill_labelled_quotes(draft: Draft) -> None:
@@ -322,6 +339,10 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
             ]
             if each.role is Role.PATH and (moved := moved_to(before)):
                 found = [moved]
+            if each.role is Role.ID:
+                found = [value for value in found if value not in draft.args.values()]
+            if each.role is Role.PATH and FOLDER_WORDS & set(each.words):
+                found = [value for value in found if value[0] in "/~." or "." not in value.rpartition("/")[2]]
             if len(found) != 1:
                 continue
             needed = [other for other in inputs if other.role is each.role and other.name not in before.args]
@@ -356,7 +377,10 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
 def _is_only_query(draft: Draft, each: Property) -> bool:
     """Whether an entry that requires nothing searches for what an input takes: "find the page Holiday plan"."""
     is_named = draft.part.is_question or draft.part.verb_place < 0
-    is_named = is_named and any(token.word in draft.wording.language.naming for token in draft.tokens)
+    is_named = is_named and any(
+        token.word in draft.wording.language.naming or is_titled(draft, place)
+        for place, token in enumerate(draft.tokens)
+    )
     is_search = (
         (draft.part.verb in SEARCHING_VERBS or is_named)
         and draft.profile.writes is False
@@ -399,6 +423,12 @@ def _fill_name(draft: Draft, each: Property) -> None:
             draft.set(each, draft.text(places[0], places[-1]), places)
         return
     if draft.profile.writes:
+        following = draft.part.verb_place + 1
+        is_reminder = draft.part.verb == "remind" and [
+            token.word for token in draft.tokens[following : following + 1]
+        ] == ["me"]
+        if is_reminder and TITLES & set(each.words) and (places := stored_text(draft)):
+            draft.set(each, draft.text(places[0], places[-1]), places)
         return
     places = topic(draft)
     if places and places[0] > 0 and draft.preposition_before(places[0]) in ("about", "on", "of", "for"):

@@ -8,7 +8,15 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.phrases import end_of_phrase
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import MENTIONING, SEARCHING_VERBS, STORES, TELLING_VERBS
+from helmdeck_planner.embedded.entries.property_words import (
+    CLOSE,
+    LISTING_VERBS,
+    MENTIONING,
+    SEARCHING_VERBS,
+    SEEKING,
+    STORES,
+    TELLING_VERBS,
+)
 
 # English prepositions before a topic.
 _CUES: Final = frozenset(("for", "about", "on", "of", "matching"))
@@ -59,6 +67,16 @@ def _after_opening(draft: Draft) -> int:
     has_pronoun = any(draft.is_one_of(place, "pronouns") for place in before)
     if about > first and (has_pronoun or any(place in draft.used_places for place in before)):
         return about
+    for place in range(first, len(draft.tokens) - 2):
+        if draft.tokens[place].word in SEEKING and draft.preposition(place + 1) == "for":
+            return place + 1  # "a guest keeps asking for vegan food"
+        if place not in draft.used_places and [token.word for token in draft.tokens[place : place + 2]] == [
+            "how",
+            "to",
+        ]:
+            return place  # "check there how to retry"
+        if draft.tokens[place].word == "trying" and draft.tokens[place + 1].word == "to":
+            return place + 2  # "I'm trying to parse dates and need the id of a library"
     if draft.part.verb in SEARCHING_VERBS:
         for place in range(first, min(first + _MAX_PLACE, len(draft.tokens) - 1)):
             if draft.preposition(place) == "for":
@@ -107,6 +125,8 @@ def _start(draft: Draft, place: int) -> int:
             draft.is_filler(place) or draft.is_one_of(place, "particles") or token.word in draft.wording.language.naming
         ):
             place += 1
+        elif is_titled(draft, place):
+            return place
         elif describes_entry(draft, place):
             end = place + 1
             is_name = names_entry(draft, place)
@@ -126,6 +146,21 @@ def _start(draft: Draft, place: int) -> int:
         else:
             return place
     return place
+
+
+def is_titled(draft: Draft, place: int) -> bool:
+    """Whether a title in capitals starts right behind the word for a thing: "the album Music for Ghosts"."""
+    if not 0 < place < len(draft.tokens) - 1 or not _is_capital(draft, place):
+        return False
+    following = place + 1 + (bool(draft.preposition(place + 1)) and draft.tokens[place + 1].value.islower())
+    is_title = following < len(draft.tokens) and _is_capital(draft, following)
+    is_thing = place - 1 in draft.used_places or describes_entry(draft, place - 1)
+    return is_title and draft.tokens[place - 1].value.islower() and is_thing
+
+
+def _is_capital(draft: Draft, place: int) -> bool:
+    token = draft.tokens[place]
+    return token.is_word and place not in draft.used_places and token.value[:1].isupper()
 
 
 def _is_store(draft: Draft, place: int) -> bool:
@@ -158,7 +193,9 @@ def _end(draft: Draft, start: int) -> int:
     taken = [place for place in draft.used_places if place > start]
     if taken:
         end = min(taken)
-        while end > start + 1 and (draft.is_filler(end - 1) or draft.is_one_of(end - 1, "ends_topic")):
+        while end > start + 1 and (
+            draft.is_filler(end - 1) or draft.is_one_of(end - 1, "ends_topic") or _is_close(draft, end - 1)
+        ):
             end -= 1
     # "tidal power on the web": where to search is no topic.
     for place in range(end - 1, start, -1):
@@ -171,6 +208,11 @@ def _end(draft: Draft, start: int) -> int:
             if meaning and all(describes_entry(draft, each) for each in meaning):
                 end = place
     return end
+
+
+def _is_close(draft: Draft, place: int) -> bool:
+    """Whether a word only says that a place is near: "close" in "food close to the pier"."""
+    return draft.tokens[place].word in CLOSE and draft.preposition(place + 1) == "to"
 
 
 def is_in_topic(draft: Draft, place: int) -> bool:
@@ -217,21 +259,63 @@ def stored_text(draft: Draft) -> list[int]:
         draft.is_one_of(start, "clause_starts") or draft.tokens[start].kind is Kind.MARK
     ):
         start += 1
-    if [token.word for token in draft.tokens[start : start + 2]] == ["me", "to"]:
-        start += 2
+    start = _after_reminded(draft, start)
     that = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].word == "that"), -1)
     if that > start and all(draft.is_filler(place) or names_entry(draft, place) for place in range(start, that)):
         start = that + 1  # "the insight that returns rise"
     colon = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].value == ":"), -1)
     if 0 < colon - start <= _MAX_LEAD and draft.preposition(start):
         start = colon + 1  # "note for the memo: ..."
-    places = [place for place in range(start, len(draft.tokens)) if place not in draft.used_places]
-    if not places or places != list(range(start, len(draft.tokens))):
+    end = len(draft.tokens)
+    comma = max((place for place in range(start, end) if draft.tokens[place].value == ","), default=end)
+    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    behind = range(comma + 1, end)
+    is_label = all(place in draft.used_places or draft.stems(place) & labels for place in behind)
+    if is_label and not draft.used_places.isdisjoint(behind):
+        end = comma  # "check the oven, high priority"
+    places = [place for place in range(start, end) if place not in draft.used_places]
+    if not places or places != list(range(start, end)):
         return []
     words = [place for place in places if not draft.is_filler(place)]
     if (words and names_entry(draft, words[0])) or _is_pronoun(draft, places):
         return []
     return places
+
+
+def listed_text(draft: Draft) -> list[int]:
+    """Return the text between "add" and the list that it goes to: "put Water the ferns on my list", but not "add a task to my list"."""
+    start = draft.part.verb_place + 1
+    if draft.part.verb not in LISTING_VERBS or start < 1:
+        return []
+    for to in range(len(draft.tokens) - 2, start, -1):
+        store = [place for place in range(to + 1, len(draft.tokens)) if draft.tokens[place].kind is not Kind.MARK]
+        words = [place for place in store if not draft.is_filler(place)]
+        is_store = draft.tokens[to + 1].word in draft.wording.language.determiners and bool(words)
+        is_store = is_store and all(draft.tokens[place].word in STORES or names_entry(draft, place) for place in words)
+        if draft.preposition(to) not in ("to", "on") or not is_store:
+            continue
+        text = list(range(start, to))
+        is_text = (
+            draft.used_places.isdisjoint(text) and not draft.is_filler(start) and not describes_entry(draft, start)
+        )
+        return (
+            text
+            if is_text and not _is_pronoun(draft, text) and all(draft.tokens[place].is_word for place in text)
+            else []
+        )
+    return []
+
+
+def _after_reminded(draft: Draft, start: int) -> int:
+    """Return the place behind "me to", and behind "me on my list to"."""
+    if start >= len(draft.tokens) or draft.tokens[start].word != "me":
+        return start
+    to = next((place for place in range(start, len(draft.tokens)) if draft.tokens[place].word == "to"), -1)
+    is_store = all(
+        draft.is_filler(place) or names_entry(draft, place) or draft.tokens[place].word in STORES
+        for place in range(start + 1, to)
+    )
+    return to + 1 if to > 0 and is_store else start
 
 
 def _is_pronoun(draft: Draft, places: list[int]) -> bool:
@@ -252,7 +336,7 @@ def told_text(draft: Draft, each: Property) -> list[int]:
         is_clause = tokens[place].word == "that" and draft.part.verb in TELLING_VERBS and place - 1 > verb
         is_clause = is_clause and not draft.is_filler(place - 1)
         is_clause = is_clause or (tokens[place].word == "that" and _starts_statement(draft, place))
-        is_clause = is_clause and each.role is Role.CONTENT
+        is_clause = (is_clause or _leads_to_text(draft, place)) and each.role is Role.CONTENT
         if not (is_colon or is_clause):
             continue
         end = end_of_phrase(draft, each, place + 1, is_text=each.role is Role.CONTENT)
@@ -274,6 +358,18 @@ def _starts_statement(draft: Draft, that: int) -> bool:
         return True  # "saying that we are closed"
     is_subject = following.is_word and not draft.wording.verb(following.word) and following.word not in _AUXILIARIES
     return draft.tokens[that - 1].is_value and is_subject
+
+
+def _leads_to_text(draft: Draft, place: int) -> bool:
+    """Whether a verb such as "saying" starts a text: "a note on 7 saying Waiting for the parts", but not "saying what is new"."""
+    following, language = draft.tokens[place + 1], draft.wording.language
+    is_verb = draft.is_one_of(place, "saying") and draft.tokens[place].word in language.naming
+    is_article = place > 1 and draft.tokens[place - 1].word == "the" and draft.preposition(place - 2) == "with"
+    if is_article and draft.is_one_of(place, "kinds_of_text"):
+        return following.value[:1].isupper()  # "with the words See you there"
+    is_subject = following.word in language.references and draft.tokens[place + 2].word in language.statements
+    is_text = following.is_word and following.word not in language.questions | language.references | {"so"}
+    return is_verb and (is_text or is_subject or following.value[:1].isupper())
 
 
 def _ends_object(draft: Draft, colon: int) -> bool:

@@ -25,6 +25,8 @@ _MODEL: Final = re.compile(r"[A-Z]{1,4}-?\d{1,5}[A-Za-z]?")
 _NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
 _KIND_AND_NOUN: Final = 2
 _MAX_BETWEEN: Final = 3
+_RELATIVE: Final = ("that", "which", "who")
+_AUXILIARIES: Final = ("is", "are", "was", "were")
 _MIN_LABEL: Final = 5
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
@@ -68,10 +70,10 @@ def labelled(draft: Draft, each: Property) -> list[int]:
     if each.role is Role.NAME and not each.is_list:
         # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".
         described = _described(each) - frozenset(draft.profile.name)
-        places = _word_before_label(draft, labels) or (_word_before_label(draft, described) if each.is_required else [])
+        places = word_before_label(draft, labels) or (word_before_label(draft, described) if each.is_required else [])
         if not places and len(terms := each.text.split()) == _KIND_AND_NOUN:
             # "the Eastgate branch" for "Home branch"
-            places = _word_before_label(draft, frozenset((stem(terms[-1].lower()),)))
+            places = word_before_label(draft, frozenset((stem(terms[-1].lower()),)))
             places = places if places and draft.tokens[places[0]].value[:1].isupper() else []
         return (
             []
@@ -227,8 +229,10 @@ def word_run(draft: Draft, place: int) -> list[int]:
         return run
     while (end := run[-1] + 1) < len(draft.tokens):
         # "Tarn & Reed", "Casa do Mar"
-        is_joined = draft.tokens[end].value == "&"
-        last = end + 1 if end + 1 < len(draft.tokens) and (is_joined or is_inside_name(draft, end)) else end
+        is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
+        last = end + is_joined
+        while is_inside_name(draft, last):
+            last += 1
         if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
             break
         run += range(end, last + 1)
@@ -238,10 +242,16 @@ def word_run(draft: Draft, place: int) -> list[int]:
 
 
 def is_inside_name(draft: Draft, place: int) -> bool:
-    """Whether a word in lower case joins two in capitals: "do" of "Casa do Mar"."""
-    sides = draft.tokens[max(place - 1, 0) : place + 2 : 2]
-    is_between = len(sides) > 1 and all(each.is_word and each.value[:1].isupper() for each in sides)
-    return is_between and draft.tokens[place].value in NAME_PARTICLES
+    """Whether a word in lower case joins two in capitals: "do" of "Casa do Mar", "van" of "Jan van den Berg"."""
+    first = last = place
+    while first >= 0 and draft.tokens[first].value in NAME_PARTICLES:
+        first -= 1
+    while last < len(draft.tokens) and draft.tokens[last].value in NAME_PARTICLES:
+        last += 1
+    is_inside = 0 <= first < place < last < len(draft.tokens)
+    return is_inside and all(
+        draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper() for end in (first, last)
+    )
 
 
 def _is_model(draft: Draft, place: int) -> bool:
@@ -269,12 +279,14 @@ def _follows_name(draft: Draft, place: int) -> bool:
     return word in AFTER_NAMES | draft.wording.language.trailing or word.endswith(("ly", "ed"))
 
 
-def _word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:
+def word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:
     """Return the word in "the orders table"."""
     for place in range(1, len(draft.tokens)):
         if draft.stems(place) & labels and place - 1 != draft.part.verb_place and is_plain_word(draft, place - 1):
             before = draft.tokens[place - 2].word if place > 1 else ""
-            if before in draft.wording.language.determiners:
+            # "tada emoji on 17"
+            is_coined = place == 1 and not draft.wording.is_word(draft.tokens[0].word)
+            if before in draft.wording.language.determiners or is_coined:
                 return [place - 1]
     return []
 
@@ -300,8 +312,18 @@ def named(draft: Draft, each: Property) -> list[int]:
         if following.is_value and following.kind is not Kind.NUMBER:
             return [start]
         if following.is_word and not is_saying:
-            return _title(draft, each, start) or _until_preposition(draft, start)
+            return _title(draft, each, start) or _without_participle(draft, _until_preposition(draft, start))
     return []
+
+
+def _without_participle(draft: Draft, run: list[int]) -> list[int]:
+    """Return a name without the participle of a question behind it: "how is the table called readings built"."""
+    last = draft.tokens[run[-1]]
+    is_passive = any(token.word in _AUXILIARIES for token in draft.tokens[: run[0]])
+    is_participle = last.value.islower() and (
+        last.word in draft.wording.language.participles or last.word.endswith("ed")
+    )
+    return run[:-1] if len(run) > 1 and draft.part.is_question and is_passive and is_participle else run
 
 
 def _title(draft: Draft, each: Property, start: int) -> list[int]:
@@ -333,6 +355,7 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
             not (token.is_word or continues_name)
             or draft.wording.preposition(token)
             or run[-1] + 1 in draft.used_places
+            or (token.word in _RELATIVE and draft.tokens[start].value[:1].isupper() and token.value.islower())
         ):
             break
         run.append(run[-1] + 1)

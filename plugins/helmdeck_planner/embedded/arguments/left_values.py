@@ -104,6 +104,8 @@ def replace_doubtful(draft: Draft) -> None:
     inputs = compared(draft.profile.properties)
     for each in [each for each in inputs if draft.stated_at.get(each.name) and each.role in _REPLACED]:
         own = frozenset(draft.stated_at[each.name])
+        if any(draft.is_filler(place) for place in own if place > min(own)):
+            continue  # "Waiting for parts", "oil the winch": the model has no such values
         if each.is_list or fit.probabilities(stated.at(min(own), max(own)), inputs)[each.name] > _DOUBTFUL:
             continue
         others = draft.used_places - own
@@ -131,6 +133,7 @@ def _fill_from(draft: Draft, stating: Draft, least: float) -> bool:
         for value in StatedValues(stating).all()
         if stating.used_places.isdisjoint(value.places) and stating.part.verb_place not in value.places
         if not (value.start in stating.used_places or _describes(stating, value))
+        if stating is draft or not _is_taken(draft, stating.text(value.first, value.last))
     ]
     inputs = draft.open_inputs()
     chosen: dict[str, list[StatedValue]] = {}
@@ -148,6 +151,11 @@ def _fill_from(draft: Draft, stating: Draft, least: float) -> bool:
         if values and draft.set(each, texts if each.is_list else texts[0], places if stating is draft else ()):
             is_set = True
     return is_set
+
+
+def _is_taken(draft: Draft, text: str) -> bool:
+    """Whether a text is an argument already."""
+    return any(text == value or (isinstance(value, list) and text in value) for value in draft.args.values())
 
 
 def _describes(stating: Draft, value: StatedValue) -> bool:

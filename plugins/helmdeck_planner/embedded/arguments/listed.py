@@ -12,6 +12,7 @@ from helmdeck_planner.embedded.entries.property_words import PERSON_IDS
 
 _NAMES: Final = (Kind.WORD, Kind.ID, Kind.SLUG, Kind.QUOTE, Kind.HASH)
 _MIN_VERB: Final = 4
+_GOING: Final = ("go", "goes")
 
 
 def set_names(draft: Draft, each: Property, places: list[int]) -> bool:
@@ -69,15 +70,19 @@ def fill_by_verb(draft: Draft) -> None:
 
 
 def fill_receiver(draft: Draft) -> None:
-    """Set the only open input that takes people, or a required name, from the name behind "goes to": "the ticket goes to ana"."""
+    """Set the only open input that takes people, or a required name, from the name behind "goes to" or "should go to": "it goes to ana"."""
     open_names = [each for each in draft.open_inputs() if each.role in (Role.NAME, Role.TEXT)]
     people = [each for each in open_names if PERSON_IDS & {word.removesuffix("s") for word in each.words}]
     inputs = people or [each for each in open_names if each.is_required]
     for place in range(2, len(draft.tokens)) if len(inputs) == 1 else ():
-        is_goal = draft.tokens[place - 2].word == "goes" and draft.tokens[place - 1].word == "to"
         is_name = bool(people) or draft.tokens[place].value[:1].isupper()
-        if is_goal and is_name and is_name_of_list(draft, place):
+        if is_receiver(draft, place) and is_name and is_name_of_list(draft, place):
             set_names(draft, inputs[0], word_run(draft, place))
+
+
+def is_receiver(draft: Draft, place: int) -> bool:
+    """Whether a thing goes to what is at a place: "it goes to ana", "it should go to ana"."""
+    return place > 1 and draft.tokens[place - 2].word in _GOING and draft.tokens[place - 1].word == "to"
 
 
 def _leads(draft: Draft, place: int) -> bool:

@@ -8,16 +8,25 @@ from typing import Final
 from helmdeck_language import ACTIONS, Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
-from helmdeck_planner.embedded.arguments.labels import labelled, named
+from helmdeck_planner.embedded.arguments.labels import is_inside_name, labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, set_names
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FIRST_NAME, HONORIFICS, KIND_WORDS, LAST_NAME, PERSON_NAME
+from helmdeck_planner.embedded.entries.property_words import (
+    AFTER_NAMES,
+    FIRST_NAME,
+    HONORIFICS,
+    KIND_WORDS,
+    LAST_NAME,
+    NAME_PARTICLES,
+    PERSON_NAME,
+)
 
 _VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+.]?[A-Za-z]\w{0,20})?")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 # "worker-2", "DutchStonewall88"; "v2" is a version.
 _NUMBERED: Final = re.compile(r"(?!v\d)[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
+_FRAMEWORK: Final = re.compile(r"\w+\.(?:js|io|net|py)", re.IGNORECASE)
 _NAME_OF: Final = re.compile(r"^(?:the )?name of\b", re.IGNORECASE)
 _TAGGED: Final = re.compile(r"[A-Za-z][\w.-]*:[\w.-]+")
 _PACKAGES: Final = frozenset(map(stem, ("package", "library", "module", "dependency")))
@@ -32,6 +41,7 @@ def fill_people(draft: Draft) -> None:
     mails = [place for place, token in enumerate(draft.tokens) if token.kind is Kind.EMAIL]
     if len(mails) != 1 or not draft.profile.takes(Role.EMAIL):
         return
+    _fill_owner_of_mail(draft, draft.tokens[mails[0]].value)
     end = mails[0] - 1
     while end >= 0 and draft.tokens[end].value in _BETWEEN:
         end -= 1
@@ -43,10 +53,26 @@ def fill_people(draft: Draft) -> None:
         set_person(draft, run)
 
 
+def _fill_owner_of_mail(draft: Draft, mail: str) -> None:
+    """Set a first and a last name that the request states elsewhere, and that the mail address is made of: "ana.lee@example.org"."""
+    halves = re.split(r"[._-]", mail.partition("@")[0])
+    first, last = _first_and_last(draft)
+    if not (first and last) or len(halves) != 2 or not all(map(str.isalpha, halves)):
+        return
+    found = re.search(rf"\b({halves[0]}) ({halves[1]})\b", draft.source, re.IGNORECASE)
+    if found and found[1].istitle() and found[2].istitle():
+        draft.set(first, found[1], [])
+        draft.set(last, found[2], [])
+
+
 def _name_before(draft: Draft, end: int) -> list[int]:
     """Return the words of a name in capitals up to a place."""
     start = end + 1
-    while start > 0 and end - start < _MAX_NAME - 1 and _is_name_word(draft, start - 1):
+    while (
+        start > 0
+        and end - start < _MAX_NAME - 1
+        and (_is_name_word(draft, start - 1) or (start <= end and is_inside_name(draft, start - 1)))
+    ):
         start -= 1
     return list(range(start, end + 1))
 
@@ -57,22 +83,33 @@ def _is_name_word(draft: Draft, place: int) -> bool:
     return token.is_word and is_free and token.value[:1].isupper() and not draft.is_filler(place)
 
 
-def set_person(draft: Draft, places: list[int]) -> None:
-    """Set the first and the last name of a person, or the whole name, from the words at some places."""
+def _first_and_last(draft: Draft) -> tuple[Property | None, Property | None]:
+    """Return the open inputs that take the first and the last name of a person."""
     first, last = (
         next(
             (each for each in draft.open_inputs() if own & set(each.words) and set(each.words) <= {*own, "name"}), None
         )
         for own in (FIRST_NAME, LAST_NAME)
     )
+    return first, last
+
+
+def set_person(draft: Draft, places: list[int]) -> None:
+    """Set the first and the last name of a person, or the whole name, from the words at some places."""
+    first, last = _first_and_last(draft)
     whole = next(
         (each for each in draft.open_inputs() if "name" in each.words and set(each.words) <= PERSON_NAME), None
     )
     if first and last and places and draft.tokens[places[0]].word in HONORIFICS:
         places = places[1:]
     if first and last and len(places) > 1:
-        draft.set(first, draft.text(places[0], places[-2]), places[:-1])
-        draft.set(last, draft.tokens[places[-1]].value, places[-1:])
+        # "Jan van den Berg"
+        particles = (
+            index for index, place in enumerate(places) if index and draft.tokens[place].value in NAME_PARTICLES
+        )
+        border = next(particles, len(places) - 1)
+        draft.set(first, draft.text(places[0], places[border - 1]), places[:border])
+        draft.set(last, draft.text(places[border], places[-1]), places[border:])
     elif whole and places and not first:
         draft.set(whole, draft.text(places[0], places[-1]), places)
 
@@ -133,10 +170,11 @@ def _fill_image(draft: Draft) -> None:
 
 
 def _fill_package(draft: Draft) -> None:
-    """Set a package from the only name with a scope: "@tuba/brass"."""
+    """Set a package from the only name with a scope, or with an ending such as ".js": "@tuba/brass", "Chart.js"."""
     inputs = [each for each in draft.open_inputs() if each.is_required and each.role in (Role.NAME, Role.TEXT)]
     inputs = [each for each in inputs if not each.is_list and _PACKAGES & {*each.labels, *each.hints}]
     places = [place for place in draft.free(Kind.SLUG) if draft.tokens[place].value.startswith("@")]
+    places = places or [place for place in draft.free(Kind.PATH) if _FRAMEWORK.fullmatch(draft.tokens[place].value)]
     if len(inputs) == len(places) == 1:
         draft.set(inputs[0], draft.tokens[places[0]].value, places)
 
@@ -154,8 +192,9 @@ def fill_names(draft: Draft) -> None:
         # "move everything from /a to /b" names no file.
         is_empty = draft.wording.language.empty | draft.wording.language.values["extensions"]
         is_kind = bool(KIND_WORDS & set(each.words))  # "a field of type number"
+        is_adverb = bool(own) and all(draft.tokens[place].value in AFTER_NAMES for place in places)
         if (own and is_empty.issuperset(own) and not is_kind) or (
-            places and each.role is Role.CODE and draft.tokens[places[0]].is_word
+            is_adverb or (places and each.role is Role.CODE and draft.tokens[places[0]].is_word)
         ):
             places = []
         if (

@@ -10,10 +10,13 @@ from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, NAMING_VERBS
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 _WRITING: Final = frozenset((Action.CREATE, Action.UPDATE))
 _MAKING: Final = frozenset((Action.CREATE, Action.PRODUCE))
 _MOVED: Final = (("source", "from"), ("target", "to"))
+_SAME: Final = word_list("same")
 _NAMES: Final = (Kind.WORD, Kind.SLUG, Kind.QUOTE, Kind.PATH)
 
 
@@ -65,7 +68,8 @@ def fill_moved(draft: Draft) -> None:
 
 
 def fill_folders(draft: Draft) -> None:
-    """Put the folder of "rename a.txt to b.txt in /home/ann" before names of files that have none."""
+    """Put the folder of "rename a.txt to b.txt in /home/ann" before names of files that have none; a new name has that of the old one."""
+    _fill_same_folder(draft)
     stated = {token.value for token in draft.tokens if token.kind is Kind.PATH}
     paths = [
         each
@@ -89,16 +93,28 @@ def fill_folders(draft: Draft) -> None:
     draft.used_places.update(folders)
 
 
+def _fill_same_folder(draft: Draft) -> None:
+    """Put the folder of "rename /srv/a.txt to b.txt" before the new name."""
+    sides = {each.side: each for each in draft.profile.required if each.side and not each.is_list}
+    old, new = (draft.args.get(sides[side].name) if side in sides else None for side in ("source", "target"))
+    names = [token.value for token in draft.tokens if token.kind is Kind.PATH and is_file(token)]
+    is_renamed = draft.part.verb in NAMING_VERBS or _says_same_folder(draft)
+    if is_renamed and isinstance(old, str) and isinstance(new, str) and "/" in old and old in names and new in names:
+        draft.args[sides["target"].name] = new if "/" in new else f"{old.rpartition('/')[0]}/{new}"
+
+
+def _says_same_folder(draft: Draft) -> bool:
+    """Whether a part has "same folder", or another word for one."""
+    pairs = zip(draft.tokens, draft.tokens[1:], strict=False)
+    return any(one.word in _SAME and other.word in FOLDER_WORDS for one, other in pairs)
+
+
 def fill_made_folder(draft: Draft, earlier: Sequence[Earlier]) -> None:
-    """Set the folder of "move a.txt into it" and "put b.txt there" from the step before, if that creates one."""
+    """Set the folder of "move a.txt into it" and "put b.txt there" from the step before, if that creates one or changes a file in one."""
     if not any(_is_into_it(draft, place) for place in range(len(draft.tokens))):
         return
-    made = earlier[-1] if earlier else None
-    if made is None or made.profile is None or not _MAKING & ACTIONS.get(made.profile.verb, frozenset()):
-        return
-    inputs = [each for each in made.profile.required if each.role is Role.PATH and not each.is_list]
-    folder = made.args.get(inputs[0].name) if len(inputs) == len(made.args) == 1 else None
-    if not isinstance(folder, str) or not folder.startswith(("/", "~")):
+    folder = _folder_before(draft, earlier[-1]) if earlier else ""
+    if not folder.startswith(("/", "~")):
         return
     folder = folder.rstrip("/")
     sides = {each.side: each for each in draft.profile.required if each.side and not each.is_list}
@@ -110,6 +126,21 @@ def fill_made_folder(draft: Draft, earlier: Sequence[Earlier]) -> None:
         is_name = isinstance(name, str) and "/" not in name and any(token.value == name for token in draft.tokens)
         if each.role is Role.PATH and each.side != "source" and is_name:
             draft.args[each.name] = f"{folder}/{name}"
+
+
+def _folder_before(draft: Draft, before: Earlier) -> str:
+    """Return the folder that a step creates; for "there" also the only one with the files of a step."""
+    if before.profile is None:
+        return ""
+    inputs = [each for each in before.profile.required if each.role is Role.PATH and not each.is_list]
+    paths = [value for value in before.args.values() if isinstance(value, str) and "/" in value]
+    if _MAKING & ACTIONS.get(before.profile.verb, frozenset()) and len(inputs) == len(before.args) == len(paths) == 1:
+        return paths[0]
+    folders = {path.rpartition("/")[0] for path in paths}
+    is_there = any(token.word == "there" for token in draft.tokens)
+    has_files = all("." in path.rpartition("/")[2].lstrip(".") for path in paths)
+    is_own = before.profile.entry.source == draft.profile.entry.source
+    return folders.pop() if is_there and is_own and has_files and len(folders) == 1 else ""
 
 
 def _is_into_it(draft: Draft, place: int) -> bool:

@@ -61,6 +61,8 @@ def _start(draft: Draft, each: Property, place: int) -> tuple[int, bool]:
     is_label = bool(draft.stems(place) & each.labels)
     if is_label and draft.tokens[following].value == ":":
         return following + 1, each.role is not Role.NAME
+    if (title := _title_behind_colon(draft, each, place)) > place:
+        return title, False
     is_small = draft.is_filler(following) and not draft.tokens[following].value[:1].isupper()
     if draft.profile.writes is False or is_small or draft.is_one_of(following, "saying"):
         is_renaming = draft.preposition(place) == "to" and _is_renamed(draft, each, place)
@@ -80,6 +82,18 @@ def _start(draft: Draft, each: Property, place: int) -> tuple[int, bool]:
     )
     is_start = (draft.tokens[following].value[:1].isupper() or is_set) and (is_naming or is_renaming)
     return (following if is_start and (is_renaming or _is_only_name(draft, each)) else -1), False
+
+
+def _title_behind_colon(draft: Draft, each: Property, place: int) -> int:
+    """Return where the name of a new thing starts behind a word for it and a colon: "one more column: Waiting for parts"; else -1."""
+    start = place + 1 + (draft.tokens[place + 1].value == ":")
+    if start >= len(draft.tokens) or not (draft.profile.writes and each.is_required and _is_only_name(draft, each)):
+        return -1
+    gap = draft.source[draft.tokens[place].end : draft.tokens[start].start]
+    labels = frozenset[str]().union(*(other.labels for other in draft.profile.properties))
+    is_title = draft.tokens[start].value[:1].isupper() and not draft.stems(start) & labels
+    is_object = bool(draft.stems(place) & frozenset(draft.profile.name))
+    return start if gap.strip() == ":" and is_object and is_title else -1
 
 
 def _is_named_by(draft: Draft, each: Property, place: int) -> bool:

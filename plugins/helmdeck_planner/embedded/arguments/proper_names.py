@@ -10,7 +10,7 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import describes_entry, is_gerund
 from helmdeck_planner.embedded.arguments.ids import EXAMPLE, shape, takes_names
-from helmdeck_planner.embedded.arguments.labels import is_inside_name
+from helmdeck_planner.embedded.arguments.labels import is_inside_name, word_before_label
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.listed import joined_names, set_names
 from helmdeck_planner.embedded.arguments.names import set_person
@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     LAST_NAME,
     PERSON_IDS,
     PERSON_NAME,
+    PLAIN_WORDS,
 )
 
 _JOINED: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+")
@@ -60,7 +61,8 @@ def fill_proper_names(draft: Draft) -> None:
     needed = [each for each in needed if each.name not in draft.args]
     if len(needed) == 1:
         others = [] if is_person(needed[0]) else [each for each in people if each is not needed[0]]
-        runs = [run for run in _names(draft, needed[0]) if not (others and _is_owner(draft, run))]
+        runs = _names(draft, needed[0])
+        runs = [run for run in runs if not (others and (_is_owner(draft, run) or _is_titled(draft, run)))]
         if len(runs) > 1 and others:
             runs = [run for run in runs if run[0] > 0]
         chosen = _chosen(draft, runs)
@@ -68,13 +70,15 @@ def fill_proper_names(draft: Draft) -> None:
             chosen = runs[0]
         if chosen:
             set_names(draft, needed[0], chosen)
-    if any(each.name not in draft.args for each in needed):
-        return
+    is_open = any(each.name not in draft.args for each in needed)
     people = [each for each in people if each.name not in draft.args and not each.is_required]
     if len(people) == 1:
         runs = [run for run in _names(draft, people[0]) if _is_stated_as_person(draft, run)]
+        runs = [run for run in runs if _is_titled(draft, run) or not is_open]
         if len(runs) == 1:
             draft.set(people[0], draft.text(runs[0][0], runs[0][-1]), runs[0])
+    if is_open:
+        return
     texts = [each for each in draft.open_inputs() if each.role in (Role.NAME, Role.TEXT)]
     if len(texts) == 1 and not draft.profile.required:
         runs = _names(draft, texts[0])
@@ -106,9 +110,15 @@ def _fill_subject(draft: Draft, needed: Sequence[Property]) -> None:
 
 
 def _fill_category(draft: Draft) -> None:
-    """Set a required category from the only noun in lower case that an amount is for: "spent 8 on groceries", "40 a month for books"."""
-    inputs = [each for each in draft.open_inputs() if each.is_required and "category" in each.words]
+    """Set a category from the noun before the word for a thing, or a required one from the only noun in lower case that an amount is for: "spent 8 on groceries", "40 a month for books"."""
+    inputs = [each for each in draft.open_inputs() if "category" in each.words]
     if len(inputs) != 1 or inputs[0].role not in (Role.NAME, Role.TEXT) or inputs[0].is_list:
+        return
+    own = word_before_label(draft, frozenset(draft.profile.name))
+    if own and draft.tokens[own[0]].word not in PLAIN_WORDS and not draft.tokens[own[0]].word.endswith("ly"):
+        draft.set(inputs[0], draft.tokens[own[0]].value, own)  # "the groceries budget"
+        return
+    if not inputs[0].is_required:
         return
     places = [
         place
@@ -230,14 +240,13 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     while run[-1] + 1 < len(tokens) and not tokens[run[-1]].value.endswith(_POSSESSIVES):
         place = run[-1] + 1
         is_sentence = _starts_sentence(draft, place) and tokens[run[-1]].value != "."
-        if (_is_capital(draft, place) and not is_sentence) or (
-            tokens[place].value == "." and _is_title(draft, run[-1])
+        if (
+            (_is_capital(draft, place) and not is_sentence)
+            or (tokens[place].value == "." and _is_title(draft, run[-1]))
+            or is_inside_name(draft, place)
         ):
             run.append(place)
-        elif (
-            is_inside_name(draft, place)
-            or (tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list))
-        ) and _continues(draft, place):
+        elif tokens[place].word in _INSIDE_NAMES and not (is_person(each) or each.is_list) and _continues(draft, place):
             run += [place, place + 1]
         else:
             break
@@ -251,6 +260,8 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     is_acronym = len(run) == 1 and first.value.isupper() and len(first.value) <= _MAX_ACRONYM
     starts_sentence = len(run) == 1 and _starts_sentence(draft, start) and draft.wording.is_word(first.word)
     starts_sentence = starts_sentence and not (is_person(each) and _acts(draft, start))
+    # "Support needs a picture" is about no element that is called so.
+    acts = not is_person(each) and run == [0] and draft.part.verb_place < 0 and _acts(draft, start)
     is_located = (
         bool(draft.preposition(start - 1))
         and draft.tokens[start - 1].word != "under"
@@ -259,13 +270,14 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     )
     is_located = is_located and not _is_owner(draft, run)
     is_location = (is_person(each) or bool(draft.profile.writes)) and is_located
-    if is_acronym or starts_sentence or is_location or describes_entry(draft, start):
+    if is_acronym or starts_sentence or acts or is_location or describes_entry(draft, start):
         return []
     following = run[-1] + 1
     is_known = len(run) == 1 and draft.wording.is_word(first.word) and following < len(tokens)
     if is_known and (tokens[following].word in draft.wording.language.determiners or is_gerund(draft, start)):
         return []  # "Water the plants" and "Waiting for supplier" are longer names
-    while not is_person(each) and following < len(tokens) and _is_plain(draft, following):
+    is_subject = start == 0 > draft.part.verb_place and following < len(tokens) and _is_third_person(draft, following)
+    while not (is_person(each) or is_subject) and following < len(tokens) and _is_plain(draft, following):
         if draft.stems(following) & each.labels or _starts_sentence(draft, following):
             break
         run.append(following)
@@ -276,7 +288,12 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
 def _acts(draft: Draft, place: int) -> bool:
     """Whether a word without an article is the subject of a verb in the singular: "Mia has"."""
     following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
-    return following in _AUXILIARIES or (following.endswith("s") and bool(draft.wording.verb(following[:-1])))
+    return following in _AUXILIARIES or (bool(following) and _is_third_person(draft, place + 1))
+
+
+def _is_third_person(draft: Draft, place: int) -> bool:
+    word = draft.tokens[place].word
+    return word.endswith("s") and bool(draft.wording.verb(word[:-1]))
 
 
 def _starts_sentence(draft: Draft, place: int) -> bool:

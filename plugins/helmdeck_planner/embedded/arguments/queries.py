@@ -8,7 +8,7 @@ from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.free_text import describes_entry, topic
+from helmdeck_planner.embedded.arguments.free_text import describes_entry, has_reference, topic
 from helmdeck_planner.embedded.arguments.labels import named
 from helmdeck_planner.embedded.arguments.phrases import end_of_phrase
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -34,7 +34,11 @@ def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool
         _fill_from_purpose(draft, each, background)
         return True
     if places:
-        draft.set(each, draft.text(places[0], places[-1]).strip(), places)
+        is_purpose = places[0] > 1 and draft.tokens[places[0] - 2].word == "trying"
+        before = [places[0] - 2, places[0] - 1] if is_purpose else []
+        draft.set(each, draft.text(places[0], places[-1]).strip(), places, before)
+    elif has_reference(draft):
+        _fill_from_name(draft, each, background)
     return bool(places)
 
 
@@ -64,6 +68,17 @@ def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:
 def _names_thing(draft: Draft, each: Property) -> bool:
     """Whether an entry requires the name of a thing beside a query about it."""
     return any(other.role is Role.NAME for other in draft.profile.required if other is not each)
+
+
+def _fill_from_name(draft: Draft, each: Property, background: Sequence[Part]) -> None:
+    """Set a query from the only name that a sentence gives to "it": "there is a film called Low Tide. Can you find it"."""
+    found = []
+    for part in background:
+        stating = Draft(draft.source, part, draft.profile, draft.wording)
+        if part.tokens and not part.is_excluded and (places := named(stating, each)):
+            found.append((part, stating.text(places[0], places[-1])))
+    if len(found) == 1 and draft.set(each, found[0][1], []):
+        draft.stated_by.append(found[0][0])
 
 
 def _fill_from_purpose(draft: Draft, each: Property, background: Sequence[Part]) -> None:

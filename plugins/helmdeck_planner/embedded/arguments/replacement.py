@@ -45,6 +45,7 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         ),
         len(tokens),
     )
+    stop = min([stop, *(place for place in range(middle + 2, stop) if _ends_sentence(draft, place))])
     old, new = _text(draft, first or start + 1, middle), _text(draft, middle + 1, stop)
     if len(new) == 1 and tokens[new[0]].is_value and old and tokens[old[-1]].kind is tokens[new[0]].kind:
         # "change version 1.2 to 1.3"
@@ -52,6 +53,13 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
     if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
         return None
     return old, new
+
+
+def _ends_sentence(draft: Draft, place: int) -> bool:
+    """Whether a full stop is the end of a sentence: not that of "1.5"."""
+    token = draft.tokens[place]
+    is_joint = token.start == token.end  # between two sentences that are one part
+    return token.value == "." and (is_joint or not draft.source[token.end : token.end + 1].strip())
 
 
 def _pairs(draft: Draft) -> list[tuple[list[int], list[int]]]:

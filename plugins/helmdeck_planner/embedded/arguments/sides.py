@@ -19,6 +19,8 @@ def fill_sides(draft: Draft) -> None:
     for each in sorted(inputs, key=lambda other: other.side == "source"):
         for place in draft.free(*kinds):
             is_named = place > 0 and draft.tokens[place - 1].word in draft.wording.language.naming
+            # "rename a.md, it should be b.md"
+            is_named = is_named or (place > 0 and draft.is_one_of(place - 1, "becoming"))
             is_target = is_named or draft.preposition_before(place) in ("to", "against")
             if is_target == (each.side == "target"):
                 draft.set(each, draft.tokens[place].value, [place])

@@ -17,6 +17,7 @@ from helmdeck_planner.embedded.entries.property_words import HONORIFICS
 _AFTER_LABEL: Final = frozenset(":=#(")
 _JOINED_BEFORE: Final = re.compile(r"\w[-:/@_.]?$|[-@_]$")
 _JOINED_AFTER: Final = re.compile(r"[-:/@_.]?\w|[-_]")
+_NEGATED: Final = ("n't", "n\u2019t")
 _MAX_BEFORE: Final = 6
 _MAX_LISTED: Final = 6
 _MAX_COMPLEMENT: Final = 3
@@ -118,7 +119,9 @@ class StatedValues:
     def _is_content(self, place: int) -> bool:
         token = self.tokens[place]
         is_joint = token.word in self.draft.wording.language.joints
-        return token.is_word and not is_joint and not self.draft.is_filler(place)
+        # "the others don't matter"
+        is_negated = place > 0 and self.tokens[place - 1].word.endswith(_NEGATED) and token.value.islower()
+        return token.is_word and not (is_joint or is_negated or self.draft.is_filler(place))
 
     def _end(self, place: int) -> int:
         """Return the place of the last word of a run; "Dr. Berger", "Room 2" and "Tarn & Reed" are one."""
@@ -156,6 +159,8 @@ class StatedValues:
                 yield names[0], names[-1]  # "Landing Page" of an entry for pages
             return
         start, end = places[0], places[-1]
+        # "Ann Lee handles J-3": the words in capitals are the subject.
+        end = next((place - 1 for place in range(start + 1, end + 1) if self._is_subject(start, place)), end)
         found = [(start, end)]
         if start < end and self._acts(start):
             found.append((start + 1, end))  # "affects api"
@@ -185,6 +190,11 @@ class StatedValues:
             and word.endswith("s")
             and bool(draft.wording.verb(word[:-1]) or is_described)
         )
+
+    def _is_subject(self, start: int, place: int) -> bool:
+        """Whether words in capitals at the start of a part without a command are before a verb in the third person."""
+        is_start = start == 0 > self.draft.part.verb_place
+        return is_start and self._acts(place) and all(self._is_capital(other) for other in range(start, place))
 
     def _form(self, first: int, last: int) -> str:
         token = self.tokens[first]

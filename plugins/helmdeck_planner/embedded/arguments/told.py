@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind
+from helmdeck_language import Kind, scan, stem
+from helmdeck_planner.embedded.arguments.dates import in_iso
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import told_text
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -13,6 +14,20 @@ from helmdeck_planner.embedded.entries.property_words import REPORTING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 
 _MAX_LEAD: Final = 4
+
+
+def fill_dated_title(draft: Draft) -> None:
+    """Set the only title and the only date of an entry from "new task: Buy paint, due 2027-09-30", a text without quotation marks."""
+    titles = [each for each in draft.open_inputs() if each.is_required and each.role is Role.NAME and not each.is_list]
+    dates = [each for each in draft.open_inputs() if each.role is Role.DATE]
+    for place in draft.free(Kind.QUOTE) if len(titles) == len(dates) == 1 else ():
+        token = draft.tokens[place]
+        title, _, end = token.value.rpartition(",")
+        tail = scan(end)
+        is_date = len(tail) > 1 and tail[-1].kind is Kind.DATE and stem(tail[0].word) in dates[0].labels
+        is_unquoted = draft.source[token.start : token.end] == token.value
+        if is_unquoted and title and is_date and draft.set(titles[0], title, [place]):
+            draft.set(dates[0], in_iso(dates[0], tail[-1].value), [])
 
 
 def fill_told(draft: Draft, background: Sequence[Part]) -> None:

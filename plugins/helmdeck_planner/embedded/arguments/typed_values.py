@@ -298,7 +298,8 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
     while text != before:
         before, text = text, text.rstrip(_AFTER_SQL)
         command = _COMMAND_AFTER.search(text)
-        if command and draft.wording.verb(command["words"].split()[0]):
+        first = command["words"].split()[0] if command else ""
+        if command and (draft.wording.verb(first) or first in draft.wording.language.questions):
             text = text[: command.start()]
         head, space, last = text.rpartition(" ")
         if (
