@@ -112,7 +112,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         wording=wording,
         pipeline=pipeline,
         settings=settings,
-        headings=headings,
+        headings=(*reader.headings, *headings),
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
         lexical=lexical,
@@ -135,12 +135,16 @@ class _Reader:
     is_bare_catalog: bool = False
     parts: list[Part] = attrs.Factory(list)
     picks: list[Pick] = attrs.Factory(list)
+    headings: list[Pick] = attrs.Factory(list)
 
     def add(self, part: Part, *, is_added: bool = False) -> None:
         """Choose the entry of a part, or of several if it states several objects or values.
 
         :param is_added: "also" joins the part to the one before or behind it, so that it is requested even if it only states a fact.
         """
+        if part.is_heading:
+            self._append_heading(part)
+            return
         if part.is_excluded or part in self.sources.settings:
             self._append(part, None, ())
             return
@@ -215,9 +219,22 @@ class _Reader:
         self.parts.append(part)
         if not part.is_excluded and part not in self.sources.settings:
             self.picks.append(Pick(part, profile, found))
+        self._know(part, profile)
+
+    def _know(self, part: Part, profile: Profile | None) -> None:
         args = fill(part, profile, self.sources) if profile is not None else {}
         earlier = (*self.sources.earlier, Earlier(part, args, profile))
         self.sources = attrs.evolve(self.sources, earlier=earlier)
+
+    def _append_heading(self, part: Part) -> None:
+        """Add a part that has no step, with the entry that reads what it names, whose inputs the next steps may need."""
+        found = self._chosen(part, self.sources)
+        reads = not is_gap(found) and found[0].is_complete and found[0].profile.writes is False
+        profile = found[0].profile if reads else None
+        self.parts.append(part)
+        if profile is not None:
+            self.headings.append(Pick(part, profile, found))
+        self._know(part, profile)
 
     def join(self) -> None:
         """Join consecutive parts that one entry serves: "pid 482 is stuck, terminate it", "draft a mail. Subject: Wreaths"."""
@@ -381,6 +398,8 @@ def _is_maybe_wish(part: Part, wording: Wording) -> bool:
     """Whether what is read as the verb of a part without an entry may be a noun."""
     if part.is_question or part.is_wish or is_statement(part, wording):
         return False
+    if part.verb_place == 0 and any(token.word in wording.language.references for token in part.tokens[1:2]):
+        return False  # "rebase it in"
     return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
 
 

@@ -62,7 +62,9 @@ def settings_of(parts: Sequence[Part], wording: Wording) -> tuple[Part, ...]:
     if sum(not part.is_excluded for part in parts) < 2:
         return ()
     return tuple(
-        part for part in parts if is_setting(part, wording) or (part is parts[0] and _is_subject(part, wording))
+        part
+        for part in parts
+        if is_setting(part, wording) or (part is parts[0] and (part.is_heading or _is_subject(part, wording)))
     )
 
 

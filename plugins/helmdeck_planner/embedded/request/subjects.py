@@ -1,0 +1,93 @@
+"""Finds parts that only name the thing that the next one acts on: "issue 92 in acme/web: close it", "PR 5 is fine, so merge it"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token, stem
+from helmdeck_planner.embedded.request.concepts import concepts
+from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.wording import Wording
+
+if TYPE_CHECKING:
+    from helmdeck_planner.embedded.request.parts import Part
+
+_FINITE: Final = word_list("telling") | word_list("being") | word_list("finite")
+# "issue 5 needs a label" requests something.
+_REQUESTING: Final = word_list("requesting") | word_list("modals") | word_list("leaving")
+_POINTING: Final = word_list("named_objects") | word_list("pointing_back")
+_SO: Final = word_list("consequences")
+# "a note on P9" is a new thing.
+_DEFINITE: Final = word_list("possessives") | word_list("demonstratives")
+_OWN: Final = (Kind.ID, Kind.HASH, Kind.SLUG, Kind.NUMBER, Kind.PATH, Kind.URL, Kind.SQL)
+# A label and its value at least.
+_LEAST: Final = 2
+
+
+def subject_before(part: Part, after: Part, between: str, wording: Wording) -> Sequence[Token]:
+    """Return the words that name a thing, if a part has no others, or only tells of it, and the next part acts on it.
+
+    :param between: the text between both parts.
+    :returns: nothing if the part is a request of its own.
+    """
+    is_colon = between.startswith(":")
+    language = wording.language
+    adds = any(word in language.joints | language.strong_joints for word in between.split())
+    asks = part.is_question or part.is_excluded or part.is_wish
+    acts = (after.verb_place == 0 or after.is_question) and not after.is_excluded
+    if language is not ENGLISH or asks or not acts or part.verb_place > 0:
+        return ()
+    end = _end_of_name(part.tokens, wording)
+    rest = part.tokens[end:]
+    if not end or not (_tells(rest, is_before_colon=is_colon) if rest else not adds):
+        return ()
+    is_about = is_colon or any(token.word in _POINTING for token in after.tokens)
+    # "..., so squash and close": what names no other thing acts on this one.
+    is_about |= any(word in _SO for word in between.split()) and not any(_is_other(token) for token in after.tokens)
+    return part.tokens[:end] if is_about else ()
+
+
+def _end_of_name(tokens: Sequence[Token], wording: Wording) -> int:
+    """Return the place behind a label, its value and where that is: "pull request #57 of acme/web"; 0 without them."""
+    end = labels = 0
+    for place, token in enumerate(tokens):
+        if token.is_value or is_thing(token):
+            if not labels:
+                return 0
+            end = place + 1
+            continue
+        is_noun = token.is_word and not wording.is_filler(token.word) and _is_of_catalog(token.word, wording)
+        is_noun = is_noun and _may_be_noun(tokens, place, wording)
+        labels += is_noun
+        is_lead = bool(wording.preposition(token)) or token.word in _DEFINITE
+        if token.word in _FINITE or not (is_noun or is_lead or token.value in "#,"):
+            break
+    return end if end >= _LEAST and not wording.preposition(tokens[0]) else 0
+
+
+def _is_of_catalog(word: str, wording: Wording) -> bool:
+    """Whether the catalog contains a word, or what it stands for: "PR"."""
+    return wording.is_of_catalog(word) or not concepts(stem(word)).isdisjoint(wording.vocabulary.stems)
+
+
+def _may_be_noun(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether a word does not start a command: "issue 92", "pull request 57", but not "close issue 92"."""
+    word, following = tokens[place].word, (*tokens[place + 1 : place + 2], None)[0]
+    if place or following is None or not wording.verb(word):
+        return True
+    is_labelled = word in NOUNS_TOO and following.is_value and following.kind is not Kind.QUOTE
+    return is_labelled or (word, following.word) in wording.vocabulary.pairs
+
+
+def _tells(tokens: Sequence[Token], *, is_before_colon: bool) -> bool:
+    """Whether words only say how a thing is: "is approved", "isn't clear at all"."""
+    if any(token.is_value or is_thing(token) for token in tokens):
+        return False
+    is_request = any(token.word in _REQUESTING - _FINITE for token in tokens)
+    return tokens[0].word in _FINITE and (is_before_colon or not is_request)
+
+
+def _is_other(token: Token) -> bool:
+    return token.kind in _OWN or (token.is_word and is_thing(token))
