@@ -49,7 +49,7 @@ def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
     if (after.part.verb and after.part.verb == before.part.verb) or any(token.word in _ANOTHER for token in tokens):
         return both
     args = fill(before.part, profile, sources)
-    own = arguments_of(drafted(after.part, profile, attrs.evolve(sources, earlier=())))
+    own = arguments_of(drafted(after.part, profile, attrs.evolve(sources, earlier=(), settings=())))
     if any(args.get(name, value) != value for name, value in own.items()):
         return (before, attrs.evolve(after, profile=None)) if refers(after.part, sources.wording) else both
     if profile.writes is not False and own and own.keys() <= args.keys():

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ENGLISH, NOUNS_TOO, Kind
+from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
-from helmdeck_planner.embedded.arguments.ids import is_opaque
-from helmdeck_planner.embedded.arguments.refs import takes_ref
+from helmdeck_planner.embedded.arguments.ids import is_humped, is_opaque
+from helmdeck_planner.embedded.arguments.refs import takes_ref, takes_repository
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARCHING_VERBS
@@ -24,6 +25,7 @@ from helmdeck_planner.embedded.request.wording import Wording
 _KINDS: Final = (Kind.PATH, Kind.SLUG)
 _OBJECTS: Final = (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.EMAIL, Kind.SLUG)
 _MAX_LABELS: Final = 5
+_LEAST_THINGS: Final = 2
 # A shorter number is a count.
 _MIN_ID: Final = 5
 _PARENT: Final = "parent"
@@ -64,8 +66,27 @@ def settings_of(parts: Sequence[Part], wording: Wording) -> tuple[Part, ...]:
     return tuple(
         part
         for part in parts
-        if is_setting(part, wording) or (part is parts[0] and (part.is_heading or _is_subject(part, wording)))
+        if is_setting(part, wording)
+        or _names_things(part, wording)
+        or (part is parts[0] and (part.is_heading or _is_subject(part, wording)))
     )
+
+
+def _names_things(part: Part, wording: Wording) -> bool:
+    """Whether a part is nothing but labels and their ids: "base app91, table tblRooms"."""
+    tokens = [token for token in part.tokens if token.kind is not Kind.MARK and not _is_lead(token, wording)]
+    labels, things = tokens[::2], tokens[1::2]
+    is_asked = bool(part.verb) or part.is_question or part.is_excluded
+    return (
+        not is_asked
+        and len(things) == len(labels) >= _LEAST_THINGS
+        and all(token.is_word and wording.is_of_catalog(token.word) for token in labels)
+        and all(is_thing(token) or is_humped(token) for token in things)
+    )
+
+
+def _is_lead(token: Token, wording: Wording) -> bool:
+    return token.is_word and (wording.is_filler(token.word) or bool(wording.preposition(token)))
 
 
 def _is_subject(part: Part, wording: Wording) -> bool:
@@ -93,6 +114,21 @@ def _is_subject(part: Part, wording: Wording) -> bool:
             for token in words
         )
     )
+
+
+def fill_repository(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
+    """Set the folder of a repository that is stated once for several parts, before the files in it take its place.
+
+    "in /srv/shop stage a.txt and b.txt" has three paths.
+    """
+    needed = [each for each in draft.open_inputs() if each.is_required and takes_repository(each)]
+    if len(needed) != 1 or not all(is_file(draft.tokens[place]) for place in draft.free(Kind.PATH)):
+        return
+    stated = [token.value for part in settings for token in part.tokens if token.kind is Kind.PATH]
+    before = [row.args.get(needed[0].name) for row in earlier if _is_of_server(row, draft.profile)]
+    found = {value for value in stated or before if value is not None}
+    if len(found) == 1:
+        draft.set(needed[0], found.pop(), [])
 
 
 def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:

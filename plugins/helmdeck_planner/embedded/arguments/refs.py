@@ -47,6 +47,11 @@ def takes_ref(profile: Profile, each: Property) -> bool:
     return "branch" in names or bool(_VERSIONED & (each.hints | profile.text) and names & REF_WORDS)
 
 
+def takes_repository(each: Property) -> bool:
+    """Whether an input takes the folder of a repository or the like."""
+    return each.role is Role.PATH and not each.is_list and bool(_REPOS & set(map(stem, each.words)))
+
+
 def fill_refs(draft: Draft) -> None:
     """Set the repository of a part, then the branches and the like that it states; the base of a branch first."""
     inputs = [each for each in draft.open_inputs() if takes_ref(draft.profile, each)]
@@ -144,7 +149,7 @@ def _fill_repository(draft: Draft, *, has_ref: bool) -> None:
     needed = [each for each in draft.open_inputs() if each.is_required]
     owner = next((each for each in needed if each.role is Role.OWNER), None)
     repo = next((each for each in needed if each.role is Role.REPO), None)
-    folders = [each for each in needed if each.role is Role.PATH and _REPOS & set(map(stem, each.words))]
+    folders = [each for each in needed if takes_repository(each)]
     places = draft.free(Kind.SLUG)
     if owner and repo and all(each.role is not Role.PATH for each in needed):
         # "nodejs/node.js"

@@ -70,7 +70,7 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_command = is_repeated or _starts_command(
                 tokens, end, wording, is_strong=is_strong, follows_colon=follows_colon
             )
-            is_state = starts_state(tokens, end, current, wording)
+            is_state = starts_state(tokens, end, current, wording) and not _is_list(current, wording)
             is_reason = tokens[end - 1].value == "," and _starts_reason(tokens, end)
             is_reason = is_reason and bool(_leading_verb(current, wording))
             is_wish = _starts_wish(tokens, place, end, wording)
@@ -106,6 +106,11 @@ def _is_listed(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
         return lead.word in _STATING
     is_label = label.is_word and label.word.endswith("s") and not wording.is_filler(label.word)
     return is_label and (lead.kind is Kind.MARK or bool(wording.preposition(lead)))
+
+
+def _is_list(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words only name the first things of a list: "A-7 and A-8 should go"."""
+    return all(is_thing(token) or token.value == "," or token.word in wording.language.joints for token in tokens)
 
 
 def _is_abbreviation(word: str) -> bool:
