@@ -38,7 +38,7 @@ from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.queries import fill_pattern, fill_query
 from helmdeck_planner.embedded.arguments.quotes import fill_described_quotes
-from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
+from helmdeck_planner.embedded.arguments.references import alike_of, moved_to, referred, states_anything
 from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fill_revision_paths
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
@@ -315,6 +315,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
             continue
         if each.name in before.args and each.role is not Role.CHOICE:
             draft.set(each, before.args[each.name], [])
+        elif alike := alike_of(before, each, draft.profile):
+            draft.set(each, alike, [])
         elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
             found = [
                 token.value

@@ -8,6 +8,7 @@ from helmdeck_language import ACTIONS, Action
 from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.ids import is_opaque
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import UNNEEDED
 
 
@@ -42,6 +43,20 @@ def moved_to(earlier: Earlier) -> str:
     }
     target = sides.get("target") if "source" in sides else None
     return target if isinstance(target, str) else ""
+
+
+def alike_of(earlier: Earlier, each: Property, profile: Profile) -> str:
+    """Return the only id of a step whose description has the name of an input: a parent's "timestamp" for ``timestamp``; empty without one."""
+    if each.role is not Role.ID or each.is_list or not each.labels or earlier.profile is None:
+        return ""
+    names = {other.name for other in profile.properties}
+    found = {
+        str(earlier.args[other.name])
+        for other in earlier.profile.required
+        if other.name in earlier.args and other.name not in names and other.role is Role.ID and not other.is_list
+        if each.labels <= other.hints
+    }
+    return found.pop() if len(found) == 1 else ""
 
 
 def _states_value(earlier: Earlier) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -73,7 +74,7 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_state = starts_state(tokens, end, current, wording) and not _is_list(current, wording)
             is_reason = tokens[end - 1].value == "," and _starts_reason(tokens, end)
             is_reason = is_reason and bool(_leading_verb(current, wording))
-            is_wish = _starts_wish(tokens, place, end, wording)
+            is_wish = _starts_wish(tokens, place, end, wording) or _adds_thing(tokens, place, end, current, wording)
             is_command = is_command or is_state or is_reason or is_wish or starts_repeat(tokens, end, wording)
             if not is_state and _leading_verb(current, wording) and repeats_object(tokens, end, current, wording):
                 yield current, is_bare
@@ -282,6 +283,25 @@ def _starts_wish(tokens: Sequence[Token], place: int, end: int, wording: Wording
     is_needed = is_needed and any(word in wording.language.joints for word in between)
     is_more = "plus" in between and wording.is_of_catalog(tokens[end + 1].word)
     return (is_next or is_needed or is_more) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
+
+
+def _adds_thing(tokens: Sequence[Token], place: int, end: int, current: Sequence[Token], wording: Wording) -> bool:
+    """Whether another thing with its own value is added to one: "the log of web-1, plus events and age of web-2"."""
+    between = [token.word for token in tokens[place:end]]
+    if wording.language is not ENGLISH or "plus" not in between or tokens[place].value != "," or not _is_noun(tokens[end:], wording):
+        return False
+    is_thing_before = any(token.is_value or is_thing(token) for token in current) and not _leading_verb(current, wording)
+    rest = list(itertools.takewhile(lambda token: token.kind is not Kind.BREAK, tokens[end:]))
+    has_place = any(
+        wording.preposition(token) and (following.is_value or is_thing(following))
+        for token, following in itertools.pairwise(rest)
+    )
+    return is_thing_before and has_place
+
+
+def _is_noun(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words start with a thing: "a tick", "permissions"."""
+    return bool(tokens) and tokens[0].is_word and not wording.preposition(tokens[0])
 
 
 def _requests_other(tokens: Sequence[Token], place: int, wording: Wording) -> bool:

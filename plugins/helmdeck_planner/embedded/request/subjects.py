@@ -21,7 +21,7 @@ _POINTING: Final = word_list("named_objects") | word_list("pointing_back")
 _SO: Final = word_list("consequences")
 # "a note on P9" is a new thing.
 _DEFINITE: Final = word_list("possessives") | word_list("demonstratives")
-_OWN: Final = (Kind.ID, Kind.HASH, Kind.SLUG, Kind.NUMBER, Kind.PATH, Kind.URL, Kind.SQL)
+_OWN: Final = (Kind.ID, Kind.HASH, Kind.SLUG, Kind.NUMBER, Kind.PATH)
 # A label and its value at least.
 _LEAST: Final = 2
 
@@ -36,30 +36,32 @@ def subject_before(part: Part, after: Part, between: str, wording: Wording) -> S
     language = wording.language
     adds = any(word in language.joints | language.strong_joints for word in between.split())
     asks = part.is_question or part.is_excluded or part.is_wish
-    acts = (after.verb_place == 0 or after.is_question) and not after.is_excluded
+    # A question takes the thing into its own part.
+    acts = after.verb_place == 0 and not (after.is_question or after.is_excluded)
     if language is not ENGLISH or asks or not acts or part.verb_place > 0:
         return ()
-    end = _end_of_name(part.tokens, wording)
+    end = _end_of_name(part, wording)
     rest = part.tokens[end:]
     if not end or not (_tells(rest, is_before_colon=is_colon) if rest else not adds):
         return ()
     is_about = is_colon or any(token.word in _POINTING for token in after.tokens)
     # "..., so squash and close": what names no other thing acts on this one.
-    is_about |= any(word in _SO for word in between.split()) and not any(_is_other(token) for token in after.tokens)
+    is_about |= any(word in _SO for word in between.split()) and not any(map(_is_other, after.tokens))
     return part.tokens[:end] if is_about else ()
 
 
-def _end_of_name(tokens: Sequence[Token], wording: Wording) -> int:
+def _end_of_name(part: Part, wording: Wording) -> int:
     """Return the place behind a label, its value and where that is: "pull request #57 of acme/web"; 0 without them."""
+    tokens = part.tokens
     end = labels = 0
     for place, token in enumerate(tokens):
-        if token.is_value or is_thing(token):
+        if token.kind in _OWN or (token.is_word and is_thing(token)):
             if not labels:
                 return 0
             end = place + 1
             continue
         is_noun = token.is_word and not wording.is_filler(token.word) and _is_of_catalog(token.word, wording)
-        is_noun = is_noun and _may_be_noun(tokens, place, wording)
+        is_noun = is_noun and (place != part.verb_place or _may_be_noun(tokens, place, wording))
         labels += is_noun
         is_lead = bool(wording.preposition(token)) or token.word in _DEFINITE
         if token.word in _FINITE or not (is_noun or is_lead or token.value in "#,"):
@@ -73,21 +75,22 @@ def _is_of_catalog(word: str, wording: Wording) -> bool:
 
 
 def _may_be_noun(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    """Whether a word does not start a command: "issue 92", "pull request 57", but not "close issue 92"."""
+    """Whether what looks like a verb starts no command: "issue 92", "pull request 57", but not "close issue 92"."""
     word, following = tokens[place].word, (*tokens[place + 1 : place + 2], None)[0]
-    if place or following is None or not wording.verb(word):
-        return True
+    if following is None:
+        return False
     is_labelled = word in NOUNS_TOO and following.is_value and following.kind is not Kind.QUOTE
     return is_labelled or (word, following.word) in wording.vocabulary.pairs
 
 
 def _tells(tokens: Sequence[Token], *, is_before_colon: bool) -> bool:
     """Whether words only say how a thing is: "is approved", "isn't clear at all"."""
-    if any(token.is_value or is_thing(token) for token in tokens):
+    # "PR 5 is fine - squash and merge it" has a command as well.
+    if any(token.is_value or token.kind is Kind.MARK or is_thing(token) for token in tokens):
         return False
     is_request = any(token.word in _REQUESTING - _FINITE for token in tokens)
     return tokens[0].word in _FINITE and (is_before_colon or not is_request)
 
 
 def _is_other(token: Token) -> bool:
-    return token.kind in _OWN or (token.is_word and is_thing(token))
+    return token.kind in (*_OWN, Kind.URL, Kind.SQL) or (token.is_word and is_thing(token))
