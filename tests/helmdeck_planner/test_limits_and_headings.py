@@ -77,6 +77,10 @@ def test_a_sentence_about_a_thing_has_no_step_beside_the_act_on_it(request_text:
     assert steps(request_text) == [("cancel_kiln_order", {"number": 41})]
 
 
+def test_a_command_in_the_same_sentence_is_kept() -> None:
+    assert steps("kiln order 41 is cracked - cancel it") == [("cancel_kiln_order", {"number": 41})]
+
+
 def test_all_acts_behind_a_sentence_are_on_its_thing() -> None:
     request = 'Kiln order 41 is cracked. Write the comment "cracked at 900 degrees" there and cancel it.'
     comment = {"number": 41, "body": "cracked at 900 degrees"}

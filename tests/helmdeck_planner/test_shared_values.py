@@ -8,11 +8,12 @@ from helmdeck_core import UNKNOWN_TOOL
 from helmdeck_selection import read_catalog
 from tests.case_support import each_case
 from tests.helmdeck_planner import test_lexical_plans as lexical
-from tests.helmdeck_planner.test_lexical_plans import LIST_OF_TEXT, TEXT, tool
+from tests.helmdeck_planner.test_lexical_plans import LIST_OF_TEXT, NUMBER, TEXT, tool
 
 Steps = list[tuple[str, dict[str, Any]]]
 
 DOCK = {**TEXT, "description": "Id of the dock"}
+CHANNEL = {**TEXT, "description": "Id of the channel"}
 BERTH = {**TEXT, "description": "Id of the berth"}
 VAULT = read_catalog(
     {
@@ -45,6 +46,31 @@ VAULT = read_catalog(
                 branch_name=TEXT,
             ),
             tool("get_status", "Get the status of the working tree.", "repo_path", is_read_only=True, repo_path=TEXT),
+            tool(
+                "get_thread",
+                "Get the replies to a radio message.",
+                "channel_id thread_ts",
+                is_read_only=True,
+                channel_id=CHANNEL,
+                thread_ts={**TEXT, "description": "The timestamp of the first message"},
+            ),
+            tool(
+                "get_messages",
+                "Get the latest radio messages of a channel.",
+                "channel_id",
+                is_read_only=True,
+                channel_id=CHANNEL,
+                limit=NUMBER,
+            ),
+            tool(
+                "mark_message",
+                "Put a flag on a radio message.",
+                "channel_id timestamp flag",
+                is_read_only=False,
+                channel_id=CHANNEL,
+                timestamp={**TEXT, "description": "The timestamp of the message"},
+                flag={**TEXT, "description": "The name of the flag"},
+            ),
             tool("list_docks", "List all docks.", is_read_only=True),
             tool("get_berth", "Get a berth.", "dock_id berth_id", is_read_only=True, dock_id=DOCK, berth_id=BERTH),
             tool(
@@ -109,3 +135,27 @@ def test_ids_with_labels_are_those_of_all_acts() -> None:
     request = "dock dck41, berth brt7: get the berth and delete the berth"
     args = {"dock_id": "dck41", "berth_id": "brt7"}
     assert steps(request) == [("get_berth", args), ("delete_berth", args)]
+
+
+def test_the_same_message_is_the_one_whose_replies_are_read() -> None:
+    request = (
+        'What are the replies to thread 1722000111.000700 of C0TUG11? And put the flag "red" on that same message.'
+    )
+    assert steps(request) == [
+        ("get_thread", {"channel_id": "C0TUG11", "thread_ts": "1722000111.000700"}),
+        ("mark_message", {"channel_id": "C0TUG11", "timestamp": "1722000111.000700", "flag": "red"}),
+    ]
+
+
+def test_a_thing_behind_plus_is_a_step_and_has_the_same_channel() -> None:
+    request = 'the latest 20 messages of C0TUG11, plus a "red" flag on message 1722000111.000700 in the same channel'
+    assert steps(request) == [
+        ("get_messages", {"channel_id": "C0TUG11", "limit": 20}),
+        ("mark_message", {"channel_id": "C0TUG11", "timestamp": "1722000111.000700", "flag": "red"}),
+    ]
+
+
+def test_plus_adds_to_the_list_of_a_command() -> None:
+    assert steps(f"stage a.txt, plus b.txt in {SEA}") == [
+        ("stage_files", {"repo_path": SEA, "files": ["a.txt", "b.txt"]})
+    ]

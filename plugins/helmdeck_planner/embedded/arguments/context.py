@@ -11,7 +11,7 @@ from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import is_humped, is_opaque
-from helmdeck_planner.embedded.arguments.refs import takes_ref, takes_repository
+from helmdeck_planner.embedded.arguments.refs import REPOSITORIES, takes_ref, takes_repository
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -116,8 +116,14 @@ def _is_subject(part: Part, wording: Wording) -> bool:
     )
 
 
-def fill_repository(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
-    """Set the folder of a repository that is stated once for several parts, before the files in it take its place.
+def fill_shared(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
+    """Set what is stated once for several parts, before other values take its place."""
+    _fill_repository(draft, earlier, settings)
+    _fill_same(draft, earlier)
+
+
+def _fill_repository(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
+    """Set the folder of a repository that is stated once for several parts.
 
     "in /srv/shop stage a.txt and b.txt" has three paths.
     """
@@ -171,6 +177,23 @@ def _fill_person(draft: Draft, earlier: Sequence[Earlier]) -> None:
     if len(found) == len(needed) == 1:
         [value] = found
         draft.set(needed[0], [value] if needed[0].is_list else value, [])
+
+
+def _fill_same(draft: Draft, earlier: Sequence[Earlier]) -> None:
+    """Set what "in the same channel" and "same repo" mean from the last step of the server that has it."""
+    meant = frozenset[str]().union(
+        *(
+            draft.stems(place + 1)
+            for place, token in enumerate(draft.tokens[:-1])
+            if token.word == "same" and place not in draft.used_places
+        )
+    )
+    rows = [row for row in earlier if _is_of_server(row, draft.profile)]
+    for each in draft.open_inputs() if meant and rows else ():
+        is_named = bool(meant & each.labels) or (each.role in (Role.OWNER, Role.REPO) and bool(meant & REPOSITORIES))
+        values = [row.args[each.name] for row in rows if each.name in row.args]
+        if each.is_required and not each.is_list and is_named and values:
+            draft.set(each, values[-1], [])
 
 
 def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:

@@ -13,7 +13,7 @@ import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
 from helmdeck_planner.embedded.arguments.background import fill_background
-from helmdeck_planner.embedded.arguments.context import Earlier, fill_context, fill_repository
+from helmdeck_planner.embedded.arguments.context import Earlier, fill_context, fill_shared
 from helmdeck_planner.embedded.arguments.described import fill_described
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
@@ -137,7 +137,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     if not part.tokens:
         return draft
     fill_screen(draft)
-    fill_repository(draft, sources.earlier, sources.settings)
+    fill_shared(draft, sources.earlier, sources.settings)
     fill_new_paths(draft)
     fill_moved(draft)
     fill_replacement(draft)
