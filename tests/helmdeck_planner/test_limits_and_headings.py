@@ -105,3 +105,8 @@ def test_a_question_with_a_verb_first_continues_other_questions() -> None:
 def test_what_is_behind_the_colon_of_an_excluded_act_is_of_the_act_before() -> None:
     request = 'create an album, don\'t share it: title "Glazes"'
     assert steps(request) == [("create_album", {"title": "Glazes"})]
+
+
+def test_what_a_command_is_done_for_has_no_step() -> None:
+    request = "For kiln order 41, get the files. And the status too."
+    assert steps(request) == [("get_kiln_order_files", {"number": 41}), ("get_kiln_order_status", {"number": 41})]

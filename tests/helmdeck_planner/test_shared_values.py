@@ -71,6 +71,13 @@ VAULT = read_catalog(
                 timestamp={**TEXT, "description": "The timestamp of the message"},
                 flag={**TEXT, "description": "The name of the flag"},
             ),
+            tool(
+                "read_text_file",
+                "Read the contents of a text file. Use 'tail' for the last lines of it.",
+                "path",
+                path={**TEXT, "description": "Path of the file"},
+                tail={**NUMBER, "description": "If provided, returns only the last N lines of the file"},
+            ),
             tool("list_docks", "List all docks.", is_read_only=True),
             tool("get_berth", "Get a berth.", "dock_id berth_id", is_read_only=True, dock_id=DOCK, berth_id=BERTH),
             tool(
@@ -159,3 +166,10 @@ def test_plus_adds_to_the_list_of_a_command() -> None:
     assert steps(f"stage a.txt, plus b.txt in {SEA}") == [
         ("stage_files", {"repo_path": SEA, "files": ["a.txt", "b.txt"]})
     ]
+
+
+def test_a_count_of_that_is_of_the_file_beside_it() -> None:
+    request = "read me logs/a.txt. And the tail of logs/b.txt, 60 lines of that."
+    reads = steps(request)
+    assert [args["path"] for _, args in reads] == ["logs/a.txt", "logs/b.txt"]
+    assert ["tail" in args for _, args in reads] == [False, True]

@@ -19,7 +19,7 @@ from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARC
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.states import is_thing
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _KINDS: Final = (Kind.PATH, Kind.SLUG)
@@ -28,6 +28,8 @@ _MAX_LABELS: Final = 5
 _LEAST_THINGS: Final = 2
 # A shorter number is a count.
 _MIN_ID: Final = 5
+# "the md5 of the same thing"
+_ANYTHING: Final = stemmed("anything")
 _PARENT: Final = "parent"
 _PRONOUNS: Final = word_list("person_pronouns")
 
@@ -190,7 +192,9 @@ def _fill_same(draft: Draft, earlier: Sequence[Earlier]) -> None:
     )
     rows = [row for row in earlier if _is_of_server(row, draft.profile)]
     for each in draft.open_inputs() if meant and rows else ():
-        is_named = bool(meant & each.labels) or (each.role in (Role.OWNER, Role.REPO) and bool(meant & REPOSITORIES))
+        is_named = bool(meant & (each.labels | _ANYTHING)) or (
+            each.role in (Role.OWNER, Role.REPO) and bool(meant & REPOSITORIES)
+        )
         values = [row.args[each.name] for row in rows if each.name in row.args]
         if each.is_required and not each.is_list and is_named and values:
             draft.set(each, values[-1], [])

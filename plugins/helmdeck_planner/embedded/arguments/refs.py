@@ -97,7 +97,11 @@ def fill_revision_paths(draft: Draft) -> None:
 def is_ref(draft: Draft, place: int) -> bool:
     """Whether an unused word or value can be a branch, a tag or a commit."""
     token = draft.tokens[place]
-    if place in draft.used_places or place == draft.part.verb_place or _is_labelled(draft, place, _FILES | REPOSITORIES):
+    if (
+        place in draft.used_places
+        or place == draft.part.verb_place
+        or _is_labelled(draft, place, _FILES | REPOSITORIES)
+    ):
         return False
     if not token.is_word:
         return token.kind is Kind.ID or _is_slashed(token)

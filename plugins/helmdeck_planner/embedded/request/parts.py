@@ -31,7 +31,7 @@ _MOST_OF_TITLE: Final = 2
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
 # "..., plus the size of b.txt"
-_ADDING: Final = frozenset(("plus",))
+_ADDING: Final = word_list("adding")
 _BEING: Final = word_list("being")
 _CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
 _BEFORE_NAMES: Final = word_list("before_names")
@@ -102,7 +102,9 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         if wording.language is ENGLISH:
             made = attrs.evolve(made, act=act_model().of_request(segment[: len(segment) - len(own) + cut]))
         lead = segment[: len(segment) - len(own)]
-        if not (made.verb or made.is_question) and any(token.word in wording.language.wishes | _ADDING for token in lead):
+        if not (made.verb or made.is_question) and any(
+            token.word in wording.language.wishes | _ADDING for token in lead
+        ):
             made = attrs.evolve(made, is_wish=True)
         if made.verb_place == 0 and parts and _is_heading(parts[-1], segment, wording):
             parts.pop()

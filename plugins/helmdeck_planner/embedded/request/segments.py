@@ -21,6 +21,7 @@ _PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
 _OBJECT_STARTS: Final = word_list("object_starts")
 _ARTICLES: Final = word_list("possessives")
+_ADDING: Final = word_list("adding")
 _THEN: Final = ("then", "afterwards", "after")
 _THING_STARTS: Final = _ARTICLES | {"a", "an", "all", "some", "any"}
 _DEMONSTRATIVES: Final = word_list("demonstratives")
@@ -281,16 +282,23 @@ def _starts_wish(tokens: Sequence[Token], place: int, end: int, wording: Wording
     is_next = any(word in _THEN for word in between)
     is_needed = any(word in wording.language.wishes for word in between)
     is_needed = is_needed and any(word in wording.language.joints for word in between)
-    is_more = "plus" in between and wording.is_of_catalog(tokens[end + 1].word)
+    is_more = not _ADDING.isdisjoint(between) and wording.is_of_catalog(tokens[end + 1].word)
     return (is_next or is_needed or is_more) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
 
 
 def _adds_thing(tokens: Sequence[Token], place: int, end: int, current: Sequence[Token], wording: Wording) -> bool:
     """Whether another thing with its own value is added to one: "the log of web-1, plus events and age of web-2"."""
     between = [token.word for token in tokens[place:end]]
-    if wording.language is not ENGLISH or "plus" not in between or tokens[place].value != "," or not _is_noun(tokens[end:], wording):
+    if (
+        wording.language is not ENGLISH
+        or _ADDING.isdisjoint(between)
+        or tokens[place].value != ","
+        or not _is_noun(tokens[end:], wording)
+    ):
         return False
-    is_thing_before = any(token.is_value or is_thing(token) for token in current) and not _leading_verb(current, wording)
+    is_thing_before = any(token.is_value or is_thing(token) for token in current) and not _leading_verb(
+        current, wording
+    )
     rest = list(itertools.takewhile(lambda token: token.kind is not Kind.BREAK, tokens[end:]))
     has_place = any(
         wording.preposition(token) and (following.is_value or is_thing(following))

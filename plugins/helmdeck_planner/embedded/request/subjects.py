@@ -38,13 +38,17 @@ def subject_before(part: Part, after: Part, between: str, wording: Wording) -> S
     asks = part.is_question or part.is_excluded or part.is_wish
     # A question takes the thing into its own part.
     acts = after.verb_place == 0 and not (after.is_question or after.is_excluded)
-    if language is not ENGLISH or asks or not acts or part.verb_place > 0:
+    # "for pull request 61 in acme/web, get the files"
+    has_lead = bool(part.tokens) and bool(wording.preposition(part.tokens[0]))
+    if language is not ENGLISH or asks or not acts or part.verb_place > has_lead:
         return ()
     end = _end_of_name(part, wording)
     rest = part.tokens[end:]
     if not end or not (_tells(rest, is_before_colon=is_colon) if rest else not adds):
         return ()
-    is_about = is_colon or any(token.word in _POINTING for token in after.tokens)
+    if has_lead and rest:
+        return ()
+    is_about = is_colon or has_lead or any(token.word in _POINTING for token in after.tokens)
     # "..., so squash and close": what names no other thing acts on this one.
     is_about |= any(word in _SO for word in between.split()) and not any(map(_is_other, after.tokens))
     return part.tokens[:end] if is_about else ()
@@ -66,7 +70,7 @@ def _end_of_name(part: Part, wording: Wording) -> int:
         is_lead = bool(wording.preposition(token)) or token.word in _DEFINITE
         if token.word in _FINITE or not (is_noun or is_lead or token.value in "#,"):
             break
-    return end if end >= _LEAST and not wording.preposition(tokens[0]) else 0
+    return end if end >= _LEAST else 0
 
 
 def _is_of_catalog(word: str, wording: Wording) -> bool:
