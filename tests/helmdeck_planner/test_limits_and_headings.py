@@ -110,3 +110,8 @@ def test_what_is_behind_the_colon_of_an_excluded_act_is_of_the_act_before() -> N
 def test_what_a_command_is_done_for_has_no_step() -> None:
     request = "For kiln order 41, get the files. And the status too."
     assert steps(request) == [("get_kiln_order_files", {"number": 41}), ("get_kiln_order_status", {"number": 41})]
+
+
+def test_a_new_thing_is_no_heading() -> None:
+    request = "New comment on kiln order 41: cancel the next firing"
+    assert "cancel_kiln_order" not in [tool for tool, _ in steps(request)]

@@ -19,7 +19,8 @@ _FINITE: Final = word_list("telling") | word_list("being") | word_list("finite")
 _REQUESTING: Final = word_list("requesting") | word_list("modals") | word_list("leaving")
 _POINTING: Final = word_list("named_objects") | word_list("pointing_back")
 _SO: Final = word_list("consequences")
-# "a note on P9" is a new thing.
+# "a note on P9" is a new thing, and "new task in project 12" is one.
+_NEW: Final = word_list("new_things")
 _DEFINITE: Final = word_list("possessives") | word_list("demonstratives")
 _OWN: Final = (Kind.ID, Kind.HASH, Kind.SLUG, Kind.NUMBER, Kind.PATH)
 # A label and its value at least.
@@ -57,6 +58,8 @@ def subject_before(part: Part, after: Part, between: str, wording: Wording) -> S
 def _end_of_name(part: Part, wording: Wording) -> int:
     """Return the place behind a label, its value and where that is: "pull request #57 of acme/web"; 0 without them."""
     tokens = part.tokens
+    if any(token.word in _NEW for token in tokens):
+        return 0
     end = labels = 0
     for place, token in enumerate(tokens):
         if token.kind in _OWN or (token.is_word and is_thing(token)):
