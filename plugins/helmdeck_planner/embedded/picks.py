@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ENGLISH, Token, knows, scan, separate, stem
+from helmdeck_language import ENGLISH, scan, separate, stem
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_id_each, one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -34,13 +34,12 @@ from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading
 from helmdeck_planner.embedded.request.texts import with_text
-from helmdeck_planner.embedded.request.wording import Wording, language_of
+from helmdeck_planner.embedded.request.wording import Wording, is_foreign, language_of
 from helmdeck_planner.embedded.same_step import adds_nothing, of_same_step
 from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
-_MIN_WORDS: Final = 2
 # Among so many words, marks included, "also" adds a part to the one before.
 _EARLY: Final = 4
 # Parts that one entry may serve together.
@@ -98,8 +97,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     reader.join()
     headings = headings_of(reader.picks, separated.request, wording)
     picks = without_background(tuple(pick for pick in reader.picks if pick not in headings), wording)
-    is_foreign = _is_foreign(tokens, wording)
-    is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
+    has_other_language = is_foreign(tokens, wording)
+    is_not_of_catalog = has_other_language and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
         # What matches is a number or a name: a coincidence.
         picks = tuple(attrs.evolve(pick, profile=None) for pick in picks)
@@ -113,7 +112,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         pipeline=pipeline,
         settings=settings,
         headings=(*reader.headings, *headings),
-        is_foreign=is_foreign and all(pick.profile is None for pick in picks),
+        is_foreign=has_other_language and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
         lexical=lexical,
         profiles=profiles,
@@ -437,24 +436,6 @@ def _taking_all(found: Sequence[Scored]) -> Scored | None:
         ),
         None,
     )
-
-
-def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
-    """Whether hardly a word of a request belongs to a known language or to the catalog."""
-    words = [token.word for token in tokens if token.is_word]
-    if not words:
-        return False
-    if any(not _is_latin(word) for word in words):
-        return sum(not _is_latin(word) for word in words) * 2 >= len(words)
-    known = sum(
-        any(knows(language, [word]) for language in wording.lexicon.languages) or wording.is_known(word)
-        for word in words
-    )
-    return len(words) >= _MIN_WORDS and known * 3 < len(words)
-
-
-def _is_latin(word: str) -> bool:
-    return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
 
 
 def _is_addition(part: Part, text: str) -> bool:

@@ -78,9 +78,9 @@ def _names_things(part: Part, wording: Wording) -> bool:
     """Whether a part is nothing but labels and their ids: "base app91, table tblRooms"."""
     tokens = [token for token in part.tokens if token.kind is not Kind.MARK and not _is_lead(token, wording)]
     labels, things = tokens[::2], tokens[1::2]
-    is_asked = bool(part.verb) or part.is_question or part.is_excluded
+    is_act = bool(part.verb) or part.is_question or part.is_excluded
     return (
-        not is_asked
+        not is_act
         and len(things) == len(labels) >= _LEAST_THINGS
         and all(token.is_word and wording.is_of_catalog(token.word) for token in labels)
         and all(is_thing(token) or is_humped(token) for token in things)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token, stem
 from helmdeck_planner.embedded.request.concepts import concepts
 from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
-
-if TYPE_CHECKING:
-    from helmdeck_planner.embedded.request.parts import Part
 
 _FINITE: Final = word_list("telling") | word_list("being") | word_list("finite")
 # "issue 5 needs a label" requests something.
@@ -27,8 +24,23 @@ _OWN: Final = (Kind.ID, Kind.HASH, Kind.SLUG, Kind.NUMBER, Kind.PATH)
 _LEAST: Final = 2
 
 
-def subject_before(part: Part, after: Part, between: str, wording: Wording) -> Sequence[Token]:
-    """Return the words that name a thing, if a part has no others, or only tells of it, and the next part acts on it.
+class Clause(Protocol):
+    """What is known of a part of a request."""
+
+    @property
+    def tokens(self) -> tuple[Token, ...]: ...
+    @property
+    def verb_place(self) -> int: ...
+    @property
+    def is_question(self) -> bool: ...
+    @property
+    def is_excluded(self) -> bool: ...
+    @property
+    def is_wish(self) -> bool: ...
+
+
+def subject_before(part: Clause, after: Clause, between: str, wording: Wording) -> Sequence[Token]:
+    """Return the words that name a thing, if a part has no others, or only says how it is, and the next part acts on it.
 
     :param between: the text between both parts.
     :returns: nothing if the part is a request of its own.
@@ -45,7 +57,7 @@ def subject_before(part: Part, after: Part, between: str, wording: Wording) -> S
         return ()
     end = _end_of_name(part, wording)
     rest = part.tokens[end:]
-    if not end or not (_tells(rest, is_before_colon=is_colon) if rest else not adds):
+    if not end or not (_describes(rest, is_before_colon=is_colon) if rest else not adds):
         return ()
     if has_lead and rest:
         return ()
@@ -55,7 +67,7 @@ def subject_before(part: Part, after: Part, between: str, wording: Wording) -> S
     return part.tokens[:end] if is_about else ()
 
 
-def _end_of_name(part: Part, wording: Wording) -> int:
+def _end_of_name(part: Clause, wording: Wording) -> int:
     """Return the place behind a label, its value and where that is: "pull request #57 of acme/web"; 0 without them."""
     tokens = part.tokens
     if any(token.word in _NEW for token in tokens):
@@ -90,7 +102,7 @@ def _may_be_noun(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     return is_labelled or (word, following.word) in wording.vocabulary.pairs
 
 
-def _tells(tokens: Sequence[Token], *, is_before_colon: bool) -> bool:
+def _describes(tokens: Sequence[Token], *, is_before_colon: bool) -> bool:
     """Whether words only say how a thing is: "is approved", "isn't clear at all"."""
     # "PR 5 is fine - squash and merge it" has a command as well.
     if any(token.is_value or token.kind is Kind.MARK or is_thing(token) for token in tokens):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from typing import Final
 
 from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, detect, knows, stem
 from helmdeck_selection import meaning_model
+
+_MIN_WORDS: Final = 2
 
 
 class Vocabulary:
@@ -127,3 +130,21 @@ class Wording:
 
     def _is_catalog_verb(self, word: str) -> bool:
         return self.language is ENGLISH and word in self._catalog_verbs
+
+
+def is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether hardly a word of a request belongs to a known language or to the catalog."""
+    words = [token.word for token in tokens if token.is_word]
+    if not words:
+        return False
+    if any(not _is_latin(word) for word in words):
+        return sum(not _is_latin(word) for word in words) * 2 >= len(words)
+    known = sum(
+        any(knows(language, [word]) for language in wording.lexicon.languages) or wording.is_known(word)
+        for word in words
+    )
+    return len(words) >= _MIN_WORDS and known * 3 < len(words)
+
+
+def _is_latin(word: str) -> bool:
+    return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
