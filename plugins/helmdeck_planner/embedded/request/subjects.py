@@ -28,15 +28,29 @@ class Clause(Protocol):
     """What is known of a part of a request."""
 
     @property
-    def tokens(self) -> tuple[Token, ...]: ...
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens of the text."""
+        ...
+
     @property
-    def verb_place(self) -> int: ...
+    def verb_place(self) -> int:
+        """The place of the verb, -1 without one."""
+        ...
+
     @property
-    def is_question(self) -> bool: ...
+    def is_question(self) -> bool:
+        """Whether it starts with a question word."""
+        ...
+
     @property
-    def is_excluded(self) -> bool: ...
+    def is_excluded(self) -> bool:
+        """Whether it must not be planned."""
+        ...
+
     @property
-    def is_wish(self) -> bool: ...
+    def is_wish(self) -> bool:
+        """Whether it names a thing that is needed."""
+        ...
 
 
 def subject_before(part: Clause, after: Clause, between: str, wording: Wording) -> Sequence[Token]:
