@@ -99,6 +99,8 @@ def files(**contents: str) -> list[dict[str, str]]:
         ((RELATE,), "add two relations: Anna works at Acme, and Bob manages Anna", [
             relation("Anna", "works at", "Acme"), relation("Bob", "manages", "Anna"),
         ]),
+        ((RELATE,), "create the relation Anna Berg reports_to Leo Hart", [relation("Anna Berg", "reports_to", "Leo Hart")]),
+        ((RELATE,), "link her so that Anna Berg sings_in Choir West", [relation("Anna Berg", "sings_in", "Choir West")]),
         ((RELATE,), "add a 'member of' relation between Leo Hart and Choir West", [relation("Leo Hart", "member of", "Choir West")]),
         ((OBSERVE,), "add 'vegan' to Anna and 'tall' to Bob", [noted("Anna", "vegan"), noted("Bob", "tall")]),
         ((OBSERVE,), "add to the entity Hangar 4 that the roof leaks", [noted("Hangar 4", "the roof leaks")]),

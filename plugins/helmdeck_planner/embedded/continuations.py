@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ENGLISH, Kind, Token, stem
+from helmdeck_language import ACTIONS, ENGLISH, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
 from helmdeck_planner.embedded.background import is_fact, subject_of
@@ -30,6 +30,7 @@ _NAMING: Final = word_list("naming_verbs")
 _SAYING: Final = word_list("saying_verbs")
 _PARTICLES: Final = word_list("particles") | word_list("sides")
 _OBJECTS: Final = word_list("named_objects")
+_BELOW: Final = word_list("pointing_back")
 
 
 def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | None:
@@ -80,7 +81,7 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
     if further := with_further(before, after, sources):
         return further
     properties: Sequence[Property] = before.profile.properties if before.profile is not None else ()
-    labelled = _starts_with_label(after.part, properties, wording)
+    labelled = _starts_with_label(after.part, properties, wording) and not _acts_below(before, after)
     # "create an issue: title 'Crash', label bug" has labelled values behind its colon, and no text.
     is_text = not (properties and labelled)
     text = _with_text(before, after, sources, chosen) or _with_longer_text(before, after, sources) if is_text else None
@@ -101,6 +102,14 @@ def continued(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pi
             if draft.is_complete and _takes_of_both(draft, before.part):
                 return Pick(joined, found[0].profile, found)
     return None
+
+
+def _acts_below(before: Pick, after: Pick) -> bool:
+    """Whether a part has a step of its own on what the step before acts on: "label issue 5 bug and write 'On it' underneath"."""
+    if before.profile is None or after.profile in (None, before.profile) or not after.found[0].is_complete:
+        return False
+    creates = Action.CREATE in ACTIONS.get(before.profile.verb, frozenset())
+    return not creates and any(token.word in _BELOW for token in after.part.tokens)
 
 
 def _with_text(before: Pick, after: Pick, sources: Sources, chosen: Chosen) -> Pick | None:

@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.request.word_lists import word_list, word_rows
 from helmdeck_planner.embedded.request.wording import Wording
 
 _POINTING: Final = word_list("named_objects") | {"those", "these"}
+_PLACES: Final = word_list("pointing_back")
 _NAMING: Final = word_list("naming_verbs")
 _RESULTS: Final = word_list("results_of_steps")
 _TRANSFERRING: Final = word_list("transferring_verbs")
@@ -144,7 +145,7 @@ def commented(part: Part, found: Sequence[Scored], sources: Sources, profiles: P
     """
     before = sources.earlier[-1] if sources.earlier else None
     texts = [token for token in part.tokens if token.is_value]
-    is_about = any(token.word in _POINTING or token.word == "there" for token in part.tokens)
+    is_about = any(token.word in _POINTING | _PLACES for token in part.tokens)
     is_text = part.verb_place == 0 and part.tokens[0].word in _WRITING and [each.kind for each in texts] == [Kind.QUOTE]
     if before is None or before.profile is None or not (is_about and is_text):
         return None

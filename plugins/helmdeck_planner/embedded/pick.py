@@ -53,3 +53,21 @@ class Pick:
 def is_risky(found: Sequence[Scored]) -> bool:
     """Whether an entry may change something that a part does not clearly request."""
     return found[0].profile.writes is not False and score(found) < UNSURE
+
+
+def taking_all(found: Sequence[Scored]) -> Scored | None:
+    """Return the entry that does what the best one does with all values at once: "read a.txt and the file b.txt"."""
+    best = found[0]
+    return next(
+        (
+            row
+            for row in found[1:]
+            if row.is_complete
+            and row.unused < best.unused
+            and row.unused == 0
+            and row.profile.verb == best.profile.verb
+            and set(best.profile.name) & set(row.profile.name)
+            and any(each.is_list for each in row.profile.required)
+        ),
+        None,
+    )

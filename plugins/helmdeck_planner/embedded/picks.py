@@ -30,7 +30,7 @@ from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
 from helmdeck_planner.embedded.hints import headings_of, is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
-from helmdeck_planner.embedded.pick import Pick, is_risky
+from helmdeck_planner.embedded.pick import Pick, is_risky, taking_all
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading, recorded_readings
 from helmdeck_planner.embedded.request.texts import with_text
@@ -111,7 +111,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         wording=wording,
         pipeline=pipeline,
         settings=settings,
-        headings=headings,
+        headings=(*reader.headings, *headings),
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
         lexical=lexical,
@@ -134,12 +134,16 @@ class _Reader:
     is_bare_catalog: bool = False
     parts: list[Part] = attrs.Factory(list)
     picks: list[Pick] = attrs.Factory(list)
+    headings: list[Pick] = attrs.Factory(list)
 
     def add(self, part: Part, *, is_added: bool = False) -> None:
         """Choose the entry of a part, or of several if it states several objects or values.
 
         :param is_added: "also" joins the part to the one before or behind it, so that it is requested even if it only states a fact.
         """
+        if part.is_heading:
+            self._append_heading(part)
+            return
         if part.is_excluded or part in self.sources.settings:
             self._append(part, None, ())
             return
@@ -176,7 +180,7 @@ class _Reader:
         if is_gap(found) and (each_found := self._one_each(own)):
             found, profile = each_found, each_found[0].profile
         single = [own] if profile is None else one_value_each(own, profile, self.sources.request, wording)
-        if len(single) > 1 and (all_at_once := _taking_all(found)):
+        if len(single) > 1 and (all_at_once := taking_all(found)):
             found = [all_at_once, *(row for row in found[1:] if row is not all_at_once)]
             profile, single = all_at_once.profile, [own]
         elif len(single) > 1:
@@ -226,9 +230,22 @@ class _Reader:
         self.parts.append(part)
         if not part.is_excluded and part not in self.sources.settings:
             self.picks.append(Pick(part, profile, found))
+        self._know(part, profile)
+
+    def _know(self, part: Part, profile: Profile | None) -> None:
         args = fill(part, profile, self.sources) if profile is not None else {}
         earlier = (*self.sources.earlier, Earlier(part, args, profile))
         self.sources = attrs.evolve(self.sources, earlier=earlier)
+
+    def _append_heading(self, part: Part) -> None:
+        """Add a part that has no step, with the entry that reads what it names, whose inputs the next steps may need."""
+        found = self._chosen(part, self.sources)
+        reads = not is_gap(found) and found[0].is_complete and found[0].profile.writes is False
+        profile = found[0].profile if reads else None
+        self.parts.append(part)
+        if profile is not None:
+            self.headings.append(Pick(part, profile, found))
+        self._know(part, profile)
 
     def join(self) -> None:
         """Join consecutive parts that one entry serves: "pid 482 is stuck, terminate it", "draft a mail. Subject: Wreaths"."""
@@ -392,6 +409,8 @@ def _is_maybe_wish(part: Part, wording: Wording) -> bool:
     """Whether what is read as the verb of a part without an entry may be a noun."""
     if part.is_question or part.is_wish or is_statement(part, wording):
         return False
+    if part.verb_place == 0 and any(token.word in wording.language.references for token in part.tokens[1:2]):
+        return False  # "rebase it in"
     return part.verb_place != 0 or part.verb not in ENGLISH.verbs or wording.is_of_catalog(part.tokens[0].word)
 
 
@@ -411,24 +430,6 @@ def _is_meant_otherwise(part: Part, profile: Profile, wording: Wording) -> bool:
     """Whether particles give a verb another meaning than that of an entry: "get rid of" gets nothing."""
     meant = reading(part, wording)
     return meant.is_phrase and meant.verbs.keys().isdisjoint(profile.verbs | profile.choice_verbs | profile.opening)
-
-
-def _taking_all(found: Sequence[Scored]) -> Scored | None:
-    """Return the entry that does what the best one does with all values at once: "read a.txt and the file b.txt"."""
-    best = found[0]
-    return next(
-        (
-            row
-            for row in found[1:]
-            if row.is_complete
-            and row.unused < best.unused
-            and row.unused == 0
-            and row.profile.verb == best.profile.verb
-            and set(best.profile.name) & set(row.profile.name)
-            and any(each.is_list for each in row.profile.required)
-        ),
-        None,
-    )
 
 
 def _is_addition(part: Part, text: str) -> bool:

@@ -14,12 +14,15 @@ from helmdeck_planner.embedded.choice.ranked import is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import together
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _ANOTHER: Final = word_list("another")
+# Of inputs that identify what a step acts on.
+_THINGS: Final = (Role.PATH, Role.ID, Role.URL)
 _EVERY: Final = word_list("all_of_them")
 
 
@@ -49,7 +52,10 @@ def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
     if (after.part.verb and after.part.verb == before.part.verb) or any(token.word in _ANOTHER for token in tokens):
         return both
     args = fill(before.part, profile, sources)
-    own = arguments_of(drafted(after.part, profile, attrs.evolve(sources, earlier=())))
+    own = arguments_of(drafted(after.part, profile, attrs.evolve(sources, earlier=(), settings=())))
+    things = [each.name for each in profile.required if each.role in _THINGS and each.name in own]
+    if any(args.get(name, own[name]) != own[name] for name in things):
+        return both  # "read a.txt and the tail of b.txt, 60 lines of that"
     if any(args.get(name, value) != value for name, value in own.items()):
         return (before, attrs.evolve(after, profile=None)) if refers(after.part, sources.wording) else both
     if profile.writes is not False and own and own.keys() <= args.keys():

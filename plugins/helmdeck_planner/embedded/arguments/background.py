@@ -15,7 +15,7 @@ from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_exclusions, fill_passive_exclusion
 from helmdeck_planner.embedded.arguments.free_text import has_reference
-from helmdeck_planner.embedded.arguments.labels import labels_of
+from helmdeck_planner.embedded.arguments.labels import has_label, labels_of
 from helmdeck_planner.embedded.arguments.listed import is_receiver
 from helmdeck_planner.embedded.arguments.numbers import fill_limit
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -25,6 +25,8 @@ from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _OBJECT_ROLES: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
+# A shorter number may be a count.
+_MIN_ID: Final = 4
 _ID_KINDS: Final = (Kind.ID, Kind.HASH, Kind.SLUG)
 _OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE, Role.BOOLEAN)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
@@ -85,6 +87,7 @@ def fill_background(
                 # "OPS-7: log 20 minutes. And OPS-8 goes to done"
                 shapes = {_shape(token.value) for token in part.tokens if token.is_value}
                 has_own = any(_shape(draft.tokens[place].value) in shapes for place in draft.free(*_ID_KINDS))
+                has_own |= any(_is_own_number(draft, each, place) for place in draft.free(Kind.NUMBER))
                 is_meant = each.is_required and each.role in _OBJECT_ROLES and not (is_labelled and has_own)
             elif is_labelled:
                 is_meant = follows and has_label and value in quotes
@@ -103,6 +106,11 @@ def fill_background(
         is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
         if taken and is_whole:
             draft.stated_by.append(part)
+
+
+def _is_own_number(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a number is an id by its length, or by its label: "issue 42"."""
+    return len(draft.tokens[place].value) >= _MIN_ID or has_label(draft, each, place)
 
 
 def _shape(value: str) -> str:

@@ -7,25 +7,29 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ENGLISH, NOUNS_TOO, Kind
+from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
-from helmdeck_planner.embedded.arguments.ids import is_opaque
-from helmdeck_planner.embedded.arguments.refs import takes_ref
+from helmdeck_planner.embedded.arguments.ids import is_humped, is_opaque
+from helmdeck_planner.embedded.arguments.refs import REPOSITORIES, takes_ref, takes_repository
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, SEARCHING_VERBS
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.states import is_thing
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 _KINDS: Final = (Kind.PATH, Kind.SLUG)
 _OBJECTS: Final = (Kind.ID, Kind.HASH, Kind.NUMBER, Kind.QUOTE, Kind.EMAIL, Kind.SLUG)
 _MAX_LABELS: Final = 5
+_LEAST_THINGS: Final = 2
 # A shorter number is a count.
 _MIN_ID: Final = 5
+# "the md5 of the same thing"
+_ANYTHING: Final = stemmed("anything")
 _PARENT: Final = "parent"
 _PRONOUNS: Final = word_list("person_pronouns")
 _POSSESSIVES: Final = word_list("person_possessives")
@@ -63,8 +67,29 @@ def settings_of(parts: Sequence[Part], wording: Wording) -> tuple[Part, ...]:
     if sum(not part.is_excluded for part in parts) < 2:
         return ()
     return tuple(
-        part for part in parts if is_setting(part, wording) or (part is parts[0] and _is_subject(part, wording))
+        part
+        for part in parts
+        if is_setting(part, wording)
+        or _names_things(part, wording)
+        or (part is parts[0] and (part.is_heading or _is_subject(part, wording)))
     )
+
+
+def _names_things(part: Part, wording: Wording) -> bool:
+    """Whether a part is nothing but labels and their ids: "base app91, table tblRooms"."""
+    tokens = [token for token in part.tokens if token.kind is not Kind.MARK and not _is_lead(token, wording)]
+    labels, things = tokens[::2], tokens[1::2]
+    is_act = bool(part.verb) or part.is_question or part.is_excluded
+    return (
+        not is_act
+        and len(things) == len(labels) >= _LEAST_THINGS
+        and all(token.is_word and wording.is_of_catalog(token.word) for token in labels)
+        and all(is_thing(token) or is_humped(token) for token in things)
+    )
+
+
+def _is_lead(token: Token, wording: Wording) -> bool:
+    return token.is_word and (wording.is_filler(token.word) or bool(wording.preposition(token)))
 
 
 def _is_subject(part: Part, wording: Wording) -> bool:
@@ -92,6 +117,27 @@ def _is_subject(part: Part, wording: Wording) -> bool:
             for token in words
         )
     )
+
+
+def fill_shared(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
+    """Set what is stated once for several parts, before other values take its place."""
+    _fill_repository(draft, earlier, settings)
+    _fill_same(draft, earlier)
+
+
+def _fill_repository(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
+    """Set the folder of a repository that is stated once for several parts.
+
+    "in /srv/shop stage a.txt and b.txt" has three paths.
+    """
+    needed = [each for each in draft.open_inputs() if each.is_required and takes_repository(each)]
+    if len(needed) != 1 or not all(is_file(draft.tokens[place]) for place in draft.free(Kind.PATH)):
+        return
+    stated = [token.value for part in settings for token in part.tokens if token.kind is Kind.PATH]
+    before = [row.args.get(needed[0].name) for row in earlier if _is_of_server(row, draft.profile)]
+    found = {value for value in stated or before if value is not None}
+    if len(found) == 1:
+        draft.set(needed[0], found.pop(), [])
 
 
 def fill_context(draft: Draft, earlier: Sequence[Earlier], settings: Sequence[Part]) -> None:
@@ -134,6 +180,25 @@ def _fill_person(draft: Draft, earlier: Sequence[Earlier]) -> None:
     if len(found) == len(needed) == 1:
         [value] = found
         draft.set(needed[0], [value] if needed[0].is_list else value, [])
+
+
+def _fill_same(draft: Draft, earlier: Sequence[Earlier]) -> None:
+    """Set what "in the same channel" and "same repo" mean from the last step of the server that has it."""
+    meant = frozenset[str]().union(
+        *(
+            draft.stems(place + 1)
+            for place, token in enumerate(draft.tokens[:-1])
+            if token.word == "same" and place not in draft.used_places
+        )
+    )
+    rows = [row for row in earlier if _is_of_server(row, draft.profile)]
+    for each in draft.open_inputs() if meant and rows else ():
+        is_named = bool(meant & (each.labels | _ANYTHING)) or (
+            each.role in (Role.OWNER, Role.REPO) and bool(meant & REPOSITORIES)
+        )
+        values = [row.args[each.name] for row in rows if each.name in row.args]
+        if each.is_required and not each.is_list and is_named and values:
+            draft.set(each, values[-1], [])
 
 
 def _fill_same_object(draft: Draft, earlier: Sequence[Earlier]) -> None:

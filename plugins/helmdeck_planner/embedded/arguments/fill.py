@@ -13,7 +13,7 @@ import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
 from helmdeck_planner.embedded.arguments.background import fill_background
-from helmdeck_planner.embedded.arguments.context import Earlier, fill_context
+from helmdeck_planner.embedded.arguments.context import Earlier, fill_context, fill_shared
 from helmdeck_planner.embedded.arguments.described import fill_described
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
@@ -40,7 +40,7 @@ from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.queries import fill_pattern, fill_query
 from helmdeck_planner.embedded.arguments.quotes import fill_described_quotes
-from helmdeck_planner.embedded.arguments.references import moved_to, referred, states_anything
+from helmdeck_planner.embedded.arguments.references import alike_of, moved_to, referred, states_anything
 from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fill_revision_paths
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
@@ -145,6 +145,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     if not part.tokens:
         return draft
     fill_screen(draft)
+    fill_shared(draft, sources.earlier, sources.settings)
     fill_new_paths(draft)
     fill_moved(draft)
     fill_replacement(draft)
@@ -331,6 +332,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
             continue
         if each.name in before.args and each.role is not Role.CHOICE:
             draft.set(each, before.args[each.name], [])
+        elif alike := alike_of(before, each, draft.profile):
+            draft.set(each, alike, [])
         elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
             found = [
                 token.value

@@ -183,14 +183,19 @@ def is_opaque(token: Token) -> bool:
     return token.kind is Kind.ID or bool(token.is_word and _RANDOM.fullmatch(token.value))
 
 
+def is_humped(token: Token) -> bool:
+    """Whether a word has a capital behind a small letter: "tblLeads", but not "iPhone"."""
+    return token.is_word and bool(_HUMPED.fullmatch(token.value))
+
+
 def _is_opaque(draft: Draft, place: int) -> bool:
     """Whether a value looks like an id: it has digits, dots or humps, or no vowels: "tblLeads", but not "iPhone"."""
     token = draft.tokens[place]
     if token.kind is Kind.ID:
         return not COUNTED.fullmatch(token.value)
-    is_humped = token.is_word and place != draft.part.verb_place and _HUMPED.fullmatch(token.value)
+    has_humps = place != draft.part.verb_place and is_humped(token)
     is_random = token.is_word and (_RANDOM.fullmatch(token.value) or _is_cluster(draft, place))
-    return _is_dotted(draft, place) or bool(is_humped or is_random or is_code(draft, place))
+    return _is_dotted(draft, place) or bool(has_humps or is_random or is_code(draft, place))
 
 
 def _is_cluster(draft: Draft, place: int) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.request.acts import is_act
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 PERSONS: Final = frozenset("he she him her".split())
 """Words for a person that is named before."""
@@ -15,6 +17,8 @@ _VERBS: Final = frozenset("is are was were has have had can will does".split())
 _ENDS: Final = frozenset(".;!?(")
 _MAX_LINK: Final = 4
 _LEAST_WORDS: Final = 2
+_SO: Final = word_list("consequences")
+_SNAKE: Final = re.compile(r"[a-z]{2,20}(?:_[a-z]{1,20}){1,4}")
 _NAMES: Final = (Kind.QUOTE, Kind.ID)
 
 
@@ -58,6 +62,8 @@ def statement(
     first = [place] if draft.tokens[place].word in PERSONS else _name(draft, place, name_at)
     between = first[-1] + 1 if first else len(draft.tokens)
     end = between
+    if between < len(draft.tokens) and _SNAKE.fullmatch(draft.tokens[between].value) and _joins(draft, between):
+        end += 1  # "Anna works_at Acme"
     while end < len(draft.tokens) and end - between <= _MAX_LINK and _joins(draft, end) and not name_at(end):
         end += 1
     second = _name(draft, end, name_at) if first and between < end < len(draft.tokens) else []
@@ -71,6 +77,7 @@ def _joins(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
     is_quote = token.kind is Kind.QUOTE and draft.tokens[place - 1].kind is not Kind.QUOTE
     is_free = (token.is_word or is_quote) and place not in draft.used_places and place != draft.part.verb_place
+    is_free = is_free and token.word not in _SO  # "link her so that Anna works_on Ward 7"
     return is_free and token.word not in draft.wording.language.joints and "-" not in token.value
 
 

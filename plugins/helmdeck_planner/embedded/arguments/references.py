@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from helmdeck_language import ACTIONS, Action
+from helmdeck_language import ACTIONS, Action, stem
 from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.ids import is_opaque
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import UNNEEDED
+
+# An article and the noun that a description starts with.
+_FIRST: Final = 2
 
 
 def referred(earlier: Sequence[Earlier], profile: Profile) -> Earlier | None:
@@ -42,6 +47,25 @@ def moved_to(earlier: Earlier) -> str:
     }
     target = sides.get("target") if "source" in sides else None
     return target if isinstance(target, str) else ""
+
+
+def alike_of(earlier: Earlier, each: Property, profile: Profile) -> str:
+    """Return the only id of a step whose description starts with the name of an input: "The timestamp of the parent"; empty without one.
+
+    What was only just created has no id yet.
+    """
+    if each.role is not Role.ID or each.is_list or not each.labels or earlier.profile is None:
+        return ""
+    if Action.CREATE in ACTIONS.get(earlier.profile.verb, frozenset()):
+        return ""
+    names = {other.name for other in profile.properties}
+    found = {
+        str(earlier.args[other.name])
+        for other in earlier.profile.required
+        if other.name in earlier.args and other.name not in names and other.role is Role.ID and not other.is_list
+        if each.labels <= {stem(word) for word in other.text.lower().split()[:_FIRST]}
+    }
+    return found.pop() if len(found) == 1 else ""
 
 
 def _states_value(earlier: Earlier) -> bool:

@@ -29,7 +29,7 @@ _COMMITS: Final = frozenset((stem("commit"), stem("sha")))
 _HASH: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
 _WITH_PATH: Final = re.compile(r"<(?:rev(?:ision)?|ref|commit|tree-ish|branch)>:<?(?:path|file)", re.IGNORECASE)
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
-_REPOS: Final = frozenset(map(stem, FOLDER_WORDS)) - _FILES
+REPOSITORIES: Final = frozenset(map(stem, FOLDER_WORDS)) - _FILES
 _BASING: Final = frozenset(map(stem, BASING_WORDS))
 _TARGETING: Final = frozenset((stem("target"), stem("base")))
 # How much a preposition says that a repository follows; a branch follows the others.
@@ -45,6 +45,11 @@ def takes_ref(profile: Profile, each: Property) -> bool:
         return False
     # A "target" is one only in an entry about branches or commits.
     return "branch" in names or bool(_VERSIONED & (each.hints | profile.text) and names & REF_WORDS)
+
+
+def takes_repository(each: Property) -> bool:
+    """Whether an input takes the folder of a repository or the like."""
+    return each.role is Role.PATH and not each.is_list and bool(REPOSITORIES & set(map(stem, each.words)))
 
 
 def fill_refs(draft: Draft) -> None:
@@ -92,7 +97,11 @@ def fill_revision_paths(draft: Draft) -> None:
 def is_ref(draft: Draft, place: int) -> bool:
     """Whether an unused word or value can be a branch, a tag or a commit."""
     token = draft.tokens[place]
-    if place in draft.used_places or place == draft.part.verb_place or _is_labelled(draft, place, _FILES | _REPOS):
+    if (
+        place in draft.used_places
+        or place == draft.part.verb_place
+        or _is_labelled(draft, place, _FILES | REPOSITORIES)
+    ):
         return False
     if not token.is_word:
         return token.kind is Kind.ID or _is_slashed(token)
@@ -144,7 +153,7 @@ def _fill_repository(draft: Draft, *, has_ref: bool) -> None:
     needed = [each for each in draft.open_inputs() if each.is_required]
     owner = next((each for each in needed if each.role is Role.OWNER), None)
     repo = next((each for each in needed if each.role is Role.REPO), None)
-    folders = [each for each in needed if each.role is Role.PATH and _REPOS & set(map(stem, each.words))]
+    folders = [each for each in needed if takes_repository(each)]
     places = draft.free(Kind.SLUG)
     if owner and repo and all(each.role is not Role.PATH for each in needed):
         # "nodejs/node.js"
@@ -169,7 +178,7 @@ def _fill_repository(draft: Draft, *, has_ref: bool) -> None:
 
 def _fit(draft: Draft, place: int) -> int:
     """Return how much speaks for a repository rather than for a branch or a folder in it."""
-    if _is_labelled(draft, place, _REPOS):
+    if _is_labelled(draft, place, REPOSITORIES):
         return _LABELLED
     if _is_labelled(draft, place, _REFS | _FILES):
         return -_LABELLED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -119,10 +120,12 @@ class Profiles:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All words of the catalog."""
-        starts = (
-            next((word for word in name_words(entry) if word not in self._prefixes), "") for entry in self.entries
+        names = [[word for word in name_words(entry) if word not in self._prefixes] for entry in self.entries]
+        return Vocabulary(
+            frozenset(word for entry in self.entries for word in _every_word(entry)),
+            frozenset(name[0] if name else "" for name in names),
+            frozenset(pair for name in names for pair in itertools.pairwise(name[1:])),
         )
-        return Vocabulary(frozenset(word for entry in self.entries for word in _every_word(entry)), frozenset(starts))
 
     @cached_property
     def languages(self) -> CatalogLanguages:

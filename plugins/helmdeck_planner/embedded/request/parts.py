@@ -23,6 +23,7 @@ from helmdeck_planner.embedded.request.repeats import repeated, rephrased
 from helmdeck_planner.embedded.request.restated import restated
 from helmdeck_planner.embedded.request.segments import segments
 from helmdeck_planner.embedded.request.states import is_never_verb, state_verb
+from helmdeck_planner.embedded.request.subjects import subject_before
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 from helmdeck_selection import DialogueAct, act_model
@@ -36,6 +37,8 @@ _MOST_OF_TITLE: Final = 2
 # A longer number may be an id.
 _MIN_ID: Final = 5
 _CONDITIONS: Final = word_list("conditions")
+# "..., plus the size of b.txt"
+_ADDING: Final = word_list("adding")
 _BEING: Final = word_list("being")
 _HAPPENING: Final = _BEING | word_list("past")
 _MUST: Final = word_list("requesting")
@@ -59,6 +62,7 @@ class Part:
     :ivar is_excluded: it must not be planned.
     :ivar is_wish: it names no act, but a thing that is needed.
     :ivar is_purpose: it only says what for the next part is requested: "I want to compare them, so show me both".
+    :ivar is_heading: it only names what the next one acts on: "issue 92 in acme/web: close it".
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
     :ivar recording: the words that ask to record what it states: "write that down" behind "gave H-4 two litres of syrup".
     :ivar further: arguments of its step that a clause behind it states: "and label it bug".
@@ -72,6 +76,7 @@ class Part:
     is_excluded: bool
     is_wish: bool = False
     is_purpose: bool = False
+    is_heading: bool = False
     act: DialogueAct = _ANY_ACT
     recording: tuple[Token, ...] = ()
     further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
@@ -109,7 +114,9 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         if wording.language is ENGLISH:
             made = attrs.evolve(made, act=act_model().of_request(segment[: len(segment) - len(own) + cut]))
         lead = segment[: len(segment) - len(own)]
-        if not (made.verb or made.is_question) and any(token.word in wording.language.wishes for token in lead):
+        if not (made.verb or made.is_question) and any(
+            token.word in wording.language.wishes | _ADDING for token in lead
+        ):
             made = attrs.evolve(made, is_wish=True)
         if made.verb_place == 0 and parts and _is_heading(parts[-1], segment, wording):
             parts.pop()
@@ -122,7 +129,18 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         if cut < len(own):
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
-    return _with_conditions(text, parts, wording)
+    return _with_conditions(text, _with_headings(text, parts, wording), wording)
+
+
+def _with_headings(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:
+    """Keep only the name of what the next part acts on: "PR 5" of "PR 5 is fine, so merge it"."""
+    found = list(parts)
+    for place, (part, after) in enumerate(itertools.pairwise(parts)):
+        between = text[part.tokens[-1].end : after.tokens[0].start].strip().lower()
+        if subject := subject_before(part, after, between, wording):
+            named = _part(text, subject, wording, is_excluded=False)
+            found[place] = attrs.evolve(named, verb="", verb_place=-1, is_heading=True, act=part.act)
+    return found
 
 
 def _reworded(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
@@ -175,6 +193,7 @@ def _with_conditions(text: str, parts: Sequence[Part], wording: Wording) -> list
         if (
             before is not None
             and is_stated
+            and not before.is_heading
             and not _adds_question(part, before, text)
             and (_asks_about(part, before, wording) or _is_about(part, before, wording))
         ) or (before is not None and _leads(before, part, text, wording)):

@@ -21,6 +21,7 @@ _PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
 _OBJECT_STARTS: Final = word_list("object_starts")
 _ARTICLES: Final = word_list("possessives")
+_ADDING: Final = word_list("adding")
 _THEN: Final = ("then", "afterwards", "after")
 _THING_STARTS: Final = _ARTICLES | {"a", "an", "all", "some", "any"}
 _DEMONSTRATIVES: Final = word_list("demonstratives")
@@ -80,10 +81,11 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             is_command = is_repeated or _starts_command(
                 tokens, end, wording, is_strong=is_strong, follows_colon=follows_colon
             )
-            is_state = starts_state(tokens, end, current, wording)
+            is_state = starts_state(tokens, end, current, wording) and not _is_list(current, wording)
             is_reason = tokens[end - 1].value == "," and _starts_reason(tokens, end)
             is_reason = is_reason and bool(_leading_verb(current, wording))
             is_wish = _starts_wish(tokens, place, end, current, wording)
+            is_wish = is_wish or _adds_thing(tokens, place, end, current, wording)
             is_command = is_command or is_state or is_reason or is_wish or starts_repeat(tokens, end, wording)
             # "before I call her back: did anybody reply?"
             is_after_clause = _starts_question(tokens, end, wording) or tokens[end - 1].value == ":"
@@ -123,6 +125,11 @@ def _is_listed(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
         return lead.word in _STATING
     is_label = label.is_word and label.word.endswith("s") and not wording.is_filler(label.word)
     return is_label and (lead.kind is Kind.MARK or bool(wording.preposition(lead)))
+
+
+def _is_list(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words only name the first things of a list: "A-7 and A-8 should go"."""
+    return all(is_thing(token) or token.value == "," or token.word in wording.language.joints for token in tokens)
 
 
 def _is_abbreviation(word: str) -> bool:
@@ -323,8 +330,34 @@ def _starts_wish(tokens: Sequence[Token], place: int, end: int, current: Sequenc
     is_sentence = len(current) > 2 and not _leading_verb(current, wording)
     is_rest = between[0] == "," and any(word in _ONLY for word in between)
     is_needed |= is_rest and is_sentence and any(token.word in _HAPPENING for token in current[1:_EARLY])
-    is_more = "plus" in between and wording.is_of_catalog(tokens[end + 1].word)
+    is_more = not _ADDING.isdisjoint(between) and wording.is_of_catalog(tokens[end + 1].word)
     return (is_next or is_needed or is_more) and tokens[end].word in _THING_STARTS and tokens[end + 1].is_word
+
+
+def _adds_thing(tokens: Sequence[Token], place: int, end: int, current: Sequence[Token], wording: Wording) -> bool:
+    """Whether another thing with its own value is added to one: "the log of web-1, plus events and age of web-2"."""
+    between = [token.word for token in tokens[place:end]]
+    if (
+        wording.language is not ENGLISH
+        or _ADDING.isdisjoint(between)
+        or tokens[place].value != ","
+        or not _is_noun(tokens[end:], wording)
+    ):
+        return False
+    is_thing_before = any(token.is_value or is_thing(token) for token in current) and not _leading_verb(
+        current, wording
+    )
+    rest = list(itertools.takewhile(lambda token: token.kind is not Kind.BREAK, tokens[end:]))
+    has_place = any(
+        wording.preposition(token) and (following.is_value or is_thing(following))
+        for token, following in itertools.pairwise(rest)
+    )
+    return is_thing_before and has_place
+
+
+def _is_noun(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether words start with a thing: "a tick", "permissions"."""
+    return bool(tokens) and tokens[0].is_word and not wording.preposition(tokens[0])
 
 
 def _requests_other(tokens: Sequence[Token], place: int, wording: Wording) -> bool:

@@ -9,13 +9,25 @@ from typing import Final
 from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, detect, knows, stem
 from helmdeck_selection import meaning_model
 
+_MIN_WORDS: Final = 2
+
 
 class Vocabulary:
-    """The words of a catalog, as they are written."""
+    """The words of a catalog, as they are written.
 
-    def __init__(self, words: frozenset[str], starts: frozenset[str] = frozenset()) -> None:
+    :param starts: the first words of names.
+    :param pairs: words that follow one another behind these: "pull request" of ``get_pull_request``.
+    """
+
+    def __init__(
+        self,
+        words: frozenset[str],
+        starts: frozenset[str] = frozenset(),
+        pairs: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
         self.words = words
         self.starts = starts
+        self.pairs = pairs
         self.stems: frozenset[str] = frozenset(stem(word) for word in words)
 
     @cached_property
