@@ -36,9 +36,6 @@ class Vocabulary:
         return Speller(self.words)
 
 
-_MIN_WORDS: Final = 2
-
-
 @lru_cache(32)
 def _verb_speller(language: Language) -> Speller:
     return Speller(language.verbs)
