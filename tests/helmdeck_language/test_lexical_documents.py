@@ -345,3 +345,23 @@ def test_recurring_terms_of_a_sentence_are_counted_once() -> None:
 )  # fmt: skip
 def test_a_few_words_behind_a_quoted_text_belong_to_the_request(text: str, document: str) -> None:
     assert separate(text, read(text)).document == document
+
+
+@each_case(
+    "request_text",
+    [
+        "who won the derby yesterday",
+        "any trams running to the harbour tonight",
+        "hey is the bakery on mill lane open on sundays",
+        "how late can I still return the blue jacket",
+    ],
+)
+def test_question_without_its_mark_is_the_request_beside_an_announcement(index, request_text):
+    assert index.read(f"{ADVERT}\n\n{request_text}").asking == (request_text,)
+
+
+def test_words_of_doubtful_sentences_count_little_and_those_of_probable_ones_fully(monkeypatch):
+    monkeypatch.setattr("helmdeck_language.request.reading.asking_chances", lambda *_: [0.3, 0.6, 0.9])
+    weights = read("The lamps are brass. Bring the chairs. Sell the rug.").weights
+    assert weights["brass"] == pytest.approx(0.09)
+    assert weights["chair"] == weights["rug"] == 1.0

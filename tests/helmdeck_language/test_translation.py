@@ -50,6 +50,19 @@ def index():
         ("nl", "Zet de schemerlamp aan", "light_on"),  # the main part of a compound
         ("tr", "Işıklarımızı yakabilir misin?", "light_on"),  # a long ending
         ("ar", "والأضواء", "light_on"),  # two prefixes
+        ("sv", "Tänd kökslampan", "light_on"),  # a compound
+        ("da", "Hvordan bliver vejret i Odense?", "get_weather"),
+        ("nb", "Hvordan blir været i Bergen?", "get_weather"),
+        ("fi", "Sammuta olohuoneen valot", "light_on"),
+        ("cs", "Stáhni žaluzie v ložnici", "close_blinds"),
+        ("hu", "Halkítsd le a zenét", "lower_volume"),
+        ("ro", "Stinge lumina din bucătărie", "light_on"),
+        ("id", "Matikan lampu dapur", "light_on"),
+        ("vi", "Thời tiết ở Đà Nẵng thế nào?", "get_weather"),
+        ("el", "Ποιος είναι ο καιρός στην Πάτρα;", "get_weather"),
+        ("uk", "Вимкни світло на кухні", "light_on"),  # the script is that of Russian as well
+        ("hi", "अगला गाना बजाओ", "next_track"),  # an ending after three letters
+        ("th", "พรุ่งนี้อากาศเป็นยังไง", "get_weather"),  # no spaces
         ("pt", "Acende a luz para me ajudar", "light_on"),  # "me" is an English word as well
     ],
 )

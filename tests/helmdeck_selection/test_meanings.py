@@ -69,7 +69,7 @@ def test_probable_entry_among_similar_ones_precedes_a_shared_word():
     assert index(catalog(tools)).rank("show the shares as slices of a round cake").ids[0] == "generate_pie_chart"
 
 
-@each_case("request_text", ["frobnicate the quxifier", "Φτιάξε τον καιρό", "", "..."])
+@each_case("request_text", ["frobnicate the quxifier", "გააკეთე ამინდი", "", "..."])
 def test_request_of_unknown_words_is_ranked_by_words_alone(request_text):
     assert index().rank(request_text) == index(meaning=0.0).rank(request_text)
 

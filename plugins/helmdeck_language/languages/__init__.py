@@ -29,8 +29,10 @@ LANGUAGES: Final = (ENGLISH, *(Language.of(WordFile.beside(__file__, f"{code}.to
 STEMS: Final = {
     "ar": "ا", "de": "a", "es": "a", "fr": "a", "it": "a", "ja": "あ", "ko": "가", "nl": "a", "pl": "a", "pt": "a", "ru": "я",
     "tr": "a", "zh": "字",
+    "cs": "a", "da": "a", "el": "α", "fi": "a", "hi": "क", "hu": "a", "id": "a", "nb": "a", "ro": "a", "sv": "a", "th": "ก",
+    "uk": "я", "vi": "a",
 }  # fmt: skip
-"""The languages whose words the ranker translates, each with a letter of its script."""
+"""The languages whose words the ranker translates, each with a letter of its script; of equal ones the first one counts."""
 
 
 @cache

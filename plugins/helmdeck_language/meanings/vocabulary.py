@@ -19,6 +19,9 @@ from helmdeck_language.text.terms import stem, words
 # An ending has at most so many letters, unless the language has longer ones; a stem of fewer letters is a whole word.
 _ENDING: Final = 4
 _SHORTEST_STEM: Final = 4
+# The same where vowels are signs of their own: Devanagari and the other scripts of India.
+_SHORTEST_SIGNED_STEM: Final = 3
+_SIGNED: Final = re.compile("[\u0900-\u0dff]")
 # Letters of a word without its prefix, of the last part of a compound, and of the unknown part before it.
 _SHORTEST_REST: Final = 3
 _SHORTEST_LAST_PART: Final = 5
@@ -38,7 +41,7 @@ _LONGEST_RUN: Final = 400
 # Words between the parts of a phrase: "schalte das Licht in der Küche ein".
 _NEAR: Final = 10
 # Scripts whose words have endings and particles of any length, or no spaces around them.
-_DENSE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_DENSE: Final = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _HANGUL: Final = re.compile("[\uac00-\ud7af]")
 _PARTICLES: Final = frozenset("을 를 이 가 은 는 도 의 에 로 좀 만 과 와".split())
 # Letters that people replace by others on a keyboard without them, or write in several ways; folding keeps these.
@@ -114,6 +117,10 @@ class Vocabulary:
     @cached_property
     def _longest(self) -> int:
         return max((len(each.partition("+")[0]) for rows in self._rows.values() for each, _ in rows), default=0)
+
+    @cached_property
+    def _shortest(self) -> int:
+        return _SHORTEST_SIGNED_STEM if _SIGNED.match(self.sample) else _SHORTEST_STEM
 
     @cached_property
     def _ending(self) -> int:
@@ -221,7 +228,7 @@ class Vocabulary:
         stems = self._beginning(word[:1])
         for size in range(min(len(word), self._longest) if stems else 0, 1, -1):
             meanings = stems.get(word[:size])
-            if meanings is None or (size < len(word) and size < _SHORTEST_STEM):
+            if meanings is None or (size < len(word) and size < self._shortest):
                 continue
             rest = word[size:]
             for start in range(_LINKING + 1) if most > 1 and len(rest) >= _SHORTEST_STEM else ():

@@ -30,6 +30,7 @@ FEATURES: Final = (
     "label", "bullet", "quoted", "letter", "open_end", "value", "symbols", "cells", "short", "long", "pointer",
     "other_tongue", "repeated", "relevance", "unrelated", "statement", "dull", "label_command",
     "continues", "one_of_tongues", "turn", "outside_turns", "inner_command",
+    "question_start", "casual",
 )  # fmt: skip
 """The names of the features, in the order of the vectors."""
 
@@ -43,6 +44,7 @@ _WE: Final = WE.union(_FILE.words("we"))
 _LETTER: Final = LETTER_WORDS.union(_FILE.words("letter_words"))
 _CONTINUING: Final = frozenset(_FILE.words("continuing"))
 _POINTER: Final = frozenset(_FILE.words("pointers"))
+_QUESTION_STARTS: Final = frozenset(_FILE.words("question_starts"))
 _ADDRESSING: Final = frozenset((first, second) for first, second in map(str.split, _FILE.lines("addressing_pairs")))
 _BIT: Final = {name: 1 << place for place, name in enumerate(FEATURES)}
 _BASE: Final = _BIT["base"]
@@ -53,6 +55,7 @@ _LETTER_AT_START: Final = _STARTS_PAIR << 2
 _FEATURE_BITS: Final = _STARTS_PAIR - 1
 _FLAGGED: Final = {
     "please": PLEASE, "wish": _WISH_WORDS, "first_person": _FIRST, "we": _WE, "you": _YOU, "pointer": _POINTER,
+    "casual": frozenset(_FILE.words("casual")),
 }  # fmt: skip
 _PAIRS: Final = {
     **dict.fromkeys(ASKING_PAIRS - _ADDRESSING, _BIT["wish"]),
@@ -72,6 +75,7 @@ _ADDRESSED: Final = sum(
         "pointer",
         "label_command",
         "inner_command",
+        "question_start",
     )
 )
 _BEFORE_COMMAND: Final = LEAD_INS.union(_FILE.words("before_command"))
@@ -156,8 +160,11 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
     label = _LABEL.match(text, start) if ":" in text or "\uff1a" in text else None
     if label:
         flags |= LABEL
-    if found and found[0] in _CONTINUING:
-        flags |= CONTINUES
+    if found:
+        if found[0] in _CONTINUING:
+            flags |= CONTINUES
+        elif found[0] in _QUESTION_STARTS:
+            flags |= _QUESTION_START
     flags |= _command(found[len(_MARK_WORDS.findall(text, 0, start)) :] if start else found)
     if label and _command(found[len(_MARK_WORDS.findall(text, 0, label.end())) :]):
         flags |= _BIT["label_command"]
@@ -232,7 +239,9 @@ def _other_cues(text: str, flags: int, start: int, labelled: int) -> int:
     return found
 
 
-ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wish", "question", "inner_command"))
+ASKING: Final = sum(
+    _BIT[name] for name in ("command", "please", "asks_you", "wish", "question", "inner_command", "question_start")
+)
 """The bits of features of which each alone makes a sentence a request."""
 (
     BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, ONE_OF_TONGUES, UNRELATED, DULL, CONTINUES, TURN,
@@ -244,8 +253,8 @@ ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wi
         "continues", "turn", "outside_turns",
     )
 )  # fmt: skip
-_ASKS_YOU, _YOU_BIT, _SHORT, _QUESTION, _LONG_BIT, _QUOTED, _VALUE_BIT = (
-    _BIT[name] for name in ("asks_you", "you", "short", "question", "long", "quoted", "value")
+_ASKS_YOU, _YOU_BIT, _SHORT, _QUESTION, _LONG_BIT, _QUOTED, _VALUE_BIT, _QUESTION_START = (
+    _BIT[name] for name in ("asks_you", "you", "short", "question", "long", "quoted", "value", "question_start")
 )
 SYMBOLS, REPEATED, RELEVANCE = (_PLACE[name] for name in ("symbols", "repeated", "relevance"))
 

@@ -44,7 +44,9 @@ _FEATURED_ENDS: Final = 60
 EVIDENCE_SENTENCES: Final = 8
 # Minimum probability that there is no document, for a text that is treated as one request. Beside a document it is higher in
 # less than 1 % of texts, and what is left out of a request is lost.
-_ALL_REQUEST: Final = 0.3
+_ALL_REQUEST: Final = 0.45
+# The largest share of lines without words in a request.
+_MOST_WORDLESS: Final = 0.2
 # Words of sentences with a lower probability count nothing.
 _NEGLIGIBLE: Final = 0.25
 # Usual length of a request and of a document, in characters.
@@ -114,12 +116,19 @@ def _asking_chances(
             return everything
     chances, first = _chances(len(found), layouts)
     if is_whole and first >= _ALL_REQUEST:
-        return everything
+        if not _has_data(found) or len(layouts) < 2:
+            return everything
+        chances, _ = _chances(len(found), layouts[1:])
     shortest = _SHORT_SAID if text.turns.inside else _SHORT_DOCUMENT
     if is_whole and sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < shortest:
         return everything
     best = max(chances)
     return [chance if chance >= _NEGLIGIBLE or chance == best else 0.0 for chance in chances]
+
+
+def _has_data(found: Sequence[Sentence]) -> bool:
+    """Whether many lines have no words, such as the brackets of JSON: then not all of a text is a request."""
+    return sum([not sentence.words for sentence in found]) > _MOST_WORDLESS * len(found)
 
 
 def is_short(found: Sequence[Sentence], widths: Sequence[int]) -> bool:

@@ -95,9 +95,11 @@ def read(
             weights |= dict.fromkeys(sentence.terms, 1.0)
     else:
         for sentence, chance in zip(found, chances, strict=True):
-            for term in sentence.terms if chance else ():
-                if chance > weights.get(term, 0.0):
-                    weights[term] = chance
+            # A document has many doubtful sentences; a request is found by all of its words.
+            weight = 1.0 if chance >= _ASKING else chance * chance
+            for term in sentence.terms if weight else ():
+                if weight > weights.get(term, 0.0):
+                    weights[term] = weight
         threshold = _MIN_RELATIVE_CHANCE * max(chances)
         asking = [sentence for sentence, chance in zip(found, chances, strict=True) if chance >= threshold]
         # A sentence that is not split into clauses belongs to the document; otherwise no argument would contain it.

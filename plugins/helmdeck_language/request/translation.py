@@ -193,7 +193,8 @@ class Translator:
         if most == 1 and len(asking) > _MOST_BESIDE_ONE and not self._lexicon.known_words.isdisjoint(asking):
             return None
         leading = [self._vocabularies[place] for place in sorted(count) if count[place] == most]
-        best = max(leading, key=lambda each: sum(map(each.contains, asking)))
+        # Russian and Ukrainian share a script, by which each word counts for both.
+        best = max(leading, key=lambda each: (sum(map(each.knows, asking)), sum(map(each.contains, asking))))
         shared = [word for word in unknown if all(map(self._contains, word_terms(word)))]
         # "in" and "me" are words of several languages: they say nothing.
         own = sum([word not in best.function_words for word in (*english, *shared)])
