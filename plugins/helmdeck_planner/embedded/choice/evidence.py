@@ -193,9 +193,7 @@ def candidates(
     if count > _MAX_SEARCHED:
         indices = heapq.nlargest(_CANDIDATES, scores, key=lambda index: (scores[index], -index))
         indices += [profiles.place(each.profile) for each in rules if profiles.place(each.profile) not in indices]
-    else:
-        indices = [index for index in indices if _may_serve(part, weighted, profiles[index])]
-    close = meanings(part, range(count) if _MAX_SEARCHED < count <= MAX_COMPARED else indices, profiles, context)
+    close = meanings(part, range(count) if count <= MAX_COMPARED else indices, profiles, context)
     if count > _MAX_SEARCHED:
         indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < CLOSEST)]))
     words = words_of(part, intended, wording)
@@ -204,7 +202,7 @@ def candidates(
     rough = []
     for index in indices:
         profile = profiles[index]
-        if count > _MAX_SEARCHED and not _may_serve(part, weighted, profile):
+        if not _may_serve(part, weighted, profile):
             continue
         is_safe = _is_safe(part, intended, profile, close[index])
         if requested.is_undone_by(profile) or not (is_safe or _may_be_meant(part, profile)):
