@@ -6,7 +6,8 @@
     python -m benchmarks.first_use.evidence --write   # write plugins/helmdeck_planner/embedded/choice/evidence.json
 
 The model is a conditional logistic regression: the entries of a catalog and a gap are the choices for a part. Fitted are the dev halves of
-all sets in English. The parts of each request are used once more over its catalog without the tools that serve it, where the gap is right.
+all sets in English, and the first and third set of ``benchmarks/mcp``, of which only the tools are known. Each request is used once more
+over its catalog without the tools that serve it, where the gap is right.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import numpy as np
 
 import helmdeck_planner
 from benchmarks.first_use.data import Request, load_catalogs, load_requests, mcp_folder, of_half, pooled
+from benchmarks.mcp.catalogs import requests as server_requests
 from helmdeck_core import Catalog
 from helmdeck_language import ENGLISH
 from helmdeck_planner.embedded.arguments.fill import Sources
 from helmdeck_planner.embedded.choice.choose import choose
 from helmdeck_planner.embedded.choice.evidence import Candidate, candidates
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.picks import Understood, understand
+from helmdeck_planner.embedded.picks import understand
 from helmdeck_selection import LexicalIndex
 
 FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "choice" / "evidence.json"
@@ -48,17 +50,10 @@ SETS = {
     "eleventh": 4.0,
     "twelfth": 4.0,
     "thirteenth": 4.0,
-    # In words of more kinds of people, and after most rules.
-    "fourteenth": 8.0,
-    "fifteenth": 8.0,
-    "sixteenth": 8.0,
-    "seventeenth": 8.0,
-    "eighteenth": 8.0,
-    "nineteenth": 8.0,
-    "twentieth": 8.0,
 }
+SERVER_SETS = {"first": 0.5, "third": 0.5}
 # How much a request without its tools counts, relative to the others.
-_MISSING = 0.05
+_MISSING = 0.1
 _ROUNDS = 600
 _RATE = 0.05
 _PENALTY = 0.002
@@ -80,6 +75,10 @@ def samples() -> Iterator[tuple[str, str, Sequence[Sequence[str]], float]]:
         for request in of_half(load_requests(folder), "dev"):
             if request.language == "en":
                 yield request.catalog, request.text, _tools(request), weight
+    for row in server_requests():
+        if weight := SERVER_SETS.get(str(row["set"]), 0.0):
+            names = [str(tool).partition(".") for tool in row["tools"]]
+            yield names[0][0], str(row["request"]), [[name for _, _, name in names]], weight
 
 
 def _tools(request: Request) -> Sequence[Sequence[str]]:
@@ -95,15 +94,11 @@ def rows(catalogs: Mapping[str, Catalog]) -> Iterator[Row]:
         entries = pooled(catalogs, name)
         if name not in whole:
             whole[name] = _indexed(entries)
-        understood = understand(text, *whole[name])
-        if understood.is_foreign or understood.wording.language is not ENGLISH:
-            continue
-        if not steps or len(understood.picks) == len(steps):
-            yield from _parts(understood, whole[name], steps, weight)
+        yield from _parts(whole[name], text, steps, weight)
         served = {tool for tools in steps for tool in tools}
         left = [entry for entry in entries.entries if entry.id not in served]
         if served and left:
-            yield from _parts(understood, _indexed(Catalog(left)), (), _MISSING * weight)
+            yield from _parts(_indexed(Catalog(left)), text, (), _MISSING * weight)
 
 
 def _indexed(catalog: Catalog) -> tuple[LexicalIndex, Profiles]:
@@ -112,11 +107,18 @@ def _indexed(catalog: Catalog) -> tuple[LexicalIndex, Profiles]:
 
 
 def _parts(
-    understood: Understood, index: tuple[LexicalIndex, Profiles], steps: Sequence[Sequence[str]], weight: float
+    index: tuple[LexicalIndex, Profiles], text: str, steps: Sequence[Sequence[str]], weight: float
 ) -> Iterator[Row]:
-    sources = Sources(understood.request, understood.wording, settings=understood.settings)
+    lexical, profiles = index
+    understood = understand(text, lexical, profiles)
+    if understood.is_foreign or understood.wording.language is not ENGLISH:
+        return
+    if steps and len(understood.picks) != len(steps):
+        return
     for place, pick in enumerate(understood.picks):
-        found = candidates(pick.part, sources, *index, choose(pick.part, sources, *index))
+        sources = Sources(understood.request, understood.wording, settings=understood.settings)
+        rules = choose(pick.part, sources, lexical, profiles)
+        found = candidates(pick.part, sources, lexical, profiles, rules)
         if found:
             yield Row(found, steps[place] if steps else (), weight)
 

@@ -26,7 +26,6 @@ from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
 from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
 from helmdeck_planner.embedded.choice.features import (
-    CLOSEST,
     Seen,
     direct_object_of,
     meaning_features,
@@ -52,6 +51,8 @@ from helmdeck_selection import LexicalIndex
 # Of a larger catalog, only the best entries by words and the closest ones by meaning are weighed.
 _MAX_SEARCHED: Final = 60
 _CANDIDATES: Final = 24
+# So many of the closest entries may serve a part that shares no word with them.
+_CLOSEST: Final = 3
 # Probability by meaning from which the same holds for an entry that deletes something.
 _DELETES: Final = 0.4
 # Probability from which a part asks for a change, and for nothing.
@@ -195,7 +196,7 @@ def candidates(
         indices += [profiles.place(each.profile) for each in rules if profiles.place(each.profile) not in indices]
     close = meanings(part, range(count) if count <= MAX_COMPARED else indices, profiles, context)
     if count > _MAX_SEARCHED:
-        indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < CLOSEST)]))
+        indices = list(dict.fromkeys([*indices, *(index for index, own in close.items() if own.place < _CLOSEST)]))
     words = words_of(part, intended, wording)
     seen = Seen(part, weighted, intended, words, wording, direct_object_of(part, words, wording))
     requested = _Requested.of(part, intended)
@@ -216,7 +217,7 @@ def candidates(
             "score": score,
             "unsafe": float(not is_safe),
             # A verb that an entry has nothing to do with requests something else.
-            "far": float(not (seen.is_reading or fit.verb > 0 or close[index].place < CLOSEST)),
+            "far": float(not (seen.is_reading or fit.verb > 0 or close[index].place < _CLOSEST)),
         }
         rough.append((score + fit.order + _MEANT * close[index].share, -index, profile, features))
     tried = heapq.nlargest(_TRIED, rough)
@@ -294,7 +295,7 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
 def _is_meant(part: Part, profile: Profile, close: Meaning) -> bool:
     """Whether a part asks for a change, its wording may mean an entry, and its verb nothing else: "delete the branch" creates none."""
     asks = part.is_wish or part.act.change >= _ASKED
-    if part.is_question or not asks or close.place >= CLOSEST:
+    if part.is_question or not asks or close.place >= _CLOSEST:
         return False
     actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
     if not part.verb or not actions or not own:

@@ -14,7 +14,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import score
 from helmdeck_planner.embedded.choice.effects import requested_actions
-from helmdeck_planner.embedded.choice.input_fit import KIND_ROLES, input_fit
+from helmdeck_planner.embedded.choice.input_fit import input_fit
 from helmdeck_planner.embedded.choice.meanings import Meaning
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_catalog_word
 from helmdeck_planner.embedded.entries.profiles import Profile
@@ -29,14 +29,6 @@ from helmdeck_planner.embedded.request.wording import Wording
 _LEAST: Final = -6.0
 _MAX_COUNT: Final = 3
 _MAX_MARGIN: Final = 1.5
-_MAX_WORDS: Final = 6
-_MAX_FITTING: Final = 2
-CLOSEST: Final = 3
-"""So many of the closest entries may serve a part that shares no word with them."""
-# Kinds of values that say by their form what takes them.
-_FORMED: Final = {
-    kind: KIND_ROLES[kind] for kind in (Kind.ID, Kind.PATH, Kind.URL, Kind.EMAIL, Kind.SQL, Kind.EXPRESSION, Kind.GLOB)
-}
 _DEFINING: Final = re.compile(r"\s*(?:create|alter|drop|truncate)\b", re.IGNORECASE)
 # "validate the file" is not to read it.
 _SPECIFIC: Final = word_list("specific")
@@ -148,7 +140,6 @@ def word_fit(seen: Seen, profile: Profile) -> WordFit:
         for term in profile.name
     ]
     named = sum(covered) / len(covered) if covered else 0.0
-    literal = seen.weighted.verbs.union(*(word.stems for word in seen.words))
     in_name = [strength(stems, frozenset(profile.name) | profile.verbs, lexicon) for stems in about]
     in_text = [strength(stems, profile.text, lexicon) for stems in about]
     # Words that mean something in catalogs, and nothing in this entry.
@@ -160,8 +151,6 @@ def word_fit(seen: Seen, profile: Profile) -> WordFit:
         "unnamed_act": float(is_unnamed),
         "text": sum(in_text) / max(1, len(about)),
         "name_covered": named,
-        "exact_name": sum(term in literal for term in profile.name) / max(1, len(profile.name)),
-        "words": float(min(len(seen.words), _MAX_WORDS)),
         "verb_name": verb * (named if covered else 0.5),
         "writes": float(bool(profile.writes)),
         "deprecated": float(profile.is_deprecated),
@@ -222,7 +211,6 @@ def meaning_features(seen: Seen, profile: Profile, close: Meaning) -> dict[str, 
     return {
         "meaning_share": close.share,
         "meaning_log": max(_LEAST, math.log(close.share)),
-        "close": float(close.place < CLOSEST),
         "other_act": float(bool(seen.actions) and bool(own) and not seen.actions & own),
     }
 
@@ -249,16 +237,7 @@ def value_features(profile: Profile, draft: Draft, unused: float) -> dict[str, f
     :param unused: the share of the values that none takes.
     """
     missing = [each for each in profile.required if each.name not in draft.args]
-    tokens = draft.part.tokens
-    # An id for an input of ids, and not for one of names: "/org/project".
-    fitting = sum(
-        len(places) == 1 and each.role in _FORMED.get(tokens[places[0]].kind, ())
-        for each in profile.properties
-        if (places := draft.stated_at.get(each.name, ()))
-    )
     return {
-        "fitting": float(min(fitting, _MAX_FITTING)),
-        "values": float(min(sum(token.is_value for token in tokens), _MAX_COUNT)),
         "stated": draft.stated_share,
         "complete": float(not missing),
         "missing": float(min(len(missing), _MAX_COUNT)),
