@@ -89,14 +89,21 @@ def decode_object(data: bytes) -> dict[str, Any]:
         body = _decode(data)
     except RecursionError:
         raise Problem(message="the body is nested too deeply", code="invalid_json") from None
-    except UnicodeDecodeError as exc:
-        message = f"the body is not valid UTF-8: byte 0x{exc.object[exc.start]:02x}, {exc.reason}"
-        raise Problem(message=message, code="invalid_json") from None
-    except msgspec.DecodeError as exc:
-        raise Problem(message=f"the body is not valid JSON: {exc}", code="invalid_json") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:  # the latter: msgspec before 0.23
+        raise _undecodable(data, exc) from None
     if not isinstance(body, dict):
         raise Problem(message="the body is not a JSON object", code="invalid_json")
     return body
+
+
+def _undecodable(data: bytes, error: Exception) -> Problem:
+    try:
+        data.decode()
+    except UnicodeDecodeError as exc:
+        message = f"the body is not valid UTF-8: byte 0x{exc.object[exc.start]:02x}, {exc.reason}"
+    else:
+        message = f"the body is not valid JSON: {error}"
+    return Problem(message=message, code="invalid_json")
 
 
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
