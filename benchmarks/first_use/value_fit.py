@@ -41,16 +41,7 @@ FILE = Path(helmdeck_planner.__file__).parent / "embedded" / "arguments" / "valu
 # Requests for the fit alone.
 FURTHER = "further_values"
 # Sets that show whether the weights hold for other requests.
-UNFITTED = (
-    "fourteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-    "twentieth",
-    "twentyfirst",
-    "twentysecond",
-)
+UNFITTED = ("fourteenth", *SETS[SETS.index("sixteenth") :])
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _ROUNDS = 500
 _RATE = 0.05
