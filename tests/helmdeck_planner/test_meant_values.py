@@ -116,6 +116,8 @@ def test_the_zone_beside_a_time_in_words_is_its_own(request_text: str, time: str
     [
         (CONFIG, "edit the config /a.ini. Don't save it yet, show me the diff first", {"dryRun": True}),
         (CONFIG, "edit the config /a.ini, nothing saved", {"dryRun": True}),
+        (CONFIG, "edit the config /a.ini, only show me the diff", {"dryRun": True}),
+        (CONFIG, "edit the config /a.ini and show me the diff", {}),
         (CONFIG, "edit the config /a.ini. Don't save anything, I only want a preview", {"dryRun": True}),
         (CONFIG, "edit the config /a.ini, no preview please", {"dryRun": False}),
         (CONFIG, "edit the config /a.ini", {}),

@@ -63,6 +63,14 @@ VAULT = read_catalog(
                 limit=NUMBER,
             ),
             tool(
+                "post_message",
+                "Post a radio message to a channel.",
+                "channel_id text",
+                is_read_only=False,
+                channel_id=CHANNEL,
+                text=TEXT,
+            ),
+            tool(
                 "mark_message",
                 "Put a flag on a radio message.",
                 "channel_id timestamp flag",
@@ -159,6 +167,14 @@ def test_a_thing_behind_plus_is_a_step_and_has_the_same_channel() -> None:
     assert steps(request) == [
         ("get_messages", {"channel_id": "C0TUG11", "limit": 20}),
         ("mark_message", {"channel_id": "C0TUG11", "timestamp": "1722000111.000700", "flag": "red"}),
+    ]
+
+
+def test_a_verb_before_there_and_a_text_is_a_step() -> None:
+    request = 'put the flag "red" on 1722000111.000700 in C0TUG11 and post there "all clear"'
+    assert steps(request) == [
+        ("mark_message", {"channel_id": "C0TUG11", "timestamp": "1722000111.000700", "flag": "red"}),
+        ("post_message", {"channel_id": "C0TUG11", "text": "all clear"}),
     ]
 
 

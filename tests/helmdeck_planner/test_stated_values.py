@@ -74,6 +74,7 @@ INSTALL = tool("install_package", {"version": TEXT}, package=TEXT)
         (GREP, "search the code for 'foo', case doesn't matter", {"pattern": "foo", "ignoreCase": True}),
         (TREE, "show the directory tree of /srv, but skip vendor and .git", {"path": "/srv", "excludePatterns": ["vendor", ".git"]}),
         (EDIT, "change the color from red to blue in a.css", {"path": "a.css", "edits": [{"oldText": "red", "newText": "blue"}]}),
+        (EDIT, "in b.conf replace port=80 with port=8080, just this once", {"path": "b.conf", "edits": [{"oldText": "port=80", "newText": "port=8080"}]}),
         (EDIT, "change version 1.2 to 1.3 in a.cfg", {"path": "a.cfg", "edits": [{"oldText": "1.2", "newText": "1.3"}]}),
         (EDIT, "swap foo for bar in the file a.txt", {"path": "a.txt", "edits": [{"oldText": "foo", "newText": "bar"}]}),
         (BRANCH, "create the branch fix/a off main in /srv", {"repo_path": "/srv", "branch_name": "fix/a", "base_branch": "main"}),

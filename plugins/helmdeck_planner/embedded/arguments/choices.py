@@ -383,4 +383,18 @@ def _phrase_places(draft: Draft, phrases: Sequence[Sequence[str]], each: Propert
             is_meant = phrase[0] not in PLAIN_WORDS or len(phrase) > 1 or _ends_clause(draft, each, first)
             if is_meant and every[first : first + len(phrase)] == list(phrase) and draft.used_places.isdisjoint(own):
                 return own
+        if phrase[0] in _RESTRICTING and (own := _behind_left_out(draft, phrase, every)):
+            return own
+    return []
+
+
+def _behind_left_out(draft: Draft, phrase: Sequence[str], every: Sequence[str]) -> list[int]:
+    """Return the places of a phrase whose first word is no token of the part, as of a part that begins with "only"."""
+    rest = list(phrase[1:])
+    for first in range(len(every) - len(rest) + 1 if rest else 0):
+        own = list(range(first, first + len(rest)))
+        if every[first : first + len(rest)] == rest and draft.used_places.isdisjoint(own):
+            before = draft.source[: draft.tokens[first].start].lower().split()
+            if before[-1:] == [phrase[0]]:
+                return own
     return []

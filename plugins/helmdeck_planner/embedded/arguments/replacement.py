@@ -12,10 +12,12 @@ from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SWAPPING_VERBS
 from helmdeck_planner.embedded.request.clauses import base_form
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 # English prepositions before the new text, and after it.
 _WITH: Final = ("with", "by", "to")
 _ENDS: Final = ("in", "at", "of", "from", "on")
+_RESTRICTING: Final = word_list("restricting")
 
 
 def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
@@ -45,7 +47,7 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         ),
         len(tokens),
     )
-    stop = min([stop, *(place for place in range(middle + 2, stop) if _ends_sentence(draft, place))])
+    stop = min([stop, *(place for place in range(middle + 2, stop) if _ends_text(draft, place))])
     old, new = _text(draft, first or start + 1, middle), _text(draft, middle + 1, stop)
     if len(new) == 1 and tokens[new[0]].is_value and old and tokens[old[-1]].kind is tokens[new[0]].kind:
         # "change version 1.2 to 1.3"
@@ -55,9 +57,12 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
     return old, new
 
 
-def _ends_sentence(draft: Draft, place: int) -> bool:
-    """Whether a full stop is the end of a sentence: not that of "1.5"."""
+def _ends_text(draft: Draft, place: int) -> bool:
+    """Whether a full stop is the end of a sentence, not that of "1.5", or a comma is before "just a preview"."""
     token = draft.tokens[place]
+    if token.value == ",":
+        following = draft.source[token.end :].lower().split()[:1]
+        return not _RESTRICTING.isdisjoint(following)
     is_joint = token.start == token.end  # between two sentences that are one part
     return token.value == "." and (is_joint or not draft.source[token.end : token.end + 1].strip())
 
@@ -128,6 +133,8 @@ def fill_replacement(draft: Draft) -> None:
     if (found := replaced(draft)) is None:
         return
     old, new = (draft.text(places[0], places[-1]) for places in found)
+    if any(len(places) > 1 and not text for places, text in zip(found, (old, new), strict=True)):
+        return  # words that are no tokens of the part stand between
     for each in draft.open_inputs():
         if each.replacement and each.is_list:
             _set_pairs(draft, each, each.replacement, [found])

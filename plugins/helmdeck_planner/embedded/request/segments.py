@@ -22,6 +22,7 @@ _PARTICLES: Final = word_list("particles")
 _OBJECT_STARTS: Final = word_list("object_starts")
 _ARTICLES: Final = word_list("possessives")
 _ADDING: Final = word_list("adding")
+_PLACE_WORDS: Final = word_list("place_words")
 _THEN: Final = ("then", "afterwards", "after")
 _THING_STARTS: Final = _ARTICLES | {"a", "an", "all", "some", "any"}
 _DEMONSTRATIVES: Final = word_list("demonstratives")
@@ -279,6 +280,7 @@ def _starts_command(
         or following.word in _PARTICLES
         or following.word in _DEMONSTRATIVES
         or following.word == "again"
+        or (following.word in _PLACE_WORDS and place + 2 < len(tokens) and tokens[place + 2].is_value)
         or following.word in wording.language.determiners
     )
     if token.word in _ASKING and wording.language is ENGLISH:
