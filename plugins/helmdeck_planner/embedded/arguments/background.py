@@ -56,7 +56,7 @@ def fill_background(
         starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
         if starts_exclusion:
             fill_exclusions(draft, part)
-        elif len(part.tokens) > 2:
+        elif part.tokens[2:]:
             fill_passive_exclusion(draft, part)
         fill_switches_beside(draft, part)
         if part.is_excluded:
