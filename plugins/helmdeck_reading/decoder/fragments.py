@@ -39,8 +39,11 @@ _MAX_INVALID = 200
 _CONTINUES = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:|"[^"\n]*"\s*[,}\]]')
 """Text after a value that was closed too early: the next key, or the rest of a string."""
 
-_INVALID_CONTINUES = re.compile(r"""\s*(?:,\s*["'“\[{]|[\]}:])""")
+_INVALID_CONTINUES = re.compile(r"""\s*(?:,\s*(?:["'“\[{]|[\w$-]+\s*:)|[\]}:])""")
 """The same after an invalid value, whose inner objects must not become the answer."""
+
+_MEMBER_END = re.compile(r"""\s*+(?:,\s*+(?:["'}\]]|[\w$-]++\s*+:)|[}\]])""")
+"""What follows a member of a larger value: its end or the next key. After a label such as ``Answer:``, none of them does."""
 
 _CLOSES = re.compile(r"\s*+\}")
 _KEY_FIRST = re.compile(r'(?:\s|`{3,}+[\w+#-]*+)*+"[^"\n]*+"\s*+:')
@@ -324,7 +327,7 @@ class _FragmentScan:
             if self._rescan_chars_left < 0:
                 self._abort(close)
             return close
-        if self._after_invalid and kind is not Kind.TEXT and self._is_inside_larger_value(start):
+        if self._after_invalid and kind is not Kind.TEXT and self._is_inside_larger_value(start, end):
             self._result.is_unreliable = True
             return end
         self._after_invalid = not is_valid
@@ -359,10 +362,12 @@ class _FragmentScan:
         if self._marks.any_close.search(self._text, start):
             self._result.fragments.clear()
 
-    def _is_inside_larger_value(self, start: int) -> bool:
-        """Whether the text before ``start`` looks like an unfinished larger value."""
+    def _is_inside_larger_value(self, start: int, end: int) -> bool:
+        """Whether a value after an invalid one looks like a part of it."""
         before = self._text[max(self._result.visible_from, start - _LOOK_BEHIND) : start].rstrip()
-        return before.endswith((",", "[")) or ends_in_key(before)
+        if before.endswith((",", "[")) or ends_in_key(before):
+            return True
+        return before.endswith(":") and bool(_MEMBER_END.match(self._text, end))
 
     def _is_member(self, start: int, end: int) -> bool:
         """Whether a value is a member of an object whose opening brace is missing."""

@@ -9,16 +9,18 @@ import functools
 import re
 from collections.abc import Iterator
 
+from helmdeck_reading.json_comments import HASH_COMMENT, SLASH_COMMENT
+
 _SHAPES = r"""
     [{\["`] (?:                  # a set in front, because that is what the engine can skip to
       (?<=\{) (?P<object> (?= \{ \s*+ ["'}] | (?: {space} | \\[nrt] )*+
-        (?: ["'}“>] | \\" | /[/*] | &(?:quot|apos|\#3[49]|\#x2[27]); | [A-Za-z_$] [\w$-]*+ \s* : | \Z ) ) )
+        (?: ["'}“>] | \\" | /[/*] | {hash} | &(?:quot|apos|\#3[49]|\#x2[27]); | [A-Za-z_$] [\w$-]*+ \s* : | \Z ) ) )
     | (?<=\[) (?P<list>   (?= {flat} \s* (?: [\[{"'\]\d-] | true | false | null ) ) )
     | (?<=")  (?P<text>   (?= (?: \s | \\[nrt] )*+ \{ (?: \s | \\[nrt] )*+ (?: \\" | \} ) ) )
     | (?<=`)  `{2,}+ [ ]*+ (?P<fence> [\w+#-]*+ )
     )
 """
-"""What may open JSON, by the first characters after the bracket; ``{x}``, ``{1, 2}`` and ``{{ x }}`` do not.
+"""What may open JSON, by the first characters after the bracket; ``{x}``, ``{1, 2}``, ``{{ x }}`` and ``{# x #}`` do not.
 
 A ``text`` is JSON in a string; it must be recognized before the braces inside it.
 """
@@ -26,7 +28,10 @@ A ``text`` is JSON in a string; it must be recognized before the braces inside i
 INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 """Characters without a glyph, for use in a set."""
 
-_ANY = _SHAPES.replace("{space}", rf"[\s{INVISIBLE}]")
+_FIRST_HASH = r"(?<! \{\{ ) \# (?: (?! \S | [^#\n]*+ \#\} ) | (?! [^\n{}]*+ [{}] ) )"
+"""A comment before the first key, but not ``{{# x }}``, ``{# x #}``, ``{#1}`` or ``{ #id { x } }``."""
+
+_ANY = _SHAPES.replace("{space}", rf"[\s{INVISIBLE}]").replace("{hash}", _FIRST_HASH)
 ANY_SHAPE = re.compile(_ANY.replace("{flat}", ""), re.VERBOSE)
 OBJECT_SHAPE = re.compile(_ANY.replace("{flat}", r"(?! [\d\s,.]++ \] )"), re.VERBOSE)
 """The same when an object is expected: ``[1]`` is then a reference, and texts contain hundreds of them."""
@@ -36,15 +41,18 @@ _MAX_DEPTH = 1_000
 
 STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
-_CLOSED = r"""
+_STRING = r"""
     " [^"\\]*+ (?: \\. [^"\\]*+ )*+ "                       # a string
   | ' (?<= [\[{,:(\s] ') (?: [^'\\\n]++ | \\. )*+ '         # a string in Python's manner, not an apostrophe
   | \\" (?<! \\\\" ) (?: [^"\\]++ | \\\\ (?: \\. | [^\\] ) )*+ \\"  # a string inside a string that lost its quotes
   | &(?:quot|\#34|\#x22); (?: [^&\\]++ | \\. | &(?!quot;|\#34;|\#x22;) )*+ &(?:quot|\#34|\#x22);  # quotes of a web page
-  | // [^\n]*+
-  | /\* (?: [^*]++ | \* (?!/) )*+ \*/
 """
-"""Strings and comments."""
+"""Strings."""
+
+_NO_COMMENT = r"\# (?: \{ | [0-9a-fA-F]{3,8}+ [ ]*+ [;,)}!%\d] ) | (?: (?<= : ) | (?<= :[ ] ) ) \# \w"
+"""A placeholder, a colour of a style sheet or the number of an issue: ``{color: #fff}`` ends at its brace."""
+
+_COMMENT = rf"{SLASH_COMMENT} | (?! {_NO_COMMENT} ) {HASH_COMMENT}"
 
 _OPEN = r"""
     [{}\[\]]
@@ -54,7 +62,7 @@ _OPEN = r"""
 
 _CURLY = "“ [^”]*+ ”"
 
-_PLAIN = r"""[^{}\[\]"'“&/\\]++ | /(?![/*])"""
+_PLAIN = r"""[^{}\[\]"'“&/\\#]++ | /(?![/*])"""
 """Characters that are part of no token."""
 
 
@@ -65,7 +73,7 @@ def _tokens(*, curly: bool, in_runs: bool) -> re.Pattern[str]:
     :param curly: curly quotes delimit strings.
     :param in_runs: consecutive strings, comments, and pairs of brackets without brackets inside are one match.
     """
-    closed = f"{_CURLY} | {_CLOSED}" if curly else _CLOSED
+    closed = f"{_CURLY} | {_STRING} | {_COMMENT}" if curly else f"{_STRING} | {_COMMENT}"
     if in_runs:
         pair = rf"[{{\[] (?: {_PLAIN} | {closed} )*+ [}}\]]"
         closed = f"(?: {closed} | {pair} ) (?: {_PLAIN} | {closed} | {pair} )*+"

@@ -8,21 +8,23 @@ from functools import cached_property
 
 import attrs
 
+from helmdeck_reading.json_comments import COMMENT as COMMENT_FORMS
+
 MAX_TOKENS = 50_000  # a text with more tokens is not repaired
 
 STRING, QUOTED, CURLY, COMMENT, SPACE, NUMBER, WORD = "squ# nw"
 """The kinds of tokens; a mark is its own kind."""
 
 _TOKEN = re.compile(
-    r"""
-    [{}\[\],:]         # most tokens first: the engine tries one alternative after the other
+    rf"""
+    [{{}}\[\],:]         # most tokens first: the engine tries one alternative after the other
   | (?: \s | \\[nrt] )++
   | " [^"\\]*+ (?: \\. [^"\\]*+ )*+ "
   | [^\W\d] [\w$-]*+ | \$ [\w$-]*+
   | [-+]? \.? \d [\w.+-]*+
   | ' (?: [^'\\\n]++ | \\. )*+ '
   | “ (?: [^“”"\\]++ | \\. )*+ ”
-  | // [^\n]*+ | \# [^\n]*+ | /\* (?: [^*]++ | \* (?!/) )*+ \*/
+  | {COMMENT_FORMS}
   | .                # keeps the scan linear: an unterminated string is not searched again
     """,
     re.VERBOSE | re.DOTALL,
