@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_reading import json_repair
@@ -73,3 +77,37 @@ def test_member_with_a_bare_key_after_an_invalid_value_is_not_the_answer(text: s
 )
 def test_labels_colours_and_placeholders_before_the_answer_are_neither_members_nor_comments(text: str) -> None:
     assert decode(text) == {"a": 1}
+
+
+CONTENT = st.text(alphabet="a'\"：｛\u200b/#{", max_size=6)
+COMMENT = st.text(alphabet="a'\"}：*/", max_size=4)
+LINE_COMMENTS = st.builds("{}{}\n".format, st.sampled_from(["//", "# ", " # "]), COMMENT)
+BLOCK_COMMENTS = st.builds("/*{}*/".format, COMMENT.filter(lambda text: "*/" not in f"{text}*/"[:-1]))
+
+
+@given(
+    st.lists(st.tuples(CONTENT, LINE_COMMENTS | BLOCK_COMMENTS), min_size=1, max_size=4),
+    st.sampled_from([":", "：", "\u200b:"]),
+)
+def test_strings_beside_comments_stay_as_they_are(items: list[tuple[str, str]], colon: str) -> None:
+    members = (
+        f"{json.dumps(f'k{at}')}{colon} {json.dumps(text, ensure_ascii=False)}, {note}"
+        for at, (text, note) in enumerate(items)
+    )
+    with contextlib.suppress(DecodeFailed):
+        assert decode(f"{{{''.join(members)}}}") == {f"k{at}": text for at, (text, _) in enumerate(items)}
+
+
+@each_case(
+    ("text", "value"),
+    [
+        ('{"a": 1, // 5" screen\n "b": "注意：开始"}', {"a": 1, "b": "注意：开始"}),
+        ('{"a": 1 /* don\'t */, "b": "it\'s：x"}', {"a": 1, "b": "it's：x"}),
+        ('{"a": 1, # 5" }\n "b"： "｛x｝"}', {"a": 1, "b": "｛x｝"}),
+        ('{"a": 1, // 5" screen\n "b":\u200b "x\u200by"}', {"a": 1, "b": "x\u200by"}),
+        ('{{"a": 1, // 5" screen\n "b": "{{x}}"}}', {"a": 1, "b": "{{x}}"}),
+        ("{&#34;a&#34;: 1, # don't\n &#34;b&#34;: \"it's &quot;x&quot;\"}", {"a": 1, "b": "it's &quot;x&quot;"}),
+    ],
+)
+def test_quote_in_a_comment_starts_no_string(text: str, value: Any) -> None:
+    assert decode(text) == value

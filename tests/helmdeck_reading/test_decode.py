@@ -43,6 +43,7 @@ def test_steps_have_unique_names_and_orders() -> None:
         ("{“a”: “it's”, “b”: [“x”]}", {"a": "it's", "b": ["x"]}, ("curly_quotes",)),
         ("{“a”: “na\\u00efve”}", {"a": "naïve"}, ("curly_quotes",)),
         ("{'a': 'x', 'b': ['y', 1]}", {"a": "x", "b": ["y", 1]}, ("single_quotes",)),
+        (r"{'a': '\x00\x07'}", {"a": "\x00\x07"}, ("single_quotes", "escapes")),
         (
             """{'a': "it's", 'b': 'say "hi"', 'c': 'don\\'t'}""",
             {"a": "it's", "b": 'say "hi"', "c": "don't"},
@@ -133,6 +134,10 @@ def test_unambiguous_malformed_json_is_repaired_and_reported(
         json.dumps(json.dumps('{"a": 1}')),
         '{"a": ["say " hi "now"]}',
         "{'a': __import__('os')}",
+        '{"a": "docker run \\\n  -p 80:80"}',
+        '{"a": "x \\\r\n y"}',
+        '{"a": "x \\\t y"}',
+        "{'a': 'x \\\n y'}",
     ],
 )
 def test_ambiguous_or_unreadable_text_is_not_repaired(text: str) -> None:
@@ -173,7 +178,7 @@ def test_unterminated_string_is_scanned_once(work_counter: WorkCounter, chunk: s
     work_counter.assert_linear(read, 1_000)
 
 
-PLAIN = st.text(alphabet="abc 1._-{}[]:,\"'\\/#\n\té😀“”", max_size=8)
+PLAIN = st.text(alphabet="abc 1._-{}[]:,\"'\\/#\n\t\x00\x07\u200bé😀“”：｛", max_size=8)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | PLAIN,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN, inner, max_size=3),

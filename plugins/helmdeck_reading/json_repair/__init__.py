@@ -38,6 +38,7 @@ from helmdeck_reading.strict_json import is_json
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
+_ESCAPED_CONTROL = re.compile(r"(?<!\\)(?:\\\\)*+\\[\x00-\x1f]")
 _JSON_WHITESPACE = frozenset(" \t\r\n")
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "null": "null"}
 
@@ -125,7 +126,10 @@ def _from_curly(text: str) -> str:
     return f'"{text[1:-1]}"'
 
 
-def _escape_controls(text: str) -> str:
+def _escape_controls(text: str) -> str | None:
+    """Escape control characters; one after a backslash is a line continuation or content, which is ambiguous."""
+    if _ESCAPED_CONTROL.search(text):
+        return None
     return _CONTROL.sub(lambda char: json.dumps(char.group())[1:-1], text)
 
 
@@ -149,13 +153,13 @@ def _is_json_escape(escape: str) -> bool:
 
 def _is_plain_letter(escape: str) -> bool:
     r"""Whether an escape such as ``\d`` is valid in no string syntax."""
-    return escape[1].isalpha() and not _is_json_escape(escape) and not _code_point(escape)
+    return escape[1].isalpha() and not _is_json_escape(escape) and _code_point(escape) is None
 
 
-def _code_point(escape: str) -> int:
-    """Return the code point of an escape that Python and JavaScript have, but not JSON; 0 for none."""
-    code_point = int(escape[2:], 16) if escape[1] in "xU" and len(escape) > 2 else 0
-    return code_point if code_point <= 0x10FFFF else 0
+def _code_point(escape: str) -> int | None:
+    """Return the code point of an escape that Python and JavaScript have, but not JSON; ``None`` for any other."""
+    code_point = int(escape[2:], 16) if escape[1] in "xU" and len(escape) > 2 else None
+    return None if code_point is None or code_point > 0x10FFFF else code_point
 
 
 def _repaired_escape(escape: str) -> str:
@@ -163,7 +167,7 @@ def _repaired_escape(escape: str) -> str:
         return escape
     if escape == "\\'":
         return "'"
-    if code_point := _code_point(escape):
+    if (code_point := _code_point(escape)) is not None:
         return json.dumps(chr(code_point))[1:-1]
     return "\\" + escape
 

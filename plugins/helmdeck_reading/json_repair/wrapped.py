@@ -1,6 +1,6 @@
 """Undoes what was done to a whole payload: comment and quote marks, a template's braces, entities, full-width punctuation.
 
-Strings are content, and stay as they are.
+Strings are content, and stay as they are; so do comments, whose quotes start no string.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterator
+
+from helmdeck_reading.json_comments import COMMENT
 
 MAX_LENGTH = 1_000_000  # characters; a longer text is not repaired
 
@@ -30,23 +32,23 @@ def uncomment(text: str) -> Iterator[str]:
             yield content[start : max(map(content.rfind, "}]")) + 1]
 
 
-_STRINGS = r""" " (?: [^"\\]++ | \\. )*+ " | ' (?: [^'\\\n]++ | \\. )*+ ' | “ [^“”]*+ ” """
+_KEPT = rf""" " (?: [^"\\]++ | \\. )*+ " | ' (?: [^'\\\n]++ | \\. )*+ ' | “ [^“”]*+ ” | {COMMENT} """
 
 _WIDE = tuple(zip("｛｝［］：，", "{}[]:,", strict=True))
 _WIDE_QUOTE = "＂"
-_STRING_PARTS = rf"( {_STRINGS} | {_WIDE_QUOTE} [^{_WIDE_QUOTE}]*+ {_WIDE_QUOTE} )"
+_PARTS = rf"( {_KEPT} | {_WIDE_QUOTE} [^{_WIDE_QUOTE}]*+ {_WIDE_QUOTE} )"
 
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
-_INVISIBLE_CHARS = rf"{_STRINGS} | (?P<mark> [{_INVISIBLE}]++ )"
+_INVISIBLE_CHARS = rf"{_KEPT} | (?P<mark> [{_INVISIBLE}]++ )"
 
 _DOUBLE, _SINGLE = r"&(?: quot | \#34 | \#x22 );", r"&(?: apos | \#39 | \#x27 );"
-_ENTITIES = rf""" {_STRINGS}
+_ENTITIES = rf""" {_KEPT}
     | {_DOUBLE} (?P<double> (?: [^&\\]++ | \\. | & (?! (?: quot | \#34 | \#x22 ); ) )*+ ) {_DOUBLE}
     | {_SINGLE} (?P<single> (?: [^&\\]++ | \\. | & (?! (?: apos | \#39 | \#x27 ); ) )*+ ) {_SINGLE} """
 _TWICE_ESCAPED = re.compile(r"&amp;\#?\w{1,32};")
 _ESCAPED_ENTITY = re.compile(r"(\\+)(&(?:quot|#34|#x22);)|(\\.)|\"", re.DOTALL)
 
-_BRACES = rf"{_STRINGS} | (?P<run> \{{++ | \}}++ )"
+_BRACES = rf"{_KEPT} | (?P<run> \{{++ | \}}++ )"
 
 
 @functools.cache
@@ -68,7 +70,7 @@ def narrow_marks(text: str) -> Iterator[str]:
     """Yield the text with ASCII in place of full-width punctuation outside of strings."""
     if len(text) > MAX_LENGTH or (_narrow(text) == text and _WIDE_QUOTE not in text):
         return
-    parts = _compiled(_STRING_PARTS).split(text)
+    parts = _compiled(_PARTS).split(text)
     parts[::2] = map(_narrow, parts[::2])
     parts[1::2] = [
         json.dumps(part[1:-1], ensure_ascii=False) if part[0] == _WIDE_QUOTE else part for part in parts[1::2]
