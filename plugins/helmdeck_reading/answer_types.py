@@ -12,6 +12,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import AnswerFormat, AnswerType, UntrustedSchema, WrongShape, find_problems, hookimpl, schema_mistake
+from helmdeck_reading.strict_json import describe_rejection
 
 CACHED_FORMATS = 256
 VALUE = "value"
@@ -115,6 +116,10 @@ def _pydantic_format(type: Any) -> AnswerFormat[Any]:
             error = exc.errors(include_url=False, include_context=False)[0]
             path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error["loc"])
             raise WrongShape(path, error["msg"]) from exc
+        except (RecursionError, MemoryError):
+            raise
+        except Exception as exc:
+            raise WrongShape("$", describe_rejection(exc)) from exc
 
     return _object_format(_inlined_root(adapter.json_schema()), parse)
 

@@ -1,11 +1,14 @@
-"""Strict JSON, as msgspec decodes it: what a decode raises, and whether a text is one value."""
+"""Strict JSON, as msgspec decodes it: what a decode into plain data or into a type raises, and whether a text is one value."""
 
 from __future__ import annotations
 
 import msgspec
 
 DECODE_ERRORS = (ValueError, RecursionError, MemoryError)
-"""What a decode raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``."""
+"""What a decode into plain data raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``.
+
+A type with validation of its own, such as ``__post_init__``, may raise any other ``Exception``: it rejects the value.
+"""
 
 _raw = msgspec.json.Decoder(msgspec.Raw)
 
@@ -17,3 +20,8 @@ def is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def describe_rejection(error: Exception) -> str:
+    """The exception with which the validation of a type rejected a value."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -36,7 +36,6 @@ from helmdeck_reading.decoder.reasoning_stripper import TagStream, strip
 from helmdeck_reading.decoder.refusal_matcher import RefusalMatcher
 from helmdeck_reading.decoder.response_decoder import DecodeRequest, ResponseDecoder
 from helmdeck_reading.reasoning_marks import ReasoningMarks, reasoning_marks
-from helmdeck_reading.strict_json import DECODE_ERRORS
 
 T = TypeVar("T")
 
@@ -123,7 +122,7 @@ class JsonDecoder:
         if fits is None and raw and raw[0] in _FIRST_CHARS and raw[-1] in _LAST_CHARS:
             try:  # most responses are just the value and cost one typed decode
                 return Decoded(read(raw), "strict")
-            except DECODE_ERRORS as error:
+            except Exception as error:
                 if tried is not None:
                     tried("strict", str(error))
         text = raw if isinstance(raw, str) else _to_string(raw)
@@ -198,7 +197,7 @@ class JsonDecoder:
                 return None
             end = begin + length
             value = read(text[begin:end])
-        except DECODE_ERRORS:
+        except Exception:
             return None
         tail = text[end:]
         if tail and not tail.isspace():

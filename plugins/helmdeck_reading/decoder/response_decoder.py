@@ -16,7 +16,7 @@ from helmdeck_reading.decoder.fragments import Fragment, Kind, ScanResult, comme
 from helmdeck_reading.decoder.reasoning_stripper import JoinedText, strip
 from helmdeck_reading.decoder.refusal_matcher import RefusalMatcher
 from helmdeck_reading.reasoning_marks import ReasoningMarks
-from helmdeck_reading.strict_json import DECODE_ERRORS, is_json
+from helmdeck_reading.strict_json import DECODE_ERRORS, describe_rejection, is_json
 
 T = TypeVar("T")
 
@@ -211,11 +211,11 @@ class ResponseDecoder(Generic[T]):
     ) -> Decoded[T] | None:
         try:
             value = self._request.read(text)
-        except msgspec.ValidationError as error:
-            self._shape_error = self._shape_error or error
-            self._report(name, str(error))
-            return None
-        except DECODE_ERRORS as error:
+        except Exception as error:
+            if not isinstance(error, DECODE_ERRORS):
+                error = msgspec.ValidationError(describe_rejection(error))
+            if isinstance(error, msgspec.ValidationError):
+                self._shape_error = self._shape_error or error
             self._report(name, str(error))
             return None
         if self._request.fits is not None and not self._request.fits(value):
