@@ -111,7 +111,7 @@ def _pydantic_format(type: Any) -> AnswerFormat[Any]:
 
     def parse(value: Any) -> Any:
         try:
-            return adapter.validate_python(value)
+            return adapter.validate_json(msgspec.json.encode(value))  # in strict mode, a date is a string in JSON only
         except ValidationError as exc:
             error = exc.errors(include_url=False, include_context=False)[0]
             path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error["loc"])
