@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypedDict
 
 import attrs
+import msgspec
 
+from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.deck.arguments import check_type
-from helmdeck_core.domain.answer_types import AnswerFormat, AnswerType, WrongShape
+from helmdeck_core.domain.answer_types import AnswerFormat, AnswerType
 from helmdeck_core.domain.chat import ChatRequest, Message, Role, TextPart
 from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInput
 from helmdeck_core.domain.decode import DecodeFailed
@@ -165,7 +167,7 @@ def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Questio
         model=request.model,
         needs_catalog=False,
         parse=answer.parse,
-        salvage=functools.partial(_read_bare, runtime, answer.parse) if answer.wraps and answer.parse else None,
+        salvage=functools.partial(_read_bare, runtime, answer) if answer.wraps else None,
         instructions="\n\n".join(filter(None, system)),
         constraint=lambda _: answer.schema,
         messages=tuple(message for message in earlier if message.role is not Role.SYSTEM),
@@ -174,18 +176,18 @@ def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Questio
     )
 
 
-def _read_bare(runtime: Runtime, parse: Callable[[Any], Any], text: str) -> Any:
+def _read_bare(runtime: Runtime, answer: AnswerFormat[Any], text: str) -> Any:
     """The value of an answer that is the bare value instead of an object with it; ``None`` if it is not."""
-    candidates: list[Any] = []
+    if undecodable_text(text, "the answer"):
+        return None
+    decode = runtime.decoder.decode
     try:
-        candidates.append(json.loads(text))
+        candidates = [msgspec.json.encode(msgspec.json.decode(text, type=msgspec.Raw))]
     except (ValueError, RecursionError):
-        candidates.append(text.strip())
+        candidates = [msgspec.json.encode(text.strip())]
     with contextlib.suppress(DecodeFailed):
-        candidates.append(runtime.decoder.decode(text, list).value)
+        candidates.append(msgspec.json.encode(decode(text, list[msgspec.Raw]).value))
     for candidate in candidates:
-        try:
-            return parse({"value": candidate})
-        except WrongShape:
-            continue
+        with contextlib.suppress(DecodeFailed):
+            return decode_parsed(decode, b'{"value":%b}' % candidate, answer.decode_as, None, answer.parse).value
     return None

@@ -6,9 +6,9 @@ import functools
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
-import attrs
 import msgspec
 
 from helmdeck_core import AnswerFormat, AnswerType, UntrustedSchema, WrongShape, find_problems, hookimpl, schema_mistake
@@ -141,15 +141,13 @@ def _msgspec_format(type: Any) -> AnswerFormat[Any]:
     if schema.get("type") == "object":
         return AnswerFormat(schema=schema, decode_as=type)
 
-    def parse(value: Any) -> Any:
-        try:
-            return msgspec.convert(value, type, builtin_types=())
-        except msgspec.ValidationError as exc:
-            message, _, path = str(exc).partition(" - at `")
-            raise WrongShape(path.removesuffix("`") or "$", message) from exc
-
-    is_list = type is list or typing.get_origin(type) is list
-    return attrs.evolve(_object_format(schema, parse), bare=type if is_list else None)
+    return AnswerFormat(
+        schema=_wrapped(schema),
+        decode_as=msgspec.defstruct("Wrapped", [(VALUE, type)]),
+        parse=attrgetter(VALUE),
+        wraps=True,
+        bare=type if type is list or typing.get_origin(type) is list else None,
+    )
 
 
 def _inlined_root(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Types of answers: what their own validation rejects, and strict Pydantic models."""
+"""Types of answers: what their own validation rejects, strict Pydantic models, and exact numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 import attrs
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed
 from helmdeck_testing import make_deck
@@ -22,6 +24,13 @@ from tests.helmdeck_reading.test_ask import asking
 pydantic = pytest.importorskip("pydantic")
 
 ERRORS = [AssertionError, KeyError, ZeroDivisionError, TypeError, ValueError, RuntimeError, LookupError]
+
+
+def ask(*questions: tuple[Any, str]) -> list[Any]:
+    """The values of one reply for each type."""
+    deck, _ = asking(*(reply for _, reply in questions))
+    with deck:
+        return [deck.ask("x", each).value for each, _ in questions]
 
 
 def types_that_raise(error: BaseException) -> list[type[Any]]:
@@ -132,3 +141,30 @@ def test_strict_model_rejects_other_types_with_the_path_of_the_field() -> None:
         pytest.raises(CallFailed, match=r"wrong shape at \$\.days\[1\]\.day: Input should be a valid date"),
     ):
         deck.decode('{"days": [{"day": "2024-02-29"}, {"day": 3}]}', model)
+
+
+# -- exact numbers ---------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Invoice:
+    total: decimal.Decimal
+
+
+DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=6)
+
+
+@settings(max_examples=25)
+@given(DECIMALS)
+def test_decimal_is_exact_in_every_place_of_an_answer(number: decimal.Decimal) -> None:
+    text = f"{number:f}"
+    invoice = Invoice(number)
+    assert ask(
+        (Invoice, f'{{"total": {text}}}'),
+        (Invoice | None, f'{{"total": {text}}}'),
+        (Invoice | None, f'{{"value": {{"total": {text}}}}}'),
+        (decimal.Decimal, f'{{"value": {text}}}'),
+        (decimal.Decimal, text),
+        (list[decimal.Decimal], f'{{"value": [{text}]}}'),
+        (list[decimal.Decimal], f"Sure: [{text}]"),
+    ) == [invoice, invoice, invoice, number, number, [number], [number]]
