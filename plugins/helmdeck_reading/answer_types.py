@@ -6,7 +6,6 @@ import functools
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -61,11 +60,15 @@ def json_schema_format(type: Any) -> AnswerFormat[Any] | None:
 
 
 def _object_format(schema: Mapping[str, Any], parse: Callable[[Any], Any]) -> AnswerFormat[Any]:
-    """The format of a schema; one that is not of an object is wrapped in an object."""
+    """The format of a schema; one that is not of an object is wrapped in an object, and a bare list is read too."""
     if schema.get("type") == "object":
         return AnswerFormat(schema=schema, decode_as=dict, parse=parse)
 
+    is_list = schema.get("type") == "array"
+
     def parse_wrapped(value: Any) -> Any:
+        if isinstance(value, list):
+            return parse(value)
         if not isinstance(value, dict) or VALUE not in value:
             raise WrongShape(f"$.{VALUE}", "required property is missing")
         try:
@@ -73,7 +76,8 @@ def _object_format(schema: Mapping[str, Any], parse: Callable[[Any], Any]) -> An
         except WrongShape as exc:
             raise WrongShape(f"$.{VALUE}{exc.path.removeprefix('$')}", exc.message) from exc
 
-    return AnswerFormat(schema=_wrapped(schema), decode_as=dict, parse=parse_wrapped, wraps=True)
+    decode_as: Any = dict | list if is_list else dict
+    return AnswerFormat(schema=_wrapped(schema), decode_as=decode_as, parse=parse_wrapped, wraps=True)
 
 
 def _wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,12 +145,14 @@ def _msgspec_format(type: Any) -> AnswerFormat[Any]:
     if schema.get("type") == "object":
         return AnswerFormat(schema=schema, decode_as=type)
 
+    is_list = type is list or typing.get_origin(type) is list
+    wrapped: Any = msgspec.defstruct("Wrapped", [(VALUE, type)])
     return AnswerFormat(
         schema=_wrapped(schema),
-        decode_as=msgspec.defstruct("Wrapped", [(VALUE, type)]),
-        parse=attrgetter(VALUE),
+        decode_as=wrapped | type if is_list else wrapped,
+        parse=lambda found: found.value if isinstance(found, wrapped) else found,
         wraps=True,
-        bare=type if type is list or typing.get_origin(type) is list else None,
+        bare=type if is_list else None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 DECODE_ERRORS = (ValueError, RecursionError, MemoryError)
@@ -9,6 +11,10 @@ DECODE_ERRORS = (ValueError, RecursionError, MemoryError)
 
 A type with validation of its own, such as ``__post_init__``, may raise any other ``Exception``: it rejects the value.
 """
+
+_FLOAT_FOR_INT = re.compile(r"Expected `[^`]*\bint\b[^`]*`, got `float`")
+
+_INTEGRAL = re.compile(r'"(?:[^"\\]++|\\.)*+"|(?<![\d.eE+-])(-?\d++)\.0++(?![\deE])', re.DOTALL)
 
 _raw = msgspec.json.Decoder(msgspec.Raw)
 
@@ -25,3 +31,13 @@ def is_json(text: str) -> bool:
 def describe_rejection(error: Exception) -> str:
     """The exception with which the validation of a type rejected a value."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def is_float_for_int(error: msgspec.ValidationError) -> bool:
+    """Whether a type requires an integer where the text has a number with a decimal point."""
+    return _FLOAT_FOR_INT.match(str(error)) is not None
+
+
+def with_integers(text: str) -> str:
+    """The JSON text with ``42`` in place of ``42.0``, which is an integer in JSON Schema too."""
+    return _INTEGRAL.sub(lambda match: match[1] or match[0], text)

@@ -17,12 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed
+from helmdeck_reading import json_repair
+from helmdeck_reading.decoder.json_decoder import JsonDecoder
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 from tests.helmdeck_reading.test_ask import asking
 
 pydantic = pytest.importorskip("pydantic")
 
+DECODER = JsonDecoder([], json_repair.helmdeck_decode_steps())
 ERRORS = [AssertionError, KeyError, ZeroDivisionError, TypeError, ValueError, RuntimeError, LookupError]
 
 
@@ -168,3 +171,39 @@ def test_decimal_is_exact_in_every_place_of_an_answer(number: decimal.Decimal) -
         (list[decimal.Decimal], f'{{"value": [{text}]}}'),
         (list[decimal.Decimal], f"Sure: [{text}]"),
     ) == [invoice, invoice, invoice, number, number, [number], [number]]
+
+
+def test_bare_list_is_read_before_the_object_in_it() -> None:
+    reply = '[{"value": [{"x": 1}]}]'
+    assert ask(
+        (list[dict], reply),
+        (list[dict], f"```json\n{reply}\n```"),
+        (list[dict], "[{'value': [{'x': 1}]},]"),
+        ({"type": "array"}, reply),
+        (list[dict], '{"value": [{"x": 1}]}'),
+        (list[int], '[{"value": [1]}]'),
+        (list[dict], 'For [{"a": 0}] it is {"value": [{"x": 1}]}'),
+    ) == [*[[{"value": [{"x": 1}]}]] * 4, [{"x": 1}], [1], [{"x": 1}]]
+
+
+@dataclasses.dataclass
+class Count:
+    n: int
+    share: float = 0.0
+    text: str = ""
+
+
+@given(st.integers(-(2**70), 2**70), st.integers(0, 3))
+def test_number_without_a_fraction_is_an_integer(number: int, zeros: int) -> None:
+    text = f"{number}.0{'0' * zeros}"
+    reply = f'{{"n": {text}, "share": 1.0, "text": "is {text}"}}'
+    for raw in (reply, f"```json\n{reply}\n```", f"{reply[:-1]},}}"):
+        assert DECODER.decode(raw, Count).value == Count(number, 1.0, f"is {text}")
+
+
+def test_number_with_a_fraction_or_in_quotes_is_not_an_integer() -> None:
+    with make_deck() as deck:
+        for text in ("42.5", "42.05", '"42.0"', "true"):
+            with pytest.raises(CallFailed, match=r"wrong shape at \$\.n: expected int"):
+                deck.decode(f'{{"n": {text}}}', Count)
+    assert ask((int, '{"value": 42.0}'), (int, "42.0"), (list[int], "[1.0, 2]")) == [42, 42, [1, 2]]

@@ -7,6 +7,7 @@ then the plugins' decode steps. Truncated payloads and reasoning never yield a v
 from __future__ import annotations
 
 import re
+import types
 import typing
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
@@ -39,8 +40,8 @@ from helmdeck_reading.reasoning_marks import ReasoningMarks, reasoning_marks
 
 T = TypeVar("T")
 
-_OpenReader = tuple[Callable[[str | bytes], Any], bool]
-"""A typed decoder, and whether it decodes a list."""
+_OpenReader = tuple[Callable[[str | bytes], Any], bool, bool]
+"""A typed decoder, whether it decodes a list, and whether it decodes a list as well as an object."""
 
 _FIRST_CHARS = frozenset(("{", "[", *b"{["))
 _LAST_CHARS = frozenset(("}", "]", "\n", *b"}]\n"))
@@ -118,7 +119,7 @@ class JsonDecoder:
         tried: Tried | None = None,
     ) -> Decoded[T]:
         """Decode the first complete object, or list if ``type`` is a list, that matches the type."""
-        read, wants_list = self._reader_of(type)
+        read, wants_list, accepts_list = self._reader_of(type)
         if fits is None and raw and raw[0] in _FIRST_CHARS and raw[-1] in _LAST_CHARS:
             try:  # most responses are just the value and cost one typed decode
                 return Decoded(read(raw), "strict")
@@ -132,7 +133,11 @@ class JsonDecoder:
             if not wants_list and (decoded := self._read_span(text, read, stop, fits)):
                 return decoded
             return ResponseDecoder(
-                text, DecodeRequest(read, fits, stop, wants_list, tried), self._marks, self._steps, self._refusals
+                text,
+                DecodeRequest(read, fits, stop, wants_list, accepts_list, tried),
+                self._marks,
+                self._steps,
+                self._refusals,
             ).read()
         except (RecursionError, MemoryError):
             raise undecodable(stop, "too_deep", text) from None
@@ -228,8 +233,12 @@ class JsonDecoder:
 
 
 def _open_reader(type: Any) -> _OpenReader:
-    """The typed decoder, and whether it decodes a list."""
-    return msgspec.json.Decoder(type).decode, typing.get_origin(type) is list or type is list
+    is_union = typing.get_origin(type) in (typing.Union, types.UnionType)
+    return msgspec.json.Decoder(type).decode, _is_list(type), is_union and any(map(_is_list, typing.get_args(type)))
+
+
+def _is_list(type: Any) -> bool:
+    return type is list or typing.get_origin(type) is list
 
 
 def _to_string(raw: bytes) -> str:

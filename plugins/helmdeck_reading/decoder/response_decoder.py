@@ -16,7 +16,7 @@ from helmdeck_reading.decoder.fragments import Fragment, Kind, ScanResult, comme
 from helmdeck_reading.decoder.reasoning_stripper import JoinedText, strip
 from helmdeck_reading.decoder.refusal_matcher import RefusalMatcher
 from helmdeck_reading.reasoning_marks import ReasoningMarks
-from helmdeck_reading.strict_json import DECODE_ERRORS, describe_rejection, is_json
+from helmdeck_reading.strict_json import DECODE_ERRORS, describe_rejection, is_float_for_int, is_json, with_integers
 
 T = TypeVar("T")
 
@@ -57,6 +57,7 @@ class DecodeRequest(Generic[T]):
     :ivar read: the typed decoder.
     :ivar fits: an extra condition.
     :ivar wants_list: a list is expected, not an object.
+    :ivar accepts_list: a list is read too, if the response has no object.
     :ivar tried: called for each decode attempt.
     """
 
@@ -64,6 +65,7 @@ class DecodeRequest(Generic[T]):
     fits: Callable[[T], bool] | None
     stop: StopReason | None
     wants_list: bool = False
+    accepts_list: bool = False
     tried: Tried | None = None
 
 
@@ -170,7 +172,10 @@ class ResponseDecoder(Generic[T]):
     def _salvage(self, scan: ScanResult) -> Decoded[T] | None:
         fragments = [fragment for fragment in scan.fragments if self._is_repairable(fragment)]
         for fragment in sorted(fragments, key=lambda fragment: fragment.is_foreign)[:_MAX_REPAIRED]:
-            decoded = self._repair(fragment.text, scan)
+            decoded = None
+            if self._request.accepts_list and fragment.is_valid and fragment.kind is Kind.LIST:
+                decoded = self._decode_candidate(fragment.text, Kind.LIST.value, scan)
+            decoded = decoded or self._repair(fragment.text, scan)
             if decoded is not None:
                 return decoded
         return None
@@ -210,7 +215,7 @@ class ResponseDecoder(Generic[T]):
         self, text: str, name: str, scan: ScanResult, steps: Sequence[DecodeStep] = ()
     ) -> Decoded[T] | None:
         try:
-            value = self._request.read(text)
+            value = self._read(text)
         except Exception as error:
             if not isinstance(error, DECODE_ERRORS):
                 error = msgspec.ValidationError(describe_rejection(error))
@@ -224,6 +229,14 @@ class ResponseDecoder(Generic[T]):
         self._report(name, "the value")
         repairs = tuple(step.name for step in steps if step.is_repair)
         return Decoded(value, name, repairs, "\n".join(scan.reasoning))
+
+    def _read(self, text: str) -> T:
+        try:
+            return self._request.read(text)
+        except msgspec.ValidationError as error:
+            if not is_float_for_int(error):
+                raise
+            return self._request.read(with_integers(text))
 
     def _report(self, name: str, outcome: str) -> None:
         if self._request.tried is not None:
