@@ -10,6 +10,7 @@ import attrs
 import msgspec
 
 from helmdeck_reading.strict_json import DECODE_ERRORS
+from helmdeck_reading.tool_calls.argument_types import parsed_argument, typed_argument
 
 NAMES = ("name", "tool_name", "tool", "function")
 ARGUMENTS = ("arguments", "parameters", "args", "input", "params", "tool_args", "tool_input")
@@ -212,39 +213,21 @@ def read_arguments(text: str) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     raise BadArguments("not_an_object", "the arguments are not a JSON object")
 
 
-def read_elements(
-    elements: Sequence[tuple[str, str, bool]], properties: Mapping[str, Any]
-) -> tuple[str, dict[str, Any]]:
+def read_elements(elements: Sequence[tuple[str, str, bool]], schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Separately written arguments as JSON, and the parsed arguments.
 
-    A value stays a string unless the tool's schema defines another type.
-
+    :param schema: the input schema of the tool; a value stays a string unless the schema does not allow that string.
     :raises BadArguments: an argument is repeated, or contains lone surrogates.
     """
     args: dict[str, Any] = {}
     for key, value, is_json in elements:
         if key in args:
             raise BadArguments("ambiguous", f"the argument {key!r} is repeated")
-        args[key] = _parsed(value) if is_json or _is_not_string(properties.get(key)) else value
+        args[key] = parsed_argument(value) if is_json else typed_argument(value, key, schema)
     try:
         return msgspec.json.encode(args).decode(), args
     except UnicodeError:
         raise BadArguments("malformed", "the arguments contain characters that UTF-8 cannot encode") from None
-
-
-def _is_not_string(schema: Any) -> bool:
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
-    kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, (list, tuple)) else []
-    return bool(kinds) and "string" not in kinds
-
-
-def _parsed(value: str) -> Any:
-    for spelling in (value.strip(), value.strip().lower()):
-        try:
-            return _anything.decode(spelling)
-        except DECODE_ERRORS:
-            continue
-    return value
 
 
 # -- raw values --------------------------------------------------------------------------------------------------

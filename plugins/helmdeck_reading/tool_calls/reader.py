@@ -157,10 +157,9 @@ class _OfferedTools:
     def nearest(self, name: str) -> tuple[str, ...]:
         return self._names.nearest(name)
 
-    def properties(self, name: str) -> Mapping[str, Any]:
-        """The ``properties`` of a tool's input schema."""
-        properties = self._schemas.get(name, {}).get("properties")
-        return properties if isinstance(properties, Mapping) else {}
+    def schema(self, name: str) -> Mapping[str, Any]:
+        """The input schema of a tool."""
+        return self._schemas.get(name, {})
 
 
 class _CallSorter:
@@ -203,7 +202,7 @@ class _CallSorter:
     def _arguments(self, raw: RawCall, name: str) -> tuple[str, dict[str, Any], tuple[str, ...]]:
         if raw.elements is None:
             return read_arguments(raw.arguments)
-        return *read_elements(raw.elements, self._known.properties(name)), ()
+        return *read_elements(raw.elements, self._known.schema(name)), ()
 
     def _id(self, original: str) -> tuple[str, tuple[str, ...]]:
         """The model's id if it is unique in the response, else a generated id."""
