@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from helmdeck_core import ToolCallFormat, ToolCallFormatKind, hookimpl
+from helmdeck_reading.tool_calls.introductions import EXAMPLE_INTRODUCTION
 
 _NAME = r"(?P<name>[\w.:/-]{1,200})"
 _PREFIX = "antml:"
@@ -377,8 +378,7 @@ _OTHERS = (
     ToolCallFormat(
         name="introductions",
         kind=ToolCallFormatKind.INTRODUCTION,
-        head=r"\b(?:examples?|e\.g\.|for instance|samples?|illustrat\w+|placeholders?|templates?|syntax|format is|format:"
-        r"|looks? like|would look|written like|write (?:it|one|them|this) like|beispiel\w*|par exemple|por ejemplo)",
+        head=EXAMPLE_INTRODUCTION,
     ),
 )
 

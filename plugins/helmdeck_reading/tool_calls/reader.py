@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -18,13 +18,13 @@ from helmdeck_core import (
     StopReason,
     ToolCall,
     ToolCallContext,
-    ToolCallFormat,
     ToolCalls,
     ToolDefinition,
     excerpt_of,
 )
 from helmdeck_reading.name_resolver import NameResolver
 from helmdeck_reading.reasoning_marks import ReasoningMarks, reasoning_marks
+from helmdeck_reading.tool_calls.leftovers import without_leftovers
 from helmdeck_reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
 from helmdeck_reading.tool_calls.scanner import Scanner
 from helmdeck_reading.tool_calls.walk_result import ENDED, WalkContext
@@ -77,7 +77,7 @@ class FormatReader:
             sorter.add(written.call, written.format.name, written.excerpt)
         visible = _joined(with_break, walked.removed) if walked.removed else text
         return sorter.result(
-            text=_without_leftovers(visible, scanner.leftovers),
+            text=without_leftovers(visible, scanner.leftovers),
             is_truncated=walked.is_truncated,
             may_run=partial or ((stop is None or stop in ENDED) and not walked.is_truncated),
             inert=walked.inert,
@@ -256,30 +256,3 @@ def _joined(text: str, removed: Iterable[tuple[int, int, str]]) -> str:
         joined.append(content)
         gap = chunk[len(lead) + len(content) :]
     return "".join(joined)
-
-
-def _without_leftovers(text: str, leftovers: Sequence[ToolCallFormat]) -> str:
-    """Remove leftover tokens and blocks at the end of the text only."""
-    end = len(text)
-    while (start := _start_of_leftover(text, _end_of_text(text, end), leftovers)) is not None:
-        end = start
-    return text if end == len(text) else text[:end].rstrip()
-
-
-def _start_of_leftover(text: str, end: int, leftovers: Sequence[ToolCallFormat]) -> int | None:
-    """The start of the leftover that ends at ``end``."""
-    for call_format in leftovers:
-        for mark, last in zip(call_format.open, call_format.close or call_format.open, strict=False):
-            if text[max(0, end - len(last)) : end].lower() != last.lower():
-                continue
-            start = text.rfind(mark.removesuffix(">"), 0, end) if call_format.close else end - len(last)
-            if start >= 0:
-                return start
-    return None
-
-
-def _end_of_text(text: str, end: int) -> int:
-    """The end of the text before ``end`` without trailing whitespace."""
-    while end and text[end - 1].isspace():
-        end -= 1
-    return end

@@ -10,9 +10,10 @@ import re
 
 import attrs
 
-from helmdeck_core import ToolCallFormat, ToolCallFormatKind
+from helmdeck_core import StopReason, ToolCallFormat, ToolCallFormatKind
 from helmdeck_reading.reasoning_marks import ReasoningMark
 from helmdeck_reading.strict_json import DECODE_ERRORS
+from helmdeck_reading.tool_calls.leftovers import without_leftovers
 from helmdeck_reading.tool_calls.payloads import NotACall, RawCall, calls_in, content_of, extent_of, is_protocol
 from helmdeck_reading.tool_calls.regions import Region, RegionReader, complete_items, loose_end
 from helmdeck_reading.tool_calls.scanner import CompiledFormat, Token
@@ -58,7 +59,15 @@ def walk(text: str, context: WalkContext) -> WalkResult:
 
 class _TextWalk:
     def __init__(
-        self, text: str, start: int, end: int, context: WalkContext, *, is_code: bool, marks_left: int = _MAX_MARKS
+        self,
+        text: str,
+        start: int,
+        end: int,
+        context: WalkContext,
+        *,
+        is_code: bool,
+        marks_left: int = _MAX_MARKS,
+        has_introductions: bool = True,
     ) -> None:
         self._text = text
         self._start = start
@@ -74,6 +83,8 @@ class _TextWalk:
         self._unbalanced_left = _MAX_UNBALANCED
         self._marks_left = marks_left
         self._example_end = -1
+        self._has_introductions = has_introductions
+        self._introduced_at = -1
         self._visible_from = start + 1
 
     def run(self) -> WalkResult:
@@ -92,7 +103,26 @@ class _TextWalk:
             else:
                 break
         self._close_groups()
+        if self._introduced_at >= 0 and self._context.stop is StopReason.TOOL_CALL and not self._is_code:
+            self._take_introduced_calls()
         return self._result
+
+    def _take_introduced_calls(self) -> None:
+        """What ends the text is no example if the response ended for tool calls and has no other call."""
+        result, start, end = self._result, self._introduced_at, self._end
+        if result.calls or self._has_stopped:
+            return
+        walk_of_rest = _TextWalk(
+            self._text, start, end, self._context, is_code=False, marks_left=self._marks_left, has_introductions=False
+        )
+        rest = walk_of_rest.run()
+        if (
+            rest.calls
+            and not without_leftovers(_remaining(self._text, start, end, rest.removed), self._scanner.leftovers).strip()
+        ):
+            result.calls, result.complete, result.is_truncated = rest.calls, rest.complete, rest.is_truncated
+            result.removed += rest.removed
+            result.inert = rest.inert
 
     def _mark_after(self, position: int) -> ReasoningMark | None:
         return None if self._is_code else self._context.marks.search(self._text, position)
@@ -390,7 +420,9 @@ class _TextWalk:
         line = before.rpartition("\n")[2][-_MAX_LINE_CHARS:]
         if needs_colon and not line.endswith((":", "：")):
             return False
-        return any(pattern.search(line) for pattern in self._scanner.introductions)
+        is_introduced = self._has_introductions and any(each.search(line) for each in self._scanner.introductions)
+        self._introduced_at = start if is_introduced else self._introduced_at
+        return is_introduced
 
     def _end_of_example(self, token: Token, end: int) -> int:
         """The end of the example that starts with this token."""
