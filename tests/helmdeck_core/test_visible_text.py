@@ -28,6 +28,27 @@ ANSWERS = [
     ("a < b and <b>bold</b>", "a < b and <b>bold</b>", ""),
 ]
 
+FENCE = "Use this:\n```xml\n\n\n<thinking>\n\n\nStep by step.\n</thinking>\n\n<answer>x</answer>\n```\nDone."
+QUOTED = [
+    FENCE,
+    "~~~\n<think>\n~~~",
+    "1. Use:\n\n   ````\n   ```\n   </think>\n   ````",
+    "```html\n<analysis>is never closed</analysis>",
+    '{"html": "<think>x</think> y"}',
+    '[{"html": "say \\"<think>\\" or </think>"}, ["<think>"]]',
+    "To close a think block, write </think> at the end.",
+    "The word assistantfinal is a mark.",
+]
+ANSWERS += [(raw, raw, "") for raw in QUOTED]
+ANSWERS += [(f"<think>so</think>\n\n{raw}", raw, "so") for raw in QUOTED[:6]]
+ANSWERS += [
+    (f"{FENCE}\n<think>so</think>Bye.", f"{FENCE}\nBye.", "so"),
+    (f"{FENCE}<think>so</think>", FENCE, "so"),
+    ('{"a": "<think>"}\n<think>so</think>', '{"a": "<think>"}\n', "so"),
+    (f"<think>so\n{FENCE}</think>Bye.", "Bye.", f"so\n{FENCE}"),
+    (f"Hello.<think>so\n{FENCE[:60]}", "Hello.", f"so\n{FENCE[:60]}"),
+]
+
 
 def streamed(reply: str | Reply, request: ChatRequest = REQUEST, **config: object):
     with make_deck(scripted_provider([reply], "a"), config={"fallback": {}, **config}) as deck:

@@ -209,6 +209,9 @@ def test_text_is_released_once_it_cannot_be_part_of_a_mark() -> None:
         "Let me ",
         "<muse/>",
         "\n",
+        "\n```\n<muse>",
+        '{"<muse>',
+        '{"a": "</muse>"}',
     ],
 )
 def test_work_grows_linearly_for_whole_and_streamed_text(work_counter: WorkCounter, chunk: str) -> None:

@@ -12,7 +12,27 @@ TAGS = reasoning.helmdeck_reasoning_tags()
 DECODER = JsonDecoder(TAGS, [])
 MARKS = [mark for tag in TAGS for mark in (tag.open, *tag.close) if mark]
 WORDS = st.sampled_from(
-    ["so ", "T", "The", "a < b", "`", "```", "\n", "\n\n", "<", "<|", "think", "</", '{"a": 1}', "é😀", " "]
+    [
+        "so ",
+        "T",
+        "The",
+        "a < b",
+        "`",
+        "```",
+        "\n",
+        "\n\n",
+        "<",
+        "<|",
+        "think",
+        "</",
+        '{"a": 1}',
+        "é😀",
+        " ",
+        "\n```\n",
+        '{"a": "',
+        '"}',
+        "~~~",
+    ]
 )
 BLOCKS = st.builds(
     lambda tag, close, inner: f"{tag.open}{inner}{tag.close[close % len(tag.close)]}",

@@ -1,18 +1,20 @@
 """Strips reasoning from complete or streamed text, with one reader for both.
 
-Works on plain text without parsing JSON: a mark inside a quoted string is a mark. The decoder must not change the
-strings of a value, so it reads the original text and not the output of this module.
+A mark inside a fenced code block, or inside JSON that the text starts with, is content. Other JSON is not parsed: the decoder
+must not change the strings of a value, so it reads the original text and not the output of this module.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import attrs
 
 from helmdeck_core import Stripped
+from helmdeck_reading.decoder.quoted_text import QuotedText
 from helmdeck_reading.reasoning_marks import CODE_SPAN, Closer, ReasoningMark, ReasoningMarks
 
 CONTROL_TOKEN = ("<|", "<｜")
@@ -61,6 +63,7 @@ class BlockReader:
     _last: str = ""  # the character before the next chunk, for marks that start a word
     _text: str = ""
     _done: int = 0
+    _quoted: QuotedText = attrs.field(factory=QuotedText)
 
     def is_plain(self, chunk: str) -> bool:
         """Whether the next chunk contains no mark and cannot be part of one; feed it otherwise.
@@ -73,7 +76,7 @@ class BlockReader:
             if partial.search(self._last + chunk, len(self._last)):
                 return False
         self._last = chunk[-1:] or self._last
-        if closer is None and (self._before or "`" in chunk):
+        if closer is None:
             self._keep(chunk)
         return True
 
@@ -97,12 +100,14 @@ class BlockReader:
     def _plain(self, text: str) -> Part:
         if self.closer is not None:
             return Part(REASONING, text)
-        if self._before or "`" in text:
-            self._keep(text)
+        self._keep(text)
         return Part(VISIBLE, text)
 
     def _keep(self, text: str) -> None:
-        """Keep the end of a line that has a backtick: a mark after it may be mentioned only."""
+        """Keep what decides whether the next mark is content, such as the end of a line that has a backtick."""
+        self._quoted.add(text)
+        if not (self._before or "`" in text):
+            return
         line = (self._before + text).rpartition("\n")[2][-CODE_SPAN:]
         self._before = line if "`" in line else ""
 
@@ -126,13 +131,16 @@ class BlockReader:
             yield self._passed(mark, text)
 
     def _passed(self, mark: ReasoningMark, text: str) -> Part:
-        """The part of a mark; from then on the text is inside or outside of its block."""
+        """The part of a mark; from then on the text is inside or outside of its block. A quoted mark is visible text."""
         written = text[mark.start : mark.end]
+        if self.closer is None and not written.startswith(CONTROL_TOKEN) and self._quoted.is_open():
+            self._text, self._done = text, mark.end
+            return self._plain(written)
         if self.closer is not None:
             self.closer = None
             return Part(CLOSE, written)
         if mark.closer is None:
-            self._before = ""
+            self._before, self._quoted = "", QuotedText()
             return Part(LONE_CLOSE, written, mark.tag)
         self.closer = None if mark.is_empty else mark.closer
         return Part(OPEN, written, mark.tag)
@@ -189,10 +197,16 @@ def _strip_once(text: str, marks: ReasoningMarks) -> Stripped:
     unclosed = ""
     starts_in_reasoning = False
     reader = BlockReader(marks)
+    position = 0
+    chunk: list[str] = []  # up to the next block
     for part in reader.whole(text):
-        if part.kind is VISIBLE:
-            visible.add(part.text)
-        elif part.kind is LONE_CLOSE:
+        start, position = position, position + len(part.text)
+        if part.kind is VISIBLE or (part.kind is LONE_CLOSE and _is_word(text, start, position)):
+            chunk.append(part.text)
+            continue
+        visible.add("".join(chunk))
+        chunk.clear()
+        if part.kind is LONE_CLOSE:
             reasoning.append(visible.clear())
             found.append(part.tag)
             starts_in_reasoning = True
@@ -204,13 +218,26 @@ def _strip_once(text: str, marks: ReasoningMarks) -> Stripped:
         elif part.kind is REASONING:
             reasoning[-1] = part.text
     if reader.closer is not None:
-        visible.add(unclosed + reasoning.pop())
+        chunk.append(unclosed + reasoning.pop())
+    visible.add("".join(chunk))
     return Stripped(
         str(visible),
         "\n".join(reasoning),
         tuple(found),
         is_unclosed=reader.closer is not None,
         starts_in_reasoning=starts_in_reasoning,
+    )
+
+
+_WORD_BEFORE = re.compile(r"[^\s.!?:;][ ]\Z")
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    """Whether a closing mark without an opening one is a word of a sentence, as in "write </think> at the end"."""
+    return (
+        text[end : end + 1] == " "
+        and text[end + 1 : end + 2].islower()
+        and bool(_WORD_BEFORE.search(text, max(0, start - 2), start))
     )
 
 
