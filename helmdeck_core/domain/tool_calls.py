@@ -49,8 +49,9 @@ class ToolCallFormat:
         JSON. If a group ``json`` matches, the value is JSON instead of text.
     :ivar argument_close: the mark after an argument; it counts only before the next argument or a closing mark.
     :ivar plain: the name of the single argument if it is plain text instead of JSON; empty rejects plain text.
-    :ivar translate: converts a balanced ``{...}`` that is not JSON into JSON with the tool name; returns an empty string if
-        it cannot. It must be pure and linear in the length of the input, and must not complete truncated text.
+    :ivar translate: converts a balanced ``{...}`` that is not JSON, or text up to the closing mark that starts like ``f(`` or
+        ``f{``, into JSON with the tool name; returns an empty string if it cannot. It must be pure and linear in the length
+        of the input, and must not complete truncated text.
     :ivar protocol: for JSON calls without marks: names, one of which the outermost object must have as a key or ``type``.
     :ivar models: lower-case words, one of which the model id must contain; empty for all models. If set, a call of an
         unknown tool is prose, and JSON without marks must be the whole response.

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from helmdeck_core import ToolCallFormat, ToolCallFormatKind, hookimpl
 from helmdeck_reading.tool_calls.introductions import EXAMPLE_INTRODUCTION
+from helmdeck_reading.tool_calls.notations import braces_to_json, python_to_json
 
 _NAME = r"(?P<name>[\w.:/-]{1,200})"
 _PREFIX = "antml:"
@@ -114,7 +115,10 @@ class _ArrowParser:
 
 # -- calls ---------------------------------------------------------------------------------------------------------
 
-_PARAMETER = r"""<parameter(?:=\s*|\s+name\s*=\s*)["']?(?P<key>[^<>"'=\s]{1,200})["']?\s*>"""
+_ATTRIBUTES = r"""(?:\s++[\w:.-]{1,60}\s*+=\s*+(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s"'<>]{1,200})){0,8}"""
+_PARAMETER = (
+    rf"""<parameter(?:=\s*|{_ATTRIBUTES}?\s+name\s*=\s*)["']?(?P<key>[^<>"'=\s]{{1,200}})["']?{_ATTRIBUTES}\s*>"""
+)
 _KIMI_HEAD = rf"\s*(?P<id>{_FUNCTION}(?::\d+)?)\s*<\|tool_call_argument_begin\|>\s*"
 
 _CALLS = (
@@ -177,7 +181,7 @@ _CALLS = (
         name="invoke.prefixed",
         open=(f"<{_PREFIX}invoke>",),
         close=(f"</{_PREFIX}invoke>",),
-        argument=rf'<{_PREFIX}parameter\s+name="(?P<key>[^<>"]{{1,200}})"\s*>',
+        argument=rf'<{_PREFIX}parameter\s+name="(?P<key>[^<>"]{{1,200}})"{_ATTRIBUTES}\s*>',
         argument_close=f"</{_PREFIX}parameter>",
         order=20,
     ),
@@ -215,9 +219,9 @@ _CALLS = (
         order=90,
     ),
     ToolCallFormat(
-        name="control-tokens",  # Granite 3, Phi 4
-        open=("<|tool_call|>", "<|tool_calls|>"),
-        close=("<|/tool_call|>", "<|/tool_calls|>"),
+        name="control-tokens",  # Granite 3, Phi 4, LFM2 in JSON
+        open=("<|tool_call|>", "<|tool_calls|>", "<|tool_call_start|>"),
+        close=("<|/tool_call|>", "<|/tool_calls|>", "<|tool_call_end|>"),
         needs_close=False,
         order=10,
     ),
@@ -234,6 +238,28 @@ _CALLS = (
         close=("<|eom_id|>", "<|eot_id|>"),
         needs_close=False,
         order=10,
+    ),
+    ToolCallFormat(
+        name="llama.python",  # built-in tools of Llama 3
+        open=("<|python_tag|>",),
+        close=("<|eom_id|>", "<|eot_id|>"),
+        needs_close=False,
+        translate=python_to_json,
+        order=5,
+    ),
+    ToolCallFormat(
+        name="python",  # Llama 4, LFM2
+        open=("<|python_start|>", "<|tool_call_start|>"),
+        close=("<|python_end|>", "<|tool_call_end|>"),
+        translate=python_to_json,
+        order=5,
+    ),
+    ToolCallFormat(
+        name="gemma",  # Gemma 4, FunctionGemma
+        open=("<|tool_call>", "<start_function_call>"),
+        close=("<tool_call|>", "<end_function_call>"),
+        translate=braces_to_json,
+        order=5,
     ),
     ToolCallFormat(
         name="kimi",
@@ -266,7 +292,7 @@ _CALLS = (
         ),
         close=("<|call|>",),
         needs_close=False,
-        head=rf"{_FUNCTION}\s*(?:<\|channel\|>\w+\s*)?(?:(?:<\|constrain\|>)?\s*json\s*)?<\|message\|>",
+        head=rf"{_FUNCTION}\s*(?:<\|channel\|>\w+\s*)?(?:(?:<\|constrain\|>)?\s*\w{{1,40}}\s*)?<\|message\|>",
         order=10,
     ),
     ToolCallFormat(
@@ -274,7 +300,7 @@ _CALLS = (
         open=("<|start|>assistant to=",),
         close=("<|call|>",),
         needs_close=False,
-        head=rf"{_FUNCTION}\s*<\|channel\|>\w+\s*(?:(?:<\|constrain\|>)?\s*json\s*)?<\|message\|>",
+        head=rf"{_FUNCTION}\s*<\|channel\|>\w+\s*(?:(?:<\|constrain\|>)?\s*\w{{1,40}}\s*)?<\|message\|>",
         order=10,
     ),
     ToolCallFormat(
@@ -285,7 +311,13 @@ _CALLS = (
         order=10,
     ),
     ToolCallFormat(
-        name="actions",  # Command R and A
+        name="action.json",  # Command R and R+
+        open=("\nAction: ```json", "\nAction:```json", "\nAction:\n```json"),
+        close=("\n```",),
+        order=10,
+    ),
+    ToolCallFormat(
+        name="actions",  # Command R7B and A
         open=("<|START_ACTION|>",),
         close=("<|END_ACTION|>",),
         order=10,
@@ -371,6 +403,8 @@ _OTHERS = (
             "<|endoftext|>",
             "<|call|>",
             "<|return|>",
+            "<start_function_response>",
+            "<|tool_response>",
             "<｜end▁of▁sentence｜>",
             "</s>",
         ),

@@ -22,6 +22,9 @@ _EXTRA_BRACKETS = re.compile(r"\s*+[}\]]{1,4}\s*+")
 _PARTIAL_NAME = re.compile(r"(?:\n\s*+)?[\w.:/-]{0,100}\Z")
 """A partial name directly after a mark, at the end of the text."""
 
+_NOTATION = re.compile(r"\[?\s*+(?:[\w.:-]{1,200}+\s*+[({]|[\w.:-]{0,200}+\Z)")
+"""The start of a call that is neither JSON nor in braces, such as ``f(x="y")``."""
+
 _PLAIN_END = re.compile(r"\n[ \t*]*+(?:\w+:|\s*+\n)|\Z")
 """The end of a plain-text argument: the next labelled line, a blank line, or the end of the text."""
 
@@ -287,22 +290,50 @@ class RegionReader:
 
     def _translated(self, call_format: CompiledFormat, start: int) -> Region | None:
         position, has_fence = self._lead(start)
-        if self._text[position : position + 1] != "{" or call_format.data.translate is None:
+        if self._text.startswith("{", position, self._end):
+            end = balanced_end(self._text, position, self._end)
+            if end is None:
+                # JSON, valid or not, starts with a quote and is left to other formats.
+                is_other = re.compile(r"\{\s*+[\"'}]").match(self._text, position) or self._end < len(self._text)
+                return None if is_other else self._truncated(position)
+            calls = self._translation(call_format, position, end)
+            end, repairs = self._close(call_format, self._after_fence(end, has_fence=has_fence))
+        else:
+            if not _NOTATION.match(self._text, position, self._end):
+                return None
+            close = self.close_after(position, call_format.close)
+            calls = self._translation(call_format, position, close.start() if close else self._end)
+            if not calls and not close and self._end == len(self._text) and is_open(self._text, position):
+                return self._truncated(position)
+            end = close.end() if close else self._end
+            repairs = ("unclosed",) if not close and call_format.data.needs_close else ()
+        if not calls:
             return None
-        end = balanced_end(self._text, position, self._end)
-        if end is None:
-            # JSON, valid or not, starts with a quote and is left to other formats.
-            is_other = re.compile(r"\{\s*+[\"'}]").match(self._text, position) or self._end < len(self._text)
-            return None if is_other else self._truncated(position)
-        translated = call_format.data.translate(self._text[position:end])
-        if not translated:
-            return None
-        try:
-            calls = calls_in(translated)
-        except (NotACall, *DECODE_ERRORS):
-            return None
-        end, repairs = self._close(call_format, self._after_fence(end, has_fence=has_fence))
         return Region(end, [attrs.evolve(call, repairs=(*call.repairs, *repairs)) for call in calls])
+
+    def _translation(self, call_format: CompiledFormat, start: int, end: int) -> list[RawCall]:
+        """The calls in a part of the text in another notation; empty if it has none."""
+        translated = call_format.data.translate(self._text[start:end]) if call_format.data.translate else ""
+        try:
+            return calls_in(translated) if translated else []
+        except (NotACall, *DECODE_ERRORS):
+            return []
+
+
+_NOTATION_TOKEN = re.compile(
+    r"""[^"'()\[\]{}]++|"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|(?P<open>[(\[{])|(?P<close>[)\]}])""", re.DOTALL
+)
+
+
+def is_open(text: str, start: int) -> bool:
+    """Whether the text ends inside the brackets or strings of the call at ``start``."""
+    depth, position = 0, start
+    while token := _NOTATION_TOKEN.match(text, position):
+        position = token.end()
+        depth += bool(token["open"]) - bool(token["close"])
+        if token["close"] and depth <= 0:
+            return False
+    return True
 
 
 _BRACES = re.compile(r'[^"{}]++|"(?:[^"\\]++|\\.)*+"|[{}]', re.DOTALL)

@@ -59,15 +59,7 @@ def walk(text: str, context: WalkContext) -> WalkResult:
 
 class _TextWalk:
     def __init__(
-        self,
-        text: str,
-        start: int,
-        end: int,
-        context: WalkContext,
-        *,
-        is_code: bool,
-        marks_left: int = _MAX_MARKS,
-        has_introductions: bool = True,
+        self, text: str, start: int, end: int, context: WalkContext, *, is_code: bool, marks_left: int = _MAX_MARKS
     ) -> None:
         self._text = text
         self._start = start
@@ -83,7 +75,7 @@ class _TextWalk:
         self._unbalanced_left = _MAX_UNBALANCED
         self._marks_left = marks_left
         self._example_end = -1
-        self._has_introductions = has_introductions
+        self._has_introductions = True
         self._introduced_at = -1
         self._visible_from = start + 1
 
@@ -109,17 +101,14 @@ class _TextWalk:
 
     def _take_introduced_calls(self) -> None:
         """What ends the text is no example if the response ended for tool calls and has no other call."""
-        result, start, end = self._result, self._introduced_at, self._end
+        result, text, start, end = self._result, self._text, self._introduced_at, self._end
         if result.calls or self._has_stopped:
             return
-        walk_of_rest = _TextWalk(
-            self._text, start, end, self._context, is_code=False, marks_left=self._marks_left, has_introductions=False
-        )
+        walk_of_rest = _TextWalk(text, start, end, self._context, is_code=False, marks_left=self._marks_left)
+        walk_of_rest._has_introductions = False
         rest = walk_of_rest.run()
-        if (
-            rest.calls
-            and not without_leftovers(_remaining(self._text, start, end, rest.removed), self._scanner.leftovers).strip()
-        ):
+        visible = without_leftovers(_remaining(text, start, end, rest.removed), self._scanner.leftovers)
+        if rest.calls and not visible.strip():
             result.calls, result.complete, result.is_truncated = rest.calls, rest.complete, rest.is_truncated
             result.removed += rest.removed
             result.inert = rest.inert
@@ -237,10 +226,11 @@ class _TextWalk:
         return self._add_region(Region(close.end(), (call,), is_last=True), call_format, start)
 
     def _is_set_apart(self, start: int, end: int) -> bool:
-        """Whether a mark starts a line and is either closed at the end of a line or followed by a parenthesis."""
-        if not _LINE_START.search(self._text, max(0, start - 10), start):
-            return False
-        return bool(_LINE_END.match(self._text, end)) or self._text.find("(", start, end) >= 0
+        """Whether a mark that starts a line, or is a control token, is closed at the end of one, or precedes a parenthesis."""
+        is_at_start = bool(_LINE_START.search(self._text, max(0, start - 10), start))
+        if _LINE_END.match(self._text, end):
+            return is_at_start or self._text.startswith("<|", start)
+        return is_at_start and self._text.find("(", start, end) >= 0
 
     # -- groups ------------------------------------------------------------------------------------------------
 
