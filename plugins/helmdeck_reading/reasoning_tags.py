@@ -85,6 +85,9 @@ _CHANNELS = (
     ReasoningTag(name="harmony-final", open="", close=_HARMONY_FINAL),
     # Stop tokens at the end of a message; servers that do not know the format leave them in the text.
     *(ReasoningTag(name=f"harmony-{name}", open=f"<|{name}|>", close=()) for name in ("end", "return", "call")),
+    # Command R and A
+    *(ReasoningTag(name=f"{name}-response", open=f"<|{name}_RESPONSE|>", close=()) for name in ("start", "end")),
+    ReasoningTag(name="end-of-turn", open="<|END_OF_TURN_TOKEN|>", close=()),
     # The same without its control tokens: analysis...assistantfinal{...}
     ReasoningTag(name="harmony-plain", open="", close=("assistantfinal",)),
     ReasoningTag(name="channel-thought", open="<|channel>thought", close=("<channel|>",)),  # Gemma

@@ -121,6 +121,15 @@ def test_strings_are_kept_unchanged(value):
     assert found(f'<|tool_call>call:f{{x:<|"|>{value}<|"|>}}<tool_call|>') == [("f", {"x": value})]
 
 
+def test_marks_left_over_from_calls_and_answers_are_removed():
+    lone = "<function=f>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
+    assert DECK.tool_calls(f"So:\n{lone}").text == "So:"
+    assert DECK.tool_calls("The tag </tool_call> ends it.").text == "The tag </tool_call> ends it."
+    action = '<|START_ACTION|>[{"tool_name": "f", "parameters": {}}]<|END_ACTION|><|END_OF_TURN_TOKEN|>'
+    assert (DECK.tool_calls(action).text, found(action)) == ("", [("f", {})])
+    assert DECK.tool_calls("<|START_RESPONSE|>Hi.<|END_RESPONSE|><|END_OF_TURN_TOKEN|>").text == "Hi."
+
+
 @pytest.mark.parametrize(
     "piece",
     ["<|python_tag|>", "<|python_start|>[f(", '<|tool_call>call:f{a:<|"|>', "<|tool_call>call:f{}<tool_call|>", "<|python_tag|>f(a=[",

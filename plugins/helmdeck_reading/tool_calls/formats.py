@@ -403,6 +403,7 @@ _OTHERS = (
             "<|endoftext|>",
             "<|call|>",
             "<|return|>",
+            "<|END_OF_TURN_TOKEN|>",
             "<start_function_response>",
             "<|tool_response>",
             "<｜end▁of▁sentence｜>",

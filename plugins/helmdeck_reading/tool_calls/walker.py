@@ -249,6 +249,8 @@ class _TextWalk:
 
     def _pass_close(self, start: int, end: int) -> int:
         if not self._groups:
+            if self._result.calls and not self._text[self._result.removed[-1][1] : start].strip():
+                self._result.removed.append((start, end, ""))  # of a call whose opening mark was left out
             return end
         group = self._groups.pop()
         if len(self._result.calls) > group.first_call:
