@@ -9,7 +9,6 @@ from helmdeck_gateway.accounts.changes import KeyNameTaken as KeyNameTaken
 from helmdeck_gateway.accounts.changes import KeyUnknown as KeyUnknown
 from helmdeck_gateway.accounts.changes import TeamNameTaken as TeamNameTaken
 from helmdeck_gateway.accounts.changes import TeamUnknown as TeamUnknown
-from helmdeck_gateway.accounts.changes import audit_entries as audit_entries
 from helmdeck_gateway.accounts.changes import create_key as create_key
 from helmdeck_gateway.accounts.changes import create_team as create_team
 from helmdeck_gateway.accounts.changes import edit_key as edit_key
@@ -17,8 +16,6 @@ from helmdeck_gateway.accounts.changes import edit_team as edit_team
 from helmdeck_gateway.accounts.changes import revoke_key as revoke_key
 from helmdeck_gateway.accounts.changes import revoke_team as revoke_team
 from helmdeck_gateway.accounts.changes import rotate_key as rotate_key
-from helmdeck_gateway.accounts.changes import visible_keys as visible_keys
-from helmdeck_gateway.accounts.changes import visible_teams as visible_teams
 from helmdeck_gateway.accounts.endpoint_names import endpoint_names as endpoint_names
 from helmdeck_gateway.accounts.keys import NewKey as NewKey
 from helmdeck_gateway.accounts.keys import digest_of as digest_of
@@ -32,6 +29,9 @@ from helmdeck_gateway.accounts.node_kinds import TEAMS as TEAMS
 from helmdeck_gateway.accounts.node_kinds import NodeKind as NodeKind
 from helmdeck_gateway.accounts.principals import Authoriser as Authoriser
 from helmdeck_gateway.accounts.principals import Principal as Principal
+from helmdeck_gateway.accounts.visibility import audit_entries as audit_entries
+from helmdeck_gateway.accounts.visibility import visible_keys as visible_keys
+from helmdeck_gateway.accounts.visibility import visible_teams as visible_teams
 from helmdeck_gateway.app import Gateway as Gateway
 from helmdeck_gateway.commands.key_store import with_store as with_store
 from helmdeck_gateway.dialects.parsed import Parsed as Parsed

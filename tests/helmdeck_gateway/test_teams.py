@@ -188,7 +188,7 @@ def test_teams_make_no_loop_and_only_a_few_levels():
 
 
 def test_changes_at_the_same_time_are_all_stored_and_all_in_the_audit_log(tmp_path):
-    from helmdeck_gateway.accounts.changes import broken_entry
+    from helmdeck_gateway.accounts.visibility import broken_entry
     from helmdeck_gateway.stores import open_store
 
     async def run():

@@ -285,7 +285,7 @@ def _sentence(error: Exception) -> str:
         case KeyNameTaken():
             return f"There is an active key named {str(error)!r}. Edit or revoke it, or choose another name."
         case TeamNameTaken():
-            return f"There is an active team named {str(error)!r}. Edit or revoke it, or choose another name."
+            return f"The team name {str(error)!r} is taken; the names of revoked teams are not used again."
         case KeyUnknown():
             return "The key is revoked already."
         case TeamUnknown():

@@ -13,6 +13,7 @@ import attrs
 
 from helmdeck_gateway.accounts.keys import NewKey, new_key
 from helmdeck_gateway.accounts.node_fields import key_data, team_data
+from helmdeck_gateway.accounts.visibility import below, had_caller, had_team
 from helmdeck_gateway.stores.records import MAX_TEAMS, AuditRecord, KeyRecord, TeamRecord
 from helmdeck_gateway.stores.store import GatewayStore
 
@@ -61,7 +62,7 @@ class KeyUnknown(Exception):
 
 
 class TeamNameTaken(Exception):
-    """An active team has the name."""
+    """A team has or had the name; for the admin of a team, also a name that keys have or had as their team."""
 
 
 class TeamUnknown(Exception):
@@ -80,7 +81,8 @@ async def create_key(store: GatewayStore, record: KeyRecord, actor: Actor = APPL
 
     :raises KeyNameTaken: an active key has the name.
     :raises TeamUnknown: there are teams, and none of its name.
-    :raises ChangeRefused: its team is not that of the actor.
+    :raises ChangeRefused: its team, or that of a revoked key of the name, is not that of the actor, or its caller belongs to
+        keys of another team.
 
     >>> import asyncio
     >>> from helmdeck_gateway import KeyRecord, create_key, open_store, revoke_key, state_of
@@ -100,7 +102,10 @@ async def create_key(store: GatewayStore, record: KeyRecord, actor: Actor = APPL
         if stored is not None and stored.revoked_s is None and stored.digest != made.record.digest:
             raise KeyNameTaken(record.name)
         version = stored.version + 1 if stored is not None else 1
+        if stored is not None:
+            await _check_key(store, stored, actor, is_stored=True)
         await _check_key(store, made.record, actor)
+        await _check_default_caller(store, made.record)
         if stored is not None and stored.digest != made.record.digest:
             # No key has such a digest, so that the former key stays unusable.
             name, digest = f"{stored.name}~{stored.id[-8:]}", f"replaced:{stored.id}"
@@ -196,9 +201,11 @@ async def active(store: GatewayStore, name: str) -> KeyRecord:
 
 
 async def create_team(store: GatewayStore, record: TeamRecord, actor: Actor = APPLICATION) -> TeamRecord:
-    """Store a new team; a revoked one of the same name is replaced, with an account of its own.
+    """Store a new team.
 
-    :raises TeamNameTaken: an active team has the name.
+    A name is used once: the keys of a revoked team, its requests, bills and the audit log have it.
+
+    :raises TeamNameTaken: a team has or had the name; for an actor of a team, also a name that keys have or had as their team.
     :raises TeamUnknown: there is no active team of the name of its parent.
     :raises ChangeRefused: its parent is not the actor's team or one below it, or there are too many teams above it.
     """
@@ -207,9 +214,11 @@ async def create_team(store: GatewayStore, record: TeamRecord, actor: Actor = AP
     async def change() -> tuple[TeamRecord | None, TeamRecord]:
         teams = await _teams_by_name(store)
         stored = teams.get(record.name)
-        if stored is not None and stored.revoked_s is None and stored.id != made.id:
+        if stored is not None and stored.id != made.id:
             raise TeamNameTaken(record.name)
         _check_team(teams, made, actor)
+        if stored is None and actor.team and await had_team(store, record.name):
+            raise TeamNameTaken(record.name)
         return None, attrs.evolve(made, version=stored.version + 1 if stored is not None else 1)
 
     return await _save_team(store, actor, "team created", change)
@@ -226,7 +235,7 @@ async def edit_team(
 
     async def change() -> tuple[TeamRecord, TeamRecord]:
         teams = await _teams_by_name(store)
-        stored = _active_team(teams, name)
+        stored = _active_team(teams, name, actor)
         _check_team(teams, stored, actor)
         edited = edit(stored)
         if edited.name != name:
@@ -249,51 +258,25 @@ async def revoke_team(
 
     async def change() -> tuple[TeamRecord, TeamRecord]:
         teams = await _teams_by_name(store)
-        stored = _active_team(teams, name)
+        stored = _active_team(teams, name, actor)
         _check_team(teams, stored, actor)
         return stored, attrs.evolve(stored, revoked_s=now_s, version=stored.version + 1)
 
     return await _save_team(store, actor, "team revoked", change)
 
 
-# -- what an actor may see and change ----------------------------------------------------------------------------
-
-
-async def visible_keys(store: GatewayStore, team: str) -> Sequence[KeyRecord]:
-    """Return the keys of a team and of those below it by name; all keys for an empty name."""
-    records = await store.list_keys()
-    if not team:
-        return records
-    names = below(await store.list_teams(), team)
-    return [each for each in records if each.team in names]
-
-
-async def visible_teams(store: GatewayStore, team: str) -> Sequence[TeamRecord]:
-    """Return a team and those below it by name; all teams for an empty name."""
-    records = await store.list_teams()
-    if not team:
-        return records
-    names = below(records, team)
-    return [each for each in records if each.name in names]
-
-
-def below(teams: Sequence[TeamRecord], name: str) -> frozenset[str]:
-    """Return the names of a team and of all teams below it; the team need not be stored."""
-    names, size = {name}, 0
-    while len(names) > size:
-        size = len(names)
-        names |= {each.name for each in teams if each.parent in names}
-    return frozenset(names)
+# -- what an actor may change ------------------------------------------------------------------------------------
 
 
 async def _teams_by_name(store: GatewayStore) -> Mapping[str, TeamRecord]:
     return {each.name: each for each in await store.list_teams()}
 
 
-def _active_team(teams: Mapping[str, TeamRecord], name: str) -> TeamRecord:
+def _active_team(teams: Mapping[str, TeamRecord], name: str, actor: Actor = APPLICATION) -> TeamRecord:
     found = teams.get(name)
     if found is None or found.revoked_s is not None:
-        raise TeamUnknown(name, ", ".join(each.name for each in teams.values() if each.revoked_s is None))
+        seen = below(tuple(teams.values()), actor.team) if actor.team else teams
+        raise TeamUnknown(name, ", ".join(each for each in seen if each in teams and teams[each].revoked_s is None))
     return found
 
 
@@ -304,17 +287,31 @@ async def _check_key(store: GatewayStore, record: KeyRecord, actor: Actor, *, is
     if actor.team and not is_stored:
         await _check_caller(store, record, below(tuple(teams.values()), actor.team))
     if record.team and teams and not is_stored:
-        _active_team(teams, record.team)
+        _active_team(teams, record.team, actor)
 
 
 async def _check_caller(store: GatewayStore, record: KeyRecord, names: frozenset[str]) -> None:
     """Check that a key does not get the stored responses of keys of other teams, which belong to their callers."""
     records = await store.list_keys()
-    own = {record.name, *(each.caller for each in records if each.team in names)}
-    if record.caller not in own or any(each.caller == record.caller and each.team not in names for each in records):
+    own = {each.caller for each in records if each.team in names}
+    is_own = record.caller in own or (
+        record.caller == record.name and not await had_caller(store, record.name, except_of=names)
+    )
+    if not is_own or any(each.caller == record.caller and each.team not in names for each in records):
         raise ChangeRefused(
             f"the caller {record.caller!r} is not one of the team; leave it out, or name one of its keys"
         )
+
+
+async def _check_default_caller(store: GatewayStore, record: KeyRecord) -> None:
+    """Check that a key does not share stored responses with keys of another team because of its name alone."""
+    if record.caller != record.name:
+        return
+    for each in await store.list_keys():
+        if each.caller == record.caller and each.team not in ("", record.team):
+            raise ChangeRefused(
+                f"the caller {record.caller!r} has the stored responses of keys of the team {each.team!r}; name another caller"
+            )
 
 
 def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Actor) -> None:
@@ -327,7 +324,7 @@ def _check_team(teams: Mapping[str, TeamRecord], record: TeamRecord, actor: Acto
     while parent:
         if parent == record.name:
             raise ChangeRefused(f"the team {record.name!r} would be above itself")
-        parent, count = _active_team(teams, parent).parent, count + 1
+        parent, count = _active_team(teams, parent, actor).parent, count + 1
         if count > MAX_TEAMS:
             raise ChangeRefused(f"at most {MAX_TEAMS} teams are allowed above a key")
 
@@ -354,11 +351,12 @@ async def _save(
     """Store a change of the newest version with its entry in the audit log."""
     subject = ""
     for _ in range(MAX_TRIES):
+        last = await store.list_audit(1)  # first: a change that others make from here on ends this attempt
         before, after = await change()
         team = after.team if isinstance(after, KeyRecord) else after.name
         subject = f"the {'key' if isinstance(after, KeyRecord) else 'team'} {after.name!r}"
         details = _details(None if before is None else data_of(before), data_of(after))
-        entry = await _entry(store, actor, action, after.name, team, details)
+        entry = _entry(actor, action, after.name, team, details).sealed(last[0] if last else None)
         if await save(after, entry) or await _is_added(store, entry):
             return after
     raise ChangeRefused(f"{subject} is changed by others all the time; try again")
@@ -369,9 +367,8 @@ async def _is_added(store: GatewayStore, entry: AuditRecord) -> bool:
     return list(await store.list_audit(1, entry.number + 1)) == [entry]
 
 
-async def _entry(store: GatewayStore, actor: Actor, action: str, subject: str, team: str, detail: str) -> AuditRecord:
-    last = await store.list_audit(1)
-    made = AuditRecord(
+def _entry(actor: Actor, action: str, subject: str, team: str, detail: str) -> AuditRecord:
+    return AuditRecord(
         number=0,
         time_s=round(time.time(), 3),
         actor=actor.name,
@@ -381,7 +378,6 @@ async def _entry(store: GatewayStore, actor: Actor, action: str, subject: str, t
         team=team,
         detail=detail,
     )
-    return made.sealed(last[0] if last else None)
 
 
 def _details(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
@@ -398,37 +394,3 @@ def _shown(value: Any) -> str:
     if value is None:
         return "none"
     return ", ".join(map(str, value)) or "none" if isinstance(value, tuple | list) else str(value)
-
-
-async def audit_entries(
-    store: GatewayStore, limit: int, before: int | None = None, team: str = ""
-) -> Sequence[AuditRecord]:
-    """Return the last entries of the audit log, the newest first.
-
-    :param before: only entries with a lower number.
-    :param team: only entries about this team and those below it.
-    """
-    if not team:
-        return await store.list_audit(limit, before)
-    names, found = below(await store.list_teams(), team), list[AuditRecord]()
-    while len(found) < limit and (rows := await store.list_audit(1_000, before)):
-        found += [row for row in rows if row.team in names]
-        before = rows[-1].number
-    return found[:limit]
-
-
-async def broken_entry(store: GatewayStore, page: int = 1_000) -> int | None:
-    """Return the number of the oldest entry of the audit log whose hash does not follow from the one before it; ``None`` if all do."""
-    broken: int | None = None
-    later: AuditRecord | None = None
-    before: int | None = None
-    while rows := await store.list_audit(page, before):
-        for row in rows:
-            if later is not None and (later.before != row.digest or later.number != row.number + 1):
-                broken = later.number
-            if row.digest != row.computed_digest():
-                broken = row.number
-            later, before = row, row.number
-    if later is not None and (later.number != 1 or later.before):
-        broken = later.number
-    return broken

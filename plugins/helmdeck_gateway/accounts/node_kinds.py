@@ -13,10 +13,9 @@ from helmdeck_gateway.accounts.changes import (
     edit_team,
     revoke_key,
     revoke_team,
-    visible_keys,
-    visible_teams,
 )
 from helmdeck_gateway.accounts.node_fields import key_data, team_data
+from helmdeck_gateway.accounts.visibility import visible_keys, visible_teams
 from helmdeck_gateway.stores.records import KeyRecord, TeamRecord
 from helmdeck_gateway.stores.store import GatewayStore
 

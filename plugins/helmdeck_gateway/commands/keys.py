@@ -108,11 +108,11 @@ def audit(arguments: argparse.Namespace) -> int:
     """Show the last changes of keys and teams."""
     import msgspec
 
-    from helmdeck_gateway.accounts import changes
     from helmdeck_gateway.accounts.keys import utc
+    from helmdeck_gateway.accounts.visibility import broken_entry
 
     async def read(store: GatewayStore) -> Any:
-        return await store.list_audit(arguments.limit), await changes.broken_entry(store)
+        return await store.list_audit(arguments.limit), await broken_entry(store)
 
     entries, broken = with_store(arguments, read, is_read=True) or ((), None)
     if arguments.json:

@@ -37,8 +37,8 @@ def create(arguments: argparse.Namespace) -> int:
         made = with_store(arguments, lambda store: changes.create_team(store, record, changes.local_actor()))
     except changes.TeamNameTaken:
         raise UsageError(
-            f"there is a team named {arguments.name!r}; helmdeck teams edit changes its limits, and helmdeck teams revoke frees the "
-            "name"
+            f"there is a team named {arguments.name!r}; helmdeck teams edit changes its limits; the names of revoked teams are not "
+            "used again"
         ) from None
     return _shown(arguments, made)
 

@@ -25,6 +25,7 @@ from helmdeck_gateway.accounts.node_fields import (
     with_fields,
 )
 from helmdeck_gateway.accounts.node_kinds import KEYS, TEAMS, NodeKind, Record
+from helmdeck_gateway.accounts.visibility import audit_entries
 from helmdeck_gateway.endpoints.bodies import decode_object, read_body
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.stores import GatewayStore
@@ -166,7 +167,7 @@ class AdminEndpoints:
         """Return the last entries about the sender's team and those below it."""
         actor, store = self._admitted(request)
         limit, before = _number(request, "limit", 100), _number(request, "before", 0)
-        rows = await answered(changes.audit_entries(store, min(limit, MAX_ENTRIES), before or None, actor.team))
+        rows = await answered(audit_entries(store, min(limit, MAX_ENTRIES), before or None, actor.team))
         return _json({"entries": [msgspec.json.decode(each.to_json()) for each in rows]})
 
     # -- what the endpoints need -------------------------------------------------------------------------------
@@ -217,7 +218,9 @@ def _by_method(serves: Mapping[str, Serve]) -> Serve:
                 f"there is an active key named {str(exc)!r}; edit or rotate it, or revoke it first"
             ) from None
         except changes.TeamNameTaken as exc:
-            raise _conflict(f"there is an active team named {str(exc)!r}; edit it, or revoke it first") from None
+            raise _conflict(
+                f"the team name {str(exc)!r} is taken; the names of revoked teams are not used again"
+            ) from None
         except changes.KeyUnknown:
             raise _conflict("the key is revoked already") from None
         except changes.TeamUnknown as exc:
