@@ -17,11 +17,14 @@ from helmdeck_gateway.accounts.changes import (
     edit_key,
     revoke_key,
     revoke_team,
+    rotate_key,
 )
+from helmdeck_gateway.accounts.keys import new_key
 from helmdeck_gateway.stores import open_store
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import TeamRecord
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
+from tests.case_support import each_case
 from tests.helmdeck_gateway.gateway_key_support import USAGE, config, keyed, record
 from tests.helmdeck_gateway.gateway_store_support import store_url as store_url
 from tests.helmdeck_gateway.gateway_support import FormatServer
@@ -114,6 +117,36 @@ def test_admin_of_a_team_gets_no_caller_that_a_key_of_another_team_had(store_url
         await create_key(store, record("doc", team="eve"), EVE)
 
     run(store_url, work)
+
+
+@each_case("name", ["local", "console"])
+def test_no_key_has_the_files_of_requests_with_the_shared_key(server, monkeypatch, name):
+    monkeypatch.setenv("SHARED", shared := "a shared key of all clients")
+    with keyed(config(server, gateway={"key": "env:SHARED"}), name="boss", role="admin") as gateway:
+        asyncio.run(companies(gateway.store))
+        eve = gateway.add(name="eve", team="eve", role="admin")
+        stored = gateway.send("/v1/responses", {"model": "up/m", "input": "a secret"}, key=shared).body["id"]
+        for sender in (eve, gateway.key):
+            for fields in ({"name": name}, {"name": "spy", "caller": name}):
+                refused = gateway.send("/v1/admin/keys", fields, key=sender)
+                message = refused.body["error"]["message"]
+                assert (refused.status, f"the caller {name!r} is reserved" in message) == (403, True)
+            edited = gateway.send("/v1/admin/keys/eve", {"caller": name}, key=sender, method="PATCH")
+            assert edited.status == 403
+        named = gateway.send("/v1/admin/keys", {"name": name, "caller": "eve"}, key=eve).body["key"]
+        assert gateway.send(f"/v1/responses/{stored}", method="GET", key=shared).status == 200
+        assert gateway.send(f"/v1/responses/{stored}", method="GET", key=named).status == 404
+
+
+def test_key_that_has_a_reserved_caller_already_is_edited_with_another_one(store_url):
+    async def work(store, _):
+        await store.save_key(new_key(record("local")).record)
+        with pytest.raises(ChangeRefused, match="the caller 'local' is reserved"):
+            await edit_key(store, "local", lambda key: attrs.evolve(key, role="viewer"))
+        await rotate_key(store, "local")
+        return await edit_key(store, "local", lambda key: attrs.evolve(key, caller="ann", role="viewer"))
+
+    assert run(store_url, work).caller == "ann"
 
 
 def test_default_caller_of_a_new_key_is_not_that_of_a_key_of_another_team(store_url):

@@ -13,6 +13,7 @@ import attrs
 
 from helmdeck_gateway.accounts.keys import NewKey, new_key
 from helmdeck_gateway.accounts.node_fields import key_data, team_data
+from helmdeck_gateway.accounts.principals import RESERVED_CALLERS
 from helmdeck_gateway.accounts.visibility import below, had_caller, had_team
 from helmdeck_gateway.stores.records import MAX_TEAMS, AuditRecord, KeyRecord, TeamRecord
 from helmdeck_gateway.stores.store import GatewayStore
@@ -81,8 +82,8 @@ async def create_key(store: GatewayStore, record: KeyRecord, actor: Actor = APPL
 
     :raises KeyNameTaken: an active key has the name.
     :raises TeamUnknown: there are teams, and none of its name.
-    :raises ChangeRefused: its team, or that of a revoked key of the name, is not that of the actor, or its caller belongs to
-        keys of another team.
+    :raises ChangeRefused: its team, or that of a revoked key of the name, is not that of the actor, or its caller is reserved
+        or belongs to keys of another team.
 
     >>> import asyncio
     >>> from helmdeck_gateway import KeyRecord, create_key, open_store, revoke_key, state_of
@@ -122,7 +123,7 @@ async def edit_key(
 
     :raises KeyUnknown: there is no active key of the name.
     :raises TeamUnknown: there are teams, and none of its name.
-    :raises ChangeRefused: its team, before or after, is not that of the actor.
+    :raises ChangeRefused: its team, before or after, is not that of the actor, or its caller is reserved.
     """
 
     async def change() -> tuple[KeyRecord, KeyRecord]:
@@ -284,6 +285,10 @@ async def _check_key(store: GatewayStore, record: KeyRecord, actor: Actor, *, is
     teams = await _teams_by_name(store)
     if actor.team and record.team not in below(tuple(teams.values()), actor.team):
         raise ChangeRefused(f"the key {record.name!r} is not of the team {actor.team!r} or of one below it")
+    if record.caller in RESERVED_CALLERS and not is_stored:
+        raise ChangeRefused(
+            f"the caller {record.caller!r} is reserved for requests without a key and the console; name another caller"
+        )
     if actor.team and not is_stored:
         await _check_caller(store, record, below(tuple(teams.values()), actor.team))
     if record.team and teams and not is_stored:

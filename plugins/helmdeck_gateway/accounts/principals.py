@@ -26,7 +26,10 @@ PRINCIPAL = "helmdeck.principal"
 """The key of a scope that has the sender of a request which the gateway sends to itself; no client can set it."""
 
 ANYONE = "local"
-"""The caller of a gateway without keys."""
+"""The caller of requests without a key of the store: those with the key of ``[gateway] key``, and of a gateway without keys."""
+
+RESERVED_CALLERS = frozenset((ANYONE, "console"))
+"""Callers that no key may have: it would have the files, responses and history of requests without a key, or of the console."""
 
 
 @attrs.frozen(kw_only=True)
