@@ -9,7 +9,7 @@ import attrs
 
 from helmdeck_console.web.access import Access
 from helmdeck_core import CallTrace, Helmdeck, LoadedConfig
-from helmdeck_gateway import ConfigState, Gateway, GatewayStore
+from helmdeck_gateway import ConfigState, Gateway, GatewayStore, KeyPlans
 from helmdeck_history import Outcome, recorded_calibration
 from helmdeck_telemetry import RequestLog, RequestSink, default_log_path
 
@@ -27,6 +27,7 @@ class Sources:
     :ivar config: the configuration and its reloads.
     :ivar loaded: the configuration of a console without reloads.
     :ivar calibration: returns what is recorded of the calibration of a model.
+    :ivar plans: makes the plans that operators with a key try; ``None`` without a gateway.
     :ivar is_demo: the data is an example.
     :ivar place: where the records come from, for the reader.
     """
@@ -37,6 +38,7 @@ class Sources:
     config: ConfigState | None = None
     loaded: LoadedConfig | None = None
     calibration: Callable[[Helmdeck, str], Outcome | None] = recorded_calibration
+    plans: KeyPlans | None = None
     is_demo: bool = False
     place: str = ""
 
@@ -69,6 +71,7 @@ def sources_of_gateway(gateway: Gateway) -> tuple[Sources, Access]:
         deck=gateway.deck,
         find_store=gateway.state.find_store,
         config=gateway.counters.config,
+        plans=gateway.plans,
         place="this gateway",
     )
     is_closed = settings.is_closed

@@ -33,6 +33,7 @@ from helmdeck_gateway.accounts.visibility import audit_entries as audit_entries
 from helmdeck_gateway.accounts.visibility import visible_keys as visible_keys
 from helmdeck_gateway.accounts.visibility import visible_teams as visible_teams
 from helmdeck_gateway.app import Gateway as Gateway
+from helmdeck_gateway.calls.key_plans import KeyPlans as KeyPlans
 from helmdeck_gateway.commands.key_store import with_store as with_store
 from helmdeck_gateway.dialects.parsed import Parsed as Parsed
 from helmdeck_gateway.dialects.reply import Dialect as Dialect

@@ -22,6 +22,7 @@ from helmdeck_gateway.background.runner import BackgroundRunner
 from helmdeck_gateway.batches.runner import BatchRunner
 from helmdeck_gateway.calls.call_record import SINK
 from helmdeck_gateway.calls.direct_calls import DirectCalls
+from helmdeck_gateway.calls.key_plans import KeyPlans
 from helmdeck_gateway.calls.service import Service
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects import chat as chat_dialect
@@ -66,6 +67,7 @@ class Gateway:
     :param counters: those of a gateway of this process that this one replaces.
     :param state: that of a gateway that this one replaces, instead of ``store``.
     :ivar app: the ASGI application.
+    :ivar plans: makes plans for keys outside of requests, such as for an operator in the console.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Gateway:
         is_tracked = any(sink.value.name == SINK for sink in deck.runtime.sinks)
         self.ledger: Ledger = Ledger(deck, find_store, self.counters.keys, is_tracked=is_tracked)
         self.service: Service = Service(deck, self.settings, self.state)
+        self.plans: KeyPlans = KeyPlans(self.service, self.ledger, find_store)
         self.door: Door = Door(self.service, self.authoriser, self.counters, self.ledger)
         metrics_key = self.settings.metrics_key
         self._metrics_access = SharedKey(metrics_key, "gateway.metrics_key") if metrics_key is not None else NoKeys()

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from helmdeck_console.web.access import Refused
+from helmdeck_console.web.access import Refused, Visitor
 from helmdeck_console.web.page_request import PageRequest
-from helmdeck_core import CallFailed, CallLimits, Explanation, Helmdeck, HelmdeckError
+from helmdeck_core import CallFailed, CallLimits, Explanation, Helmdeck, HelmdeckError, Plan
+from helmdeck_gateway import Problem
 from helmdeck_telemetry import RequestLog
 
 DEADLINE_S: Final = 120.0
@@ -23,6 +24,7 @@ TOP: Final = 12
 """Candidates that are shown."""
 
 CALLER: Final = "console"
+"""The caller of operators without a key; that of a key is its own."""
 
 
 async def show(page: PageRequest, *, error: str = "", status: int = 200) -> Response:
@@ -42,7 +44,7 @@ def _shown(page: PageRequest, error: str, status: int) -> Response:
     explanation = None
     if data.get("request") and not error:
         try:
-            explanation = explain(deck, data)
+            explanation = explain(deck, data, page.visitor)
         except HelmdeckError as exc:
             error = str(exc)
     return page.shown(
@@ -61,10 +63,13 @@ def _shown(page: PageRequest, error: str, status: int) -> Response:
     )
 
 
-def explain(deck: Helmdeck, data: Mapping[str, Any]) -> Explanation:
+def explain(deck: Helmdeck, data: Mapping[str, Any], visitor: Visitor) -> Explanation:
     """Return what would be sent for a request; no model is called."""
     return deck.explain(
-        str(data["request"]), model=data.get("model") or None, context=str(data.get("document", "")), caller=CALLER
+        str(data["request"]),
+        model=data.get("model") or None,
+        context=str(data.get("document", "")),
+        caller=CALLER if visitor.key is None else visitor.key.caller,
     )
 
 
@@ -86,13 +91,16 @@ async def create(page: PageRequest) -> Response:
         return await show(page, error=text, status=422)
     data: dict[str, Any] = {"request": request, "document": document, "model": model, "by": page.visitor.name}
     try:
-        await page.read(explain, page.sources.deck, data)
+        await page.read(explain, page.sources.deck, data, page.visitor)
     except HelmdeckError as exc:
         return await show(page, error=str(exc), status=422)
     if form.get("run") == "on":
         if not page.visitor.is_admin:
             raise Refused("A run calls a model. Sign in with a key of the role admin.", 403)
-        data["result"] = await _run(page.sources.deck, data)
+        try:
+            data["result"] = await _run(page, data)
+        except Problem as exc:
+            return await show(page, error=f"{exc.message[:1].upper()}{exc.message[1:]}.", status=exc.status)
     if log is None:
         return await page.read(_shown, attr_form(page, data), "", 200)
     try_id = await page.read(log.save_try, data, page.team)
@@ -105,13 +113,25 @@ def attr_form(page: PageRequest, data: Mapping[str, Any]) -> PageRequest:
     return page
 
 
-async def _run(deck: Helmdeck, data: Mapping[str, Any]) -> dict[str, Any]:
+async def _plan(page: PageRequest, data: Mapping[str, Any]) -> Plan:
+    """Plan a request at the cost of the operator's key and its teams; without a key, at that of the deck.
+
+    :raises Problem: the key may not make the call, or a limit is reached.
+    """
+    key, plans, limits = page.visitor.key, page.sources.plans, CallLimits(deadline_s=DEADLINE_S)
+    if key is not None and plans is not None:
+        return await plans.plan(key, data["request"], model=data["model"], context=data["document"], limits=limits)
+    if page.team:
+        raise Refused("A run is at the cost of all teams; an operator of one team runs it at a gateway.", 403)
+    return await page.sources.deck.aplan(
+        data["request"], model=data["model"] or None, context=data["document"], caller=CALLER, limits=limits
+    )
+
+
+async def _run(page: PageRequest, data: Mapping[str, Any]) -> dict[str, Any]:
     start_s = time.monotonic()
     try:
-        plan = await deck.aplan(
-            data["request"], model=data["model"] or None, context=data["document"], caller=CALLER,
-            limits=CallLimits(deadline_s=DEADLINE_S),
-        )  # fmt: skip
+        plan = await _plan(page, data)
     except CallFailed as exc:
         return {"error": str(exc), "call_id": exc.call_id, "seconds": time.monotonic() - start_s}
     except HelmdeckError as exc:
@@ -137,7 +157,7 @@ async def show_prompt(page: PageRequest) -> Response:
     saved = await page.read(log.saved_try, page.query("id"), page.team) if log is not None else None
     if saved is None:
         raise Refused("No stored request has this id: it was deleted, or belongs to another team.", 404)
-    explanation = await page.read(explain, page.sources.deck, saved)
+    explanation = await page.read(explain, page.sources.deck, saved, page.visitor)
     messages = [{"role": each.role.value, "text": each.text} for each in explanation.messages]
     return Response(
         json.dumps({"model": explanation.lookup.budget.model, "messages": messages}, ensure_ascii=False),

@@ -66,6 +66,7 @@ class Visitor:
     :ivar session: the id of the session, which is secret.
     :ivar signed_in: whether there is a session to sign out of.
     :ivar new_cookie: the session has a new id, which the response sets.
+    :ivar key: the key; ``None`` for an operator without one.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Visitor:
     session: str = ""
     signed_in: bool = False
     new_cookie: bool = False
+    key: KeyRecord | None = None
 
     @property
     def is_admin(self) -> bool:
@@ -242,7 +244,7 @@ class Access:
         record = await store.find_key(session.digest) if store is not None else None
         if store is None or record is None or not await self._is_usable(store, record, session.digest):
             return None
-        return Visitor(name=record.name, role=record.role, team=record.team, signed_in=True)
+        return Visitor(name=record.name, role=record.role, team=record.team, signed_in=True, key=record)
 
     async def _is_usable(self, store: GatewayStore, record: KeyRecord, digest: str) -> bool:
         is_expired = record.expires_s is not None and record.expires_s <= self._now()
