@@ -1,13 +1,19 @@
 import asyncio
 import contextlib
 import json
+import re
 import time
+from pathlib import Path
 
+import attrs
 import pytest
 
 from helmdeck_cache import CachedDeck
 from helmdeck_core import CallTrace, CooldownStarted, FailureClass, ProviderSpec
+from helmdeck_storage import open_database
 from helmdeck_telemetry import Filters, RequestLog
+from helmdeck_telemetry.request_log.facts import COLUMNS, facts_of
+from helmdeck_telemetry.request_log.schema import schema_for
 from helmdeck_testing import Reply, StubProvider, make_deck, plugin_with, scripted_provider
 from tests.databases_support import postgres_schema
 from tests.helmdeck_telemetry.observing_support import eventful_deck, eventful_plan
@@ -45,6 +51,34 @@ def log(request, tmp_path):
         found = RequestLog.open(url)
         yield found
         found.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def log_url(request, tmp_path):
+    if request.param == "sqlite":
+        yield f"sqlite:{tmp_path / 'requests.db'}"
+        return
+    with postgres_schema() as (url, _, _):
+        yield url
+
+
+def test_log_of_an_earlier_release_stays_readable_and_its_rows_have_no_key_id(log_url):
+    now = schema_for(log_url)
+    former = attrs.evolve(
+        now, version=2, tables=tuple(re.sub(r", key_id [^,)]*", "", each) for each in now.tables), upgrades={}
+    )
+    before = open_database(log_url, former, default_file=Path("unused"))
+    columns = tuple(each for each in COLUMNS if each != "key_id")
+    facts = facts_of(trace(1, key="ann", team="search"))[0]
+    with before.session() as session:
+        values = tuple(getattr(facts, each) for each in columns)
+        session.change(f"INSERT INTO requests VALUES ({', '.join('?' * len(columns))})", values)
+    before.close()
+    with contextlib.closing(RequestLog.open(log_url)) as log:
+        assert log.page(Filters()).rows == (facts,)
+        log.add([trace(2, key="ann", team="search")])
+        [spent] = log.spending(0, 2**62)
+        assert (spent.key, spent.key_id, spent.requests) == ("ann", "", 2)
 
 
 def ids(page):

@@ -1,16 +1,17 @@
 """``helmdeck usage export``: what teams, keys and models cost in a span of days, for a bill.
 
-Teams and keys are billed by the gateway's store, where no call is missing. The request log has the models; it lacks
-calls of killed processes, so that the rest of each key is a row of its own.
+Teams and keys are billed by the gateway's store, where no call is missing, by the team that a key had when a call began. The request
+log has the models; it lacks calls of killed processes, so that the rest of each key is a row of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import csv
 import datetime
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from helmdeck_core import Command, SecretRef, hookimpl
 from helmdeck_core.cli import CURRENCY, ExitCode, UsageError, note, read_config, show, show_json, table
 
 if TYPE_CHECKING:
-    from helmdeck_gateway import AccountSpend
+    from helmdeck_gateway import AccountSpend, Period
     from helmdeck_telemetry import ModelSpend, RequestLog
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -37,6 +38,7 @@ LONGEST: Final = datetime.timedelta(days=3_660)
 NUMBERS: Final = frozenset(
     ("keys", "requests", "refused", "unpriced", "held_usd", "spent_usd", "input_tokens", "cached_tokens", "output_tokens")
 )  # fmt: skip
+_FIGURES: Final = ("requests", "input_tokens", "cached_tokens", "output_tokens", "unpriced", "cost_nusd")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -45,7 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Days are those of UTC. Amounts are US dollars, exact to a billionth; spent_usd has the calls that are settled, and the "
         "upper estimates of calls whose gateway was killed. held_usd is what calls under way may cost. By model, the rest of a key "
-        f"is the row {UNRECORDED}: calls of killed gateways, and calls that the request log no longer has."
+        f"is the row {UNRECORDED}: calls of killed gateways, and calls that the request log no longer has. A call "
+        "counts for the team that its key had when it began."
     )
     parser.add_argument(
         "--from", dest="first", metavar="DATE", type=_date, help="first day; default: the first of the month"
@@ -128,41 +131,62 @@ def _amounts(accounts: Sequence[AccountSpend]) -> Row:
 def _teams(accounts: Sequence[AccountSpend]) -> list[Row]:
     groups: dict[str, list[AccountSpend]] = {}
     for each in accounts:
-        groups.setdefault(each.record.team, []).append(each)
-    return [{"team": team, "keys": len(own), **_amounts(own)} for team, own in sorted(groups.items())]
+        groups.setdefault(each.team, []).append(each)
+    return [
+        {"team": team, "keys": len({each.record.id for each in own}), **_amounts(own)}
+        for team, own in sorted(groups.items())
+    ]
 
 
 def _keys(accounts: Sequence[AccountSpend]) -> list[Row]:
-    ordered = sorted(accounts, key=lambda each: (each.record.team, each.record.name))
+    ordered = sorted(accounts, key=lambda each: (each.team, each.record.name))
     return [
-        {"team": each.record.team, "key": each.record.name, "key_id": each.record.id, **_amounts([each])}
-        for each in ordered
+        {"team": each.team, "key": each.record.name, "key_id": each.record.id, **_amounts([each])} for each in ordered
     ]
 
 
 def _models(accounts: Sequence[AccountSpend], recorded: Sequence[ModelSpend]) -> list[Row]:
-    rows: list[Row] = []
-    seen: dict[tuple[str, str], list[int]] = {}
+    by_account: dict[tuple[str, str], list[ModelSpend]] = {}
+    ids = _ids_of_names(accounts)
     for each in recorded:
-        if not each.key:
-            continue  # a call without a key is not billed
-        sums = seen.setdefault((each.team, each.key), [0, 0])
-        sums[0] += each.requests
-        sums[1] += each.cost_nusd
-        figures = ("requests", "input_tokens", "cached_tokens", "output_tokens", "unpriced")
-        rows.append(
-            {"team": each.team, "key": each.key, "model": each.model, **{name: getattr(each, name) for name in figures},
-             "spent_usd": usd(each.cost_nusd)}
-        )  # fmt: skip
+        key_id = each.key_id or ids.get((each.team, each.key), "")
+        by_account.setdefault((key_id, each.team), []).append(each)
+    rows: list[Row] = []
     for account in accounts:
-        requests, nusd = seen.pop((account.record.team, account.record.name), (0, 0))
-        rest = account.spend.requests - requests, account.spend.spent_nusd - nusd
-        if any(rest):
-            rows.append(
-                {"team": account.record.team, "key": account.record.name, "model": UNRECORDED, "requests": rest[0],
-                 "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "unpriced": 0, "spent_usd": usd(rest[1])}
-            )  # fmt: skip
+        own = by_account.get((account.record.id, account.team), [])
+        place = {"team": account.team, "key": account.record.name}
+        rows += [{**place, **figures} for figures in _model_figures(account.spend, own)]
     return sorted(rows, key=lambda row: (row["team"], row["key"], row["model"] == UNRECORDED, row["model"]))
+
+
+def _model_figures(spend: Period, recorded: Sequence[ModelSpend]) -> Iterator[Row]:
+    """The figures by model, which add up to what is billed.
+
+    The log may have a little more, such as a call that began at midnight: then its largest rows are lowered.
+    """
+    requests, nusd = spend.requests, spend.spent_nusd
+    sums: dict[str, dict[str, int]] = {}
+    for each in recorded:  # a model has one row for each name that the key had
+        found = sums.setdefault(each.model, dict.fromkeys(_FIGURES, 0))
+        for name in _FIGURES:
+            found[name] += getattr(each, name)
+    for model in sorted(sums, key=lambda model: (sums[model]["cost_nusd"], model)):
+        figures = sums[model]
+        figures["requests"], figures["cost_nusd"] = min(figures["requests"], requests), min(figures["cost_nusd"], nusd)
+        requests, nusd = requests - figures["requests"], nusd - figures["cost_nusd"]
+        yield {"model": model, **figures, "spent_usd": usd(figures["cost_nusd"])}
+    if requests or nusd:
+        yield {"model": UNRECORDED, **dict.fromkeys(_FIGURES, 0), "requests": requests, "spent_usd": usd(nusd)}
+
+
+def _ids_of_names(accounts: Sequence[AccountSpend]) -> Mapping[tuple[str, str], str]:
+    """The keys by team and name, for rows of earlier releases: only those that the names alone identify."""
+    names = collections.Counter(each.record.name.partition("~")[0] for each in accounts)
+    return {
+        (each.team, each.record.name): each.record.id
+        for each in accounts
+        if not each.record.teams_before and names[each.record.name.partition("~")[0]] == 1
+    }
 
 
 def _recorded(arguments: argparse.Namespace, first: datetime.date, last: datetime.date) -> Sequence[ModelSpend]:

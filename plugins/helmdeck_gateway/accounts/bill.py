@@ -16,12 +16,19 @@ from helmdeck_gateway.stores.store import AccountStore, KeyStore
 AT_ONCE: Final = 16
 """Accounts that are read at the same time."""
 
+TRIES: Final = 5
+"""How often the accounts of a key that had several teams are read, until no call has ended in between."""
+
 
 @attrs.frozen(kw_only=True)
 class AccountSpend:
-    """What one account spent."""
+    """What one key spent in one team.
+
+    :ivar team: the team that the key had when the calls began.
+    """
 
     record: KeyRecord
+    team: str
     spend: Period
 
 
@@ -30,7 +37,7 @@ class _Store(KeyStore, AccountStore, Protocol):
 
 
 async def read_spend(store: _Store, first: datetime.date, last: datetime.date) -> Sequence[AccountSpend]:
-    """Return what each key of the store spent, revoked and replaced ones included.
+    """Return what each key of the store spent, revoked and replaced ones included, in each team that it had.
 
     :param first: the first day, in UTC.
     :param last: the last day; it is included.
@@ -39,14 +46,27 @@ async def read_spend(store: _Store, first: datetime.date, last: datetime.date) -
     days, months = spans(first, last)
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def read(record: KeyRecord) -> AccountSpend:
-        async with gate:
-            await store.usage(record.id)  # counts the calls of killed processes
-            found = [(await store.usage(record.id, now_s=noon_s(day))).day for day in days]
-            found += [(await store.usage(record.id, now_s=noon_s(month))).month for month in months]
-        return AccountSpend(record=record, spend=sum_of(found))
+    async def total(account: str) -> Period:
+        await store.usage(account)  # counts the calls of killed processes
+        found = [(await store.usage(account, now_s=noon_s(day))).day for day in days]
+        found += [(await store.usage(account, now_s=noon_s(month))).month for month in months]
+        return sum_of(found)
 
-    return await asyncio.gather(*(read(record) for record in await store.list_keys()))
+    async def read(record: KeyRecord) -> list[AccountSpend]:
+        async with gate:
+            if not record.teams_before:
+                return [AccountSpend(record=record, team=record.team, spend=await total(record.id))]
+            teams, parts = tuple(dict.fromkeys((*record.teams_before, record.team))), list[Period]()
+            for _ in range(TRIES):
+                former, whole = parts, await total(record.id)
+                parts = [await total(record.account_in(team)) for team in teams]
+                if parts == former:
+                    break
+        # The calls before the first move have no account but that of the key.
+        parts[0] = sum_of([parts[0], _rest(whole, sum_of(parts))])
+        return [AccountSpend(record=record, team=team, spend=part) for team, part in zip(teams, parts, strict=True)]
+
+    return [each for found in await asyncio.gather(*map(read, await store.list_keys())) for each in found]
 
 
 def spans(first: datetime.date, last: datetime.date) -> tuple[list[datetime.date], list[datetime.date]]:
@@ -75,3 +95,7 @@ def sum_of(periods: Sequence[Period]) -> Period:
     3
     """
     return Period(**{name: sum(getattr(each, name) for each in periods) for name in attrs.fields_dict(Period)})
+
+
+def _rest(whole: Period, part: Period) -> Period:
+    return Period(**{name: getattr(whole, name) - getattr(part, name) for name in attrs.fields_dict(Period)})

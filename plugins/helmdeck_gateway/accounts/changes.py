@@ -133,7 +133,7 @@ async def edit_key(
         if edited.name != name:
             raise ChangeRefused(f"the name of the key {name!r} cannot be changed")
         await _check_key(store, edited, actor)
-        return stored, attrs.evolve(edited, version=stored.version + 1)
+        return stored, attrs.evolve(edited.moved_from(stored), version=stored.version + 1)
 
     return await _save_key(store, actor, "key edited", change)
 

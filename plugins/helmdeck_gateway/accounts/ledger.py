@@ -99,7 +99,8 @@ class Ledger:
         store = self._find_store()
         if store is None:
             raise unavailable(StorageError("no store is configured"))
-        nodes = (key.node, *(team.node for team in teams)) if teams else (key.node,)
+        own, *moved = key.nodes
+        nodes = (own, *(team.node for team in teams), *moved)
         booking = Booking(self, store, key, nodes, tokens, max_tokens)
         await self._prove(booking, model, max_tokens)
         booking.hold(model)

@@ -25,6 +25,7 @@ from helmdeck_core import (
 
 if TYPE_CHECKING:
     from helmdeck_gateway.accounts.request_costs import Spend
+    from helmdeck_gateway.stores.records import KeyRecord
 
 SINK = "gateway"
 """The name of the sink in ``[events] sinks``; the command ``serve`` enables it."""
@@ -39,6 +40,7 @@ class RequestReceived(CallRef):
     :ivar key: the name of the client's key, never the key; empty for none.
     :ivar team: the team of the key; empty for none.
     :ivar tags: the tags of the request.
+    :ivar key_id: the public id of the key, which no other key has, also after its name is used again; empty for none.
     """
 
     request_id: str
@@ -46,6 +48,7 @@ class RequestReceived(CallRef):
     key: str
     team: str = ""
     tags: tuple[str, ...] = ()
+    key_id: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -70,6 +73,7 @@ class CallRecord:
     :ivar key: the name of the client's key.
     :ivar team: the team of the key.
     :ivar tags: the tags of the request.
+    :ivar key_id: the id of the key.
     :ivar spend: counts the cost of the request, where its sender has a key.
     :ivar direct_cost_usd: US dollars of a request for vectors or a ranking, which has no ``spend``.
     :ivar direct_tokens: its tokens.
@@ -84,6 +88,7 @@ class CallRecord:
     key: str = ""
     team: str = ""
     tags: tuple[str, ...] = ()
+    key_id: str = ""
     tools: TrimRecord | None = None
     emit: Callable[[Event], None] | None = None
     spend: Spend | None = None
@@ -94,6 +99,11 @@ class CallRecord:
     _place: dict[str, Any] | None = attrs.field(default=None, init=False)
     _ref: dict[str, Any] | None = attrs.field(default=None, init=False)
     _guard_reports: list[GuardReported] = attrs.field(factory=list, init=False)
+
+    def sent_by(self, key: KeyRecord | None, tags: tuple[str, ...] = ()) -> None:
+        """Take note of the key of the request."""
+        if key is not None:
+            self.key, self.key_id, self.team, self.tags = key.name, key.id, key.team, tags
 
     def handle(self, event: Event) -> None:
         """Take the facts from an event."""
@@ -110,7 +120,7 @@ class CallRecord:
                 self.report_blocked()
             if self.emit is not None and (self.request_id or self.trace_parent or self.key):
                 origin: Any = {"request_id": self.request_id, "trace_parent": self.trace_parent, "key": self.key}
-                origin["team"], origin["tags"] = self.team, self.tags
+                origin["team"], origin["tags"], origin["key_id"] = self.team, self.tags, self.key_id
                 self._emit(RequestReceived(**event.place, **origin))
         if isinstance(event, AnswerReused):
             self.model = event.model

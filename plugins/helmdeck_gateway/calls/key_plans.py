@@ -55,7 +55,8 @@ class KeyPlans:
         texts = await self._service.check_texts([request, context], principal, name, called, ENDPOINT)
         tokens = sum(map(text_tokens, texts)) + self._ledger.pricing.plan_tokens(called)
         booking = await self._ledger.admit(key, called, tokens, teams=teams)
-        record = CallRecord(key=key.name, team=key.team, emit=deck.runtime.emit, spend=booking.spend)
+        record = CallRecord(emit=deck.runtime.emit, spend=booking.spend)
+        record.sent_by(key)
         token = call_record.current.set(record)
         try:
             return await deck.aplan(

@@ -177,8 +177,7 @@ class CallEndpoint:
         TRACE_CONTEXT.set(context)  # also an empty one: a task may inherit the context of another request
         record = work.record
         record.request_id, record.trace_parent = request_id_of(headers), context.get("traceparent", "")
-        if principal.key is not None:
-            record.key, record.team, record.tags = principal.key.name, principal.key.team, tags
+        record.sent_by(principal.key, tags)
         record.emit = self.door.service.deck.runtime.emit
         call_record.current.set(record)
         task = asyncio.current_task()

@@ -85,8 +85,7 @@ class DirectEndpoint(CallEndpoint):
             context = trace_context_of(headers)
             TRACE_CONTEXT.set(context)
             record.trace_parent, record.emit = context.get("traceparent", ""), self.door.service.deck.runtime.emit
-            if principal.key is not None:
-                record.key, record.team, record.tags = principal.key.name, principal.key.team, tags
+            record.sent_by(principal.key, tags)
             call_record.current.set(record)
             work = Direct(body=body, principal=principal, record=record, deadline_s=self._deadline_s(scope))
             response = await self.answer(work)

@@ -156,7 +156,7 @@ class SignedTokens:
                         break
                 else:
                     raise unavailable(StorageError(f"the account {record.name!r} could not be stored"))
-            current = attrs.evolve(record, **{each: getattr(stored, each) for each in _KEPT})
+            current = attrs.evolve(record, **{each: getattr(stored, each) for each in _KEPT}).moved_from(stored)
             if current != stored and stored.revoked_s is None:
                 await store.save_key(attrs.evolve(current, version=stored.version + 1))
         except StorageError as exc:

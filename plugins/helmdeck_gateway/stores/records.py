@@ -86,6 +86,7 @@ class KeyRecord:
     :ivar tags: tags that its requests may have; ``None``: all.
     :ivar old_digest: the digest before the last rotation; empty for none.
     :ivar old_until_s: until when the key before the last rotation is accepted.
+    :ivar teams_before: the teams that it had before, the first one first; empty for a key that always had its team.
     """
 
     name: str
@@ -106,11 +107,28 @@ class KeyRecord:
     tags: tuple[str, ...] | None = None
     old_digest: str = attrs.field(default="", repr=False)
     old_until_s: float = 0.0
+    teams_before: tuple[str, ...] = ()
 
     @property
     def node(self) -> Node:
         """The account of the key."""
         return Node(self.id, self.limits)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The accounts of the key: its own, and last, where it had another team before, that of its calls in its team now."""
+        return (self.node, Node(self.account_in(self.team))) if self.teams_before else (self.node,)
+
+    def account_in(self, team: str) -> str:
+        """Return the account of the calls in a team since the key had another one for the first time."""
+        return f"{self.id}@{team}"
+
+    def moved_from(self, stored: KeyRecord) -> KeyRecord:
+        """Return the record as the successor of the stored one, with the teams that the key had before."""
+        before = stored.teams_before
+        if self.team != stored.team:
+            before = tuple(dict.fromkeys((*before, stored.team)))
+        return attrs.evolve(self, teams_before=before)
 
     @property
     def has_secret(self) -> bool:
@@ -179,7 +197,7 @@ def _fields(text: str | bytes, cls: type[Any]) -> dict[str, Any]:
     row: dict[str, Any] = msgspec.json.decode(text)
     fields = _known(row, cls)
     fields["limits"] = Limits(**_known(row.get("limits", {}), Limits))
-    for name in ("models", "dialects", "tags"):
+    for name in ("models", "dialects", "tags", "teams_before"):
         if fields.get(name) is not None:
             fields[name] = tuple(fields[name])
     return fields

@@ -45,6 +45,7 @@ class RequestFacts:
     :ivar before_bytes: size of the catalog before trimming; 0 for a call without one.
     :ivar after_bytes: its size in the last prompt.
     :ivar request_id: the id that the client gave the request.
+    :ivar key_id: the public id of the client's key; empty without one, and in rows of earlier releases.
     """
 
     call_id: str
@@ -68,6 +69,7 @@ class RequestFacts:
     before_bytes: int = 0
     after_bytes: int = 0
     request_id: str = ""
+    key_id: str = ""
 
     @property
     def is_usable(self) -> bool:
@@ -142,6 +144,7 @@ def facts_of(trace: CallTrace) -> tuple[RequestFacts, tuple[AttemptFacts, ...]]:
             before_bytes=int(record.get("before_bytes", 0)),
             after_bytes=int(record.get("after_bytes", 0)),
             request_id=clean(origin.get("request_id")),
+            key_id=clean(origin.get("key_id")),
         ),
         attempts,
     )

@@ -37,12 +37,16 @@ def schema_for(url: str) -> Schema:
         "first_token_ms BIGINT",
     ]
     columns += [f"{each} {name}" for each in texts] + [f"{each} BIGINT NOT NULL" for each in whole]
-    columns.append(f"request_id {name}")
+    key_id = f"key_id {name} DEFAULT ''"
+    columns += [f"request_id {name}", key_id]
     place = f"span_s BIGINT NOT NULL, start_s BIGINT NOT NULL, team {name}"
     return Schema(
         name="requests",
-        version=2,
-        upgrades={1: lambda session: _execute(session, text_tables(name))},
+        version=3,
+        upgrades={
+            1: lambda session: _execute(session, text_tables(name)),
+            2: lambda session: _execute(session, (f"ALTER TABLE requests ADD COLUMN {key_id}",)),
+        },
         has_own_file=False,
         tables=(
             f"CREATE TABLE requests ({', '.join(columns)})",

@@ -270,7 +270,7 @@ class RequestLog:
             return rollups.by_model(session, team or ALL_TEAMS, span_s, int(since_s))
 
     def spending(self, since_us: int, until_us: int) -> tuple[ModelSpend, ...]:
-        """Return what the calls that ended in a time cost, by team, key and model."""
+        """Return what the calls that began in a time cost, by team, key and model."""
         with self.database.session(writes=False) as session:
             return read_spending(session, since_us, until_us)
 
