@@ -1,14 +1,20 @@
 """Batches of OpenAI's and Anthropic's APIs: each line is a request with the limits of its key, and has one result."""
 
 import asyncio
+import datetime
 import json
+import time
 
+import attrs
 import pytest
 
-from helmdeck_gateway import revoke_key
+from helmdeck_gateway import edit_key, revoke_key
+from helmdeck_gateway.batches.own_requests import OwnAnswer
+from helmdeck_gateway.stores.records import Limits, to_nusd
+from helmdeck_storage import DAY_S
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.batch_support import BatchClient, chat_lines, form
-from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, config, keyed
+from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, config, keyed, wait_until
 from tests.helmdeck_gateway.gateway_support import FormatServer
 
 
@@ -59,6 +65,33 @@ def test_lines_over_a_rate_limit_wait_and_are_not_failed(server):
         batch = batches.ended(f"/v1/batches/{batches.create(chat_lines(4))['id']}")
         assert batch["request_counts"] == {"total": 4, "completed": 4, "failed": 0}
         assert len(server.requests) == 4
+
+
+def test_lines_over_a_spend_limit_wait_until_it_is_raised_or_reset(server):
+    options = config(server)
+    options["gateway"]["batch_lease_s"] = 0.2
+    with keyed(options, day_nusd=to_nusd(2 * COST)) as own:
+        batches = BatchClient(own.send)
+        path = f"/v1/batches/{batches.create(chat_lines(6))['id']}"
+        wait_until(lambda: own.usage.day.spent_nusd >= to_nusd(2 * COST))
+        assert own.chat().status == 402
+        wait_until(lambda: own.usage.day.refused > 3)  # the lines are sent again
+        counts = batches.get(path).body["request_counts"]
+        assert counts["completed"] < 6 and counts["failed"] == 0
+        asyncio.run(edit_key(own.store, "ann", lambda key: attrs.evolve(key, limits=Limits())))
+        assert batches.ended(path)["request_counts"] == {"total": 6, "completed": 6, "failed": 0}
+
+
+def test_line_waits_for_the_reset_of_a_spend_limit_and_fails_if_it_comes_after_the_batch_expires(server):
+    with keyed(config(server), day_nusd=1, month_nusd=None) as own:
+        own.chat()
+        refused = own.chat()
+        answer = OwnAnswer(refused.status, {}, refused.raw)
+        resets_s = datetime.datetime.fromisoformat(refused.body["error"]["resets_at"]).timestamp()
+        assert answer.wait_s == pytest.approx(max(1.0, resets_s - time.time()), abs=5)
+        never = {"error": {"code": "spend_limit", "resets_at": "2099-01-01T00:00:00+00:00"}}
+        assert OwnAnswer(402, {}, json.dumps(never).encode()).wait_s > DAY_S
+        assert OwnAnswer(402, {}, b'{"error": {"code": "insufficient_quota"}}').wait_s is None
 
 
 def test_invalid_file_fails_with_all_mistakes_and_no_request_is_sent(own, server):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import msgspec
@@ -21,6 +22,9 @@ from helmdeck_gateway.stores.store import GatewayStore
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Scope
 
+SPEND_LIMIT: Final = 402
+"""The status of requests whose spend limit is used up. Clients are not to wait for its reset, but requests of a queue may."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -34,11 +38,22 @@ class OwnAnswer:
 
     @property
     def wait_s(self) -> float | None:
-        """Seconds until the same request may succeed; ``None`` if it is not to be sent again."""
+        """Seconds until the same request may succeed, also after a spend limit is reset; ``None`` if it is not to be sent again."""
+        if self.status == SPEND_LIMIT:
+            return self._reset_s
         if self.status not in (429, 503) or self.headers.get(b"x-should-retry") != b"true":
             return None
         text = self.headers.get(b"retry-after", b"")
         return max(1.0, float(text)) if text.isdigit() else 1.0
+
+    @property
+    def _reset_s(self) -> float | None:
+        """Seconds until the spend limit that is used up is reset."""
+        error = msgspec.json.decode(self.body).get("error")
+        resets_at = error.get("resets_at") if isinstance(error, dict) else None
+        if not isinstance(resets_at, str):
+            return None
+        return max(1.0, datetime.datetime.fromisoformat(resets_at).timestamp() - time.time())
 
 
 def refused(problem: Problem, dialect: Dialect) -> OwnAnswer:

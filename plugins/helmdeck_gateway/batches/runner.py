@@ -22,7 +22,7 @@ from helmdeck_gateway.batches.batch import (
     result_data,
 )
 from helmdeck_gateway.batches.output import end
-from helmdeck_gateway.batches.own_requests import OwnAnswer, refused, send_own
+from helmdeck_gateway.batches.own_requests import SPEND_LIMIT, OwnAnswer, refused, send_own
 from helmdeck_gateway.batches.queue_runner import Leases, QueueRunner
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
@@ -43,6 +43,7 @@ class BatchRunner(QueueRunner):
         super().__init__(*place)
         self._busy: collections.Counter[str] = collections.Counter()
         self._is_starved = False
+        self._pauses: dict[str, float] = {}  # until when batches whose spend limit is used up start no line
 
     @property
     def changed(self) -> asyncio.Event:
@@ -69,6 +70,7 @@ class BatchRunner(QueueRunner):
                 free = rows = 0
             else:
                 free = min(MAX_CLAIM, settings.batch_concurrency - self._busy[batches.caller])
+                free = 0 if self._is_paused(batch) else free
                 rows = await self._start(store, batch, free, leases)
             if not leases.running:
                 self._is_starved |= free <= 0 and batch.status == "in_progress"
@@ -97,6 +99,12 @@ class BatchRunner(QueueRunner):
             self._is_starved = False
             self.changed.set()
 
+    def _is_paused(self, batch: Batch) -> bool:
+        if time.monotonic() < self._pauses.get(batch.id, 0.0):
+            return True
+        self._pauses.pop(batch.id, None)
+        return False
+
     async def _close(self, store: GatewayStore, batch: Batch, state: int) -> None:
         """Finish the lines that no worker runs, without a response."""
         lease_s = self.settings().batch_lease_s
@@ -111,6 +119,10 @@ class BatchRunner(QueueRunner):
         request_id = f"batch_req_{os.urandom(12).hex()}"
         answer = await self._answer(store, batch, line.body, request_id)
         if (wait_s := answer.wait_s) is not None and time.time() + wait_s < batch.expires_s:
+            if (
+                answer.status == SPEND_LIMIT
+            ):  # the other lines would be refused as well, until the reset or a higher limit
+                self._pauses[batch.id] = time.monotonic() + min(wait_s, self.settings().batch_lease_s)
             await leases.let_wait(row.name, wait_s)
             return
         state = SUCCEEDED if answer.status == 200 else ERRORED
