@@ -1,5 +1,6 @@
 """What the screens show, and that nothing which they show can be more than text."""
 
+import contextlib
 import json
 import re
 
@@ -8,8 +9,9 @@ import pytest
 from helmdeck_console.demo.console import example_console
 from helmdeck_console.screens.now import PERIODS, content
 from helmdeck_core import CallTrace, ConsoleScreen, ScreenPage, ScreenTable
-from helmdeck_telemetry import RecordedTexts
+from helmdeck_telemetry import RecordedTexts, RequestLog
 from helmdeck_testing import plugin_with
+from tests.databases_support import postgres_schema
 from tests.helmdeck_console.console_support import HOSTILE, NOW_S, Client, ConsoleUnderTest, example
 
 SCREENS = ("/", "/requests", "/models", "/keys", "/try", "/plugins")
@@ -127,6 +129,34 @@ def test_hostile_strings_are_shown_as_text():
         assert len(response.content) < 500_000, path
     assert "&lt;script&gt;alert(2)" in client.get("/requests").text
     assert json.loads(client.get("/requests.json").text)[0]["model"] == HOSTILE
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_every_value_of_a_filter_has_a_page_and_an_export_has_all_filters(kind, tmp_path):
+    console = ConsoleUnderTest(open_role="viewer", is_always_open=True)
+    with contextlib.ExitStack() as stack:
+        url = f"sqlite:{tmp_path / 'r.db'}"
+        if kind == "postgresql":
+            url = stack.enter_context(postgres_schema())[0]
+        console.log = stack.enter_context(contextlib.closing(RequestLog.open(url)))
+        console.log.add(list(example(12)))
+        client = console.client()
+        for query in (
+            "id=%00",
+            "model=%00",
+            "key=a%00",
+            "cause=%00",
+            "id=x&after=5-%00",
+            "after=999999999999999999-%00",
+        ):
+            for path in ("/requests", "/requests.json", "/requests.csv"):
+                assert client.get(f"{path}?{query}").status_code == 200, (path, query)
+        rows = client.get("/requests.json").json()
+        one = rows[0]
+        for name in ("model", "key", "outcome"):
+            own = client.get(f"/requests.json?id={one['call_id']}&{name}={one[name]}").json()
+            assert [each["call_id"] for each in own] == [one["call_id"]]
+            assert client.get(f"/requests.json?id={one['call_id']}&{name}=other").json() == []
 
 
 def test_cells_of_an_export_are_no_formulas():

@@ -11,10 +11,11 @@ import pytest
 from helmdeck_cache import CachedDeck
 from helmdeck_core import CallTrace, CooldownStarted, FailureClass, ProviderSpec
 from helmdeck_storage import open_database
-from helmdeck_telemetry import Filters, RequestLog
+from helmdeck_telemetry import NEWEST, Filters, RequestLog
 from helmdeck_telemetry.request_log.facts import COLUMNS, facts_of
 from helmdeck_telemetry.request_log.schema import schema_for
 from helmdeck_testing import Reply, StubProvider, make_deck, plugin_with, scripted_provider
+from tests.case_support import each_case
 from tests.databases_support import postgres_schema
 from tests.helmdeck_telemetry.observing_support import eventful_deck, eventful_plan
 
@@ -103,6 +104,50 @@ def test_filters_combine_and_a_cause_matches_requests_that_had_it_in_any_attempt
     assert ids(log.page(Filters(until_us=int((NOW_S + 3) * 1e6)))) == ["002", "001", "000"]
     assert (log.values("key"), log.values("cause", "t0")) == (["k0", "k1", "k2"], [])
     assert log.find("call-000001", "t0") is None
+
+
+def test_every_filter_applies_beside_an_id(log):
+    log.add([trace(n, cause="rate_limited" if n % 2 else "", key=f"k{n % 3}", team=f"t{n % 2}") for n in range(12)])
+    log.add([trace(12, model="acme/b")])
+
+    def found(**filters):
+        return ids(log.page(Filters(call_id="call-0000", **filters)))
+
+    assert len(found()) == 13
+    assert found(key="k0", team="t0") == ["006", "000"]
+    assert found(cause="rate_limited", key="k0") == ["009", "003"]
+    assert found(outcome="rate_limited", key="k1") == ["007", "001"]
+    assert found(model="acme/b") == ["012"]
+    assert found(pack="other") == found(variant="v2") == []
+    assert found(since_us=int((NOW_S + 5) * 1e6), until_us=int((NOW_S + 7) * 1e6)) == ["006", "005", "004"]
+    exported = log.export(Filters(call_id="call-0000", key="k0"), 3)
+    assert [each.key for each in exported] == ["k0"] * 3
+
+
+def test_rows_of_other_teams_do_not_hide_those_of_a_team_with_the_same_start_of_an_id(log):
+    log.add([trace(n, team="mine" if n == 99 else "theirs") for n in range(100)])
+    assert ids(log.page(Filters(call_id="call-", team="mine"), size=5)) == ["099"]
+
+
+def test_requests_with_the_same_start_of_an_id_are_on_several_pages_and_all_in_an_export(log, monkeypatch):
+    log.add([trace(n, key=f"k{n % 5}") for n in range(40)])
+    filters = Filters(call_id="call-", key="k0")
+    monkeypatch.setattr("helmdeck_telemetry.request_log.pages.MAX_EXAMINED", 12)
+    pages, after = [], NEWEST
+    while after is not None:
+        page = log.page(filters, after, size=2)
+        pages.append(ids(page))
+        after = page.next
+    assert sorted(each for page in pages for each in page) == [f"{n:03}" for n in range(0, 40, 5)]
+    assert len(list(log.export(filters, 100))) == 8
+
+
+@each_case("name", ["team", "model", "key", "cause", "outcome", "variant", "pack", "call_id"])
+def test_filter_may_have_characters_that_databases_refuse(log, name):
+    log.add([trace(1)])
+    for value in ("\0", "a\0b", "\ud800", "x" * 5_000):
+        assert log.page(Filters(**{name: value})).rows == ()
+    assert len(log.page(Filters(), (2**62, value)).rows) == 1
 
 
 def test_a_rare_match_ends_a_page_after_a_bounded_number_of_rows(log, monkeypatch):

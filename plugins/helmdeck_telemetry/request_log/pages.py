@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_storage import Session
-from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts
+from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts, clean
 
 MAX_EXAMINED: Final = 10_000
 """Rows that one page examines. A filter that matches fewer rows continues from there on the next page, so that no page takes long."""
@@ -29,7 +29,9 @@ _LIST: Final = ", ".join(f"r.{name}" for name in COLUMNS)
 
 @attrs.frozen(kw_only=True)
 class Filters:
-    """Which requests to show; empty strings and ``None`` match all.
+    """Which requests to show, by all conditions together; empty strings and ``None`` match all.
+
+    Strings are changed as those of requests are when they are recorded, so that databases accept them.
 
     :ivar team: the only team whose requests are visible.
     :ivar cause: the cause of one of the failed attempts, also of a request that was answered in the end.
@@ -38,14 +40,14 @@ class Filters:
     :ivar until_us: latest end.
     """
 
-    team: str = ""
-    model: str = ""
-    key: str = ""
-    cause: str = ""
-    outcome: str = ""
-    variant: str = ""
-    pack: str = ""
-    call_id: str = ""
+    team: str = attrs.field(default="", converter=clean)
+    model: str = attrs.field(default="", converter=clean)
+    key: str = attrs.field(default="", converter=clean)
+    cause: str = attrs.field(default="", converter=clean)
+    outcome: str = attrs.field(default="", converter=clean)
+    variant: str = attrs.field(default="", converter=clean)
+    pack: str = attrs.field(default="", converter=clean)
+    call_id: str = attrs.field(default="", converter=clean)
     since_us: int | None = None
     until_us: int | None = None
 
@@ -65,8 +67,9 @@ class RequestPage:
 
 def read_page(session: Session, filters: Filters, after: Position = NEWEST, size: int = 50) -> RequestPage:
     """Return the requests before a position."""
+    after = after[0], clean(after[1])
     if filters.call_id:
-        return _by_id(session, filters, size)
+        return _by_id(session, filters, after, size)
     driver = "cause" if filters.cause else next((each for each in _INDEXED if getattr(filters, each)), "")
     others = [each for each in _INDEXED if getattr(filters, each) and each != driver]
     # Without other conditions, the index gives the page itself.
@@ -106,15 +109,35 @@ def _source(filters: Filters, driver: str, after: Position) -> tuple[str, list[A
     return f"FROM {table} WHERE {' AND '.join(conditions)} ORDER BY ended_us DESC, call_id DESC", parameters
 
 
-def _by_id(session: Session, filters: Filters, size: int) -> RequestPage:
+def _by_id(session: Session, filters: Filters, after: Position, size: int) -> RequestPage:
+    """The requests whose id begins as the filter does: pages in the order of ids, each of them newest first."""
     prefix = filters.call_id
+    visible = "team = ?" if filters.team else "TRUE"
+    source = f"FROM requests WHERE call_id >= ? AND call_id < ? AND call_id > ? AND {visible} ORDER BY call_id"
+    parameters = prefix, f"{prefix}\U0010ffff", after[1], *([filters.team] if filters.team else [])
+    names = [each for each in _INDEXED if getattr(filters, each) and each != "team"]
+    conditions = [f"r.{each} = ?" for each in names]
+    values: list[Any] = [getattr(filters, each) for each in names]
+    for condition, value in (
+        ("r.ended_us >= ?", filters.since_us),
+        ("r.ended_us <= ?", filters.until_us),
+        ("EXISTS (SELECT 1 FROM request_causes c WHERE c.ended_us = r.ended_us AND c.call_id = r.call_id AND c.cause = ?)",
+         filters.cause or None),
+    ):  # fmt: skip
+        if value is not None:
+            conditions.append(condition)
+            values.append(value)
     rows = session.rows(
-        f"SELECT {_LIST} FROM requests r WHERE call_id >= ? AND call_id < ? ORDER BY call_id LIMIT ?",
-        (prefix, f"{prefix}\U0010ffff", 10 * size),
+        f"SELECT {_LIST} FROM (SELECT call_id {source} LIMIT ?) x JOIN requests r ON r.call_id = x.call_id "
+        f"WHERE {' AND '.join(conditions) or 'TRUE'} ORDER BY r.call_id LIMIT ?",
+        (*parameters, MAX_EXAMINED, *values, size + 1),
     )
     found = [RequestFacts(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
-    kept = [each for each in found if not filters.team or each.team == filters.team]
-    return RequestPage(rows=tuple(sorted(kept, key=lambda each: -each.ended_us)[:size]))
+    shown = tuple(sorted(found[:size], key=lambda each: -each.ended_us))
+    if len(found) > size:
+        return RequestPage(rows=shown, next=(found[size - 1].ended_us, found[size - 1].call_id))
+    last = session.row(f"SELECT ended_us, call_id {source} LIMIT 1 OFFSET ?", (*parameters, MAX_EXAMINED - 1))
+    return RequestPage(rows=shown, next=(int(last[0]), str(last[1])) if last else None, is_partial=last is not None)
 
 
 def values_of(session: Session, column: str, team: str, most: int = 200) -> Sequence[str]:
