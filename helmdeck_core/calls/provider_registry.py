@@ -128,6 +128,22 @@ class ProviderRegistry:
         """Return the settings of the first route of a provider."""
         return self.settings(name)[0]
 
+    def output_limit(self, model: str) -> int | None:
+        """Return the output limit that is sent for a request without one; the highest one of the provider's routes.
+
+        :returns: ``None`` where the server decides.
+        :raises InvalidRequest: a setting of the provider is invalid.
+        """
+        name = ModelId.provider_of(self._runtime.budgets.wrapped(model))  # a wrapper sends what the wrapped one sends
+        limit_of = self.contribution(name).value.output_limit if name in self.names else None
+        if limit_of is None:
+            return None
+        try:
+            return max(map(limit_of, self.settings(name)))
+        except BaseException as exc:
+            failure = self.wrap_error(exc, name, "cannot report its output limit:")
+        raise failure
+
     def router_spec(self, name: str) -> RouterSpec | None:
         """Return what chooses between the routes of a provider; ``None`` without configured routes and limits."""
         config, specs = self._config(name) or ProviderConfig(), self._runtime.contributed(RouterSpec)

@@ -168,6 +168,7 @@ class ProviderSpec:
     :ivar tasks: the supported tasks; ``None`` for all.
     :ivar constrain: returns how the response to a request would be constrained, without network access; ``None`` if
         unknown.
+    :ivar output_limit: returns the output limit in tokens that is sent for a request without one; ``None`` if none is sent.
     :ivar budget_of: for a provider that wraps others: takes a model name under this provider and returns the model id
         whose budget and trim steps apply.
     :ivar example_model: the name of a model for a first request; empty where there is none that every account may call.
@@ -184,6 +185,7 @@ class ProviderSpec:
     options: Mapping[str, Any] = EMPTY
     tasks: tuple[str, ...] | None = None
     constrain: Callable[[ProviderSettings, ChatRequest], Constraint] | None = None
+    output_limit: Callable[[ProviderSettings], int] | None = None
     budget_of: Callable[[str], str] | None = None
     example_model: str = ""
     rerank_path: str = ""

@@ -1,6 +1,9 @@
 """Bursts of calls whose estimates are far below their bills: the spend limit of a key holds all the same."""
 
 import asyncio
+import concurrent.futures
+import contextlib
+import threading
 
 import pytest
 
@@ -12,7 +15,9 @@ from helmdeck_gateway.accounts.surcharges import Surcharges
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import NANO, KeyRecord, Limits, TeamRecord, to_nusd
-from helmdeck_testing import make_deck
+from helmdeck_testing import ANTHROPIC, SERVER_FORMATS, ScriptedAnswer, chat_server, make_deck
+from tests.helmdeck_gateway.gateway_key_support import PRICED, config, keyed, wait_until
+from tests.helmdeck_gateway.gateway_support import KINDS, FormatServer, upstream
 from tests.helmdeck_gateway.test_pricing import CONFIG, ended, sent
 
 TOKENS = 20
@@ -186,3 +191,77 @@ def test_half_of_the_usage_that_is_missing_is_counted_here(usage, usd):
     spend.handle(sent(max_tokens=10))
     spend.handle(ended(usage=usage, cost_usd=pricing.cost_usd("up/m", usage), stop_reason="stop", raw_length=40))
     assert spend.final_nusd == to_nusd(usd)
+
+
+# -- requests without an output limit ---------------------------------------------------------------------------
+
+
+class FullAnswers(FormatServer):
+    """A server of the Messages API whose answers use all of the output limit, once ``release`` is there."""
+
+    def __init__(self):
+        super().__init__(ANTHROPIC)
+        self.release = threading.Event()
+        self.is_full = False
+
+    def respond(self, request):
+        if self.is_full:
+            assert self.release.wait(60)
+        tokens = request.body["max_tokens"] if self.is_full else 7
+        self.answer = ScriptedAnswer(text="hello", input_tokens=9, output_tokens=tokens)
+        return super().respond(request)
+
+
+def test_burst_without_an_output_limit_holds_the_one_that_the_provider_sends():
+    limit_usd, calls = 0.05, 12
+    with contextlib.closing(FullAnswers()) as server:
+        providers = {"up": upstream(server, "anthropic")}
+        with keyed(config(server, providers=providers), day_nusd=to_nusd(limit_usd)) as gateway:
+            assert gateway.chat().status == 200, "a short answer, which proves the price of the model"
+            server.is_full = True
+            with concurrent.futures.ThreadPoolExecutor(calls) as pool:
+                answers = [pool.submit(gateway.chat) for _ in range(calls)]
+                wait_until(lambda: len(server.requests) - 1 + sum(each.done() for each in answers) == calls)
+                server.release.set()
+            statuses = [each.result().status for each in answers]
+            spent = gateway.usage.day.spent_nusd
+    dearest = server.requests[-1].body["max_tokens"] * 2e-6
+    assert set(statuses) == {200, 429}
+    assert spent <= to_nusd(limit_usd + 1.1 * dearest)
+
+
+@pytest.mark.parametrize("name", SERVER_FORMATS)
+def test_held_output_is_the_limit_that_the_provider_sends_or_else_that_of_the_budget(name):
+    with contextlib.closing(FormatServer(SERVER_FORMATS[name])) as server:
+        providers = {"up": upstream(server, KINDS[name])}
+        with keyed(config(server, providers=providers)) as gateway:
+            assert gateway.chat().status == 200
+            held = Pricing(gateway.running.gateway.deck).output_tokens("up/m", None)
+        sent_limit = server.server_format.limit(server.requests[-1].body)
+    assert held == (sent_limit or PRICED["output_tokens"])
+
+
+def test_configured_output_limit_of_a_provider_is_held():
+    options = {"max_tokens": 2_000}
+    providers = {
+        "an": {"kind": "anthropic", "options": options},
+        "mistaken": {"kind": "anthropic", "options": {"max_token": 2_000}},
+    }
+    pricing = Pricing(make_deck(config={"providers": providers}))
+    assert [pricing.output_tokens("an/m", most) for most in (None, 50)] == [2_000, 50]
+    assert pricing.output_tokens("mistaken/m", None) == pricing.output_tokens("unknown/m", None), "no request is sent"
+
+
+@pytest.mark.parametrize("name", ["up/m", "helmdeck/plan"])
+def test_typed_question_holds_the_limit_of_the_budget_not_that_of_the_client(name):
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    held = []
+
+    def respond(request):
+        held.append((gateway.usage.day.held_nusd, request["max_tokens"]))
+        return {"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}], "usage": {}}
+
+    with chat_server(respond) as server, keyed(config(server, model="up/m"), day_nusd=NANO) as gateway:
+        gateway.chat(name, response_format=schema, max_tokens=1)
+    assert held[0][1] == PRICED["output_tokens"]
+    assert held[0][0] >= to_nusd(PRICED["output_tokens"] * 2e-6)

@@ -6,6 +6,7 @@ estimate counts, so that spend is never too low. A model without a known price c
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections.abc import Callable, Mapping
@@ -22,11 +23,13 @@ from helmdeck_core import (
     FailureClass,
     Helmdeck,
     ImagePart,
+    InvalidRequest,
+    ProviderPool,
     RequestSent,
     TextPart,
     Usage,
 )
-from helmdeck_gateway.accounts.surcharges import Surcharges
+from helmdeck_gateway.accounts.surcharges import MAX_MODELS, Surcharges
 from helmdeck_gateway.stores.records import to_nusd
 
 ASCII_PER_TOKEN: Final = 3.0
@@ -96,6 +99,8 @@ class Pricing:
 
     def __init__(self, deck: Helmdeck) -> None:
         self._deck = deck
+        self._registry = ProviderPool(deck.runtime).registry
+        self._limits: dict[str, int | None] = {}  # by model
 
     def cost_usd(self, model: str, usage: Usage) -> float | None:
         """Return the US dollars for the usage of a model; ``None`` if its price is unknown."""
@@ -107,14 +112,28 @@ class Pricing:
         return all(self.cost_usd(each, million) is not None for each in self._deck.runtime.chain(model, fallbacks))
 
     def output_tokens(self, model: str, max_tokens: int | None) -> int:
-        """Return the most output tokens of a request: its own limit, or that of the model's budget."""
-        budget = self._deck.budget(model).budget
-        return budget.max_tokens if max_tokens is None else max_tokens
+        """Return the most output tokens of a request.
+
+        That is its own limit, or the one that its provider sends, or else that of the model's budget.
+        """
+        if max_tokens is None:
+            max_tokens = self._sent_limit(model)
+        return self._deck.budget(model).budget.max_tokens if max_tokens is None else max_tokens
+
+    def _sent_limit(self, model: str) -> int | None:
+        """The output limit that the provider sends for a request without one; ``None`` if it sends none."""
+        if model not in self._limits:
+            if len(self._limits) >= MAX_MODELS:
+                self._limits.clear()
+            self._limits[model] = None
+            with contextlib.suppress(InvalidRequest):  # of settings with which the call fails as well
+                self._limits[model] = self._registry.output_limit(model)
+        return self._limits[model]
 
     def window_usd(self, model: str, max_tokens: int | None) -> float:
         """Return what a request costs that fills the context window of a model; 0 if its price is unknown."""
         budget = self._deck.budget(model).budget
-        output = max(budget.max_tokens, max_tokens or 0)
+        output = max(budget.max_tokens, self.output_tokens(model, max_tokens))
         usage = Usage(input_tokens=max(budget.input_tokens, WINDOW_TOKENS), output_tokens=output)
         return self.cost_usd(model, usage) or 0.0
 

@@ -221,8 +221,10 @@ class Service:
         tokens = await aside(work.size, input_tokens, request)
         model, most = request.model, request.max_tokens
         if work.is_plan:
-            model, most = self.deck.runtime.config.model, None
+            model = self.deck.runtime.config.model
             tokens += ledger.pricing.plan_tokens(model)
+        if work.is_plan or work.enforced_schema is not None:  # a typed question has the limit of the model's budget
+            most = self.deck.budget(model).budget.max_tokens
         work.booking = await ledger.admit(key, model, tokens, most, work.limits.fallbacks, teams=work.principal.teams)
         work.record.spend = work.booking.spend
 

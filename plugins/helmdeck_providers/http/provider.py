@@ -328,12 +328,14 @@ def provider_spec(
     make_wire_format: Callable[[_Options], WireFormat],
     constraint: Callable[[ChatRequest, _Options], Constraint],
     example_model: str = "",
+    output_limit: Callable[[_Options], int] | None = None,
 ) -> ProviderSpec:
     """Declare the provider of one server.
 
     :param key: environment variable of the API key.
     :param options: how the server differs from others with its format; a deployment may override them.
     :param constraint: returns how a response is constrained.
+    :param output_limit: returns the output limit of a request without one; ``None`` if the server decides.
     """
     read = type(options).read
 
@@ -349,5 +351,6 @@ def provider_spec(
         # Only non-default values, so that a listing shows how a server differs.
         options=attrs.asdict(options, filter=lambda field, value: value != field.default),
         constrain=lambda settings, request: constraint(request, read(settings)),
+        output_limit=None if output_limit is None else lambda settings: output_limit(read(settings)),
         example_model=example_model,
     )

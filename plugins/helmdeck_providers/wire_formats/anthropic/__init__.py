@@ -24,6 +24,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
             make_wire_format,
             constraint,
             "claude-haiku-4-5",
+            output_limit=lambda options: options.max_tokens,
         )
     ]
 
