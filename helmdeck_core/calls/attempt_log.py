@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 import attrs
 
 from helmdeck_core.calls.call_events import CallEvents
+from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.model_text import CHARS_PER_TOKEN
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery_policy import NextAttempt, RecoveryPolicy
@@ -16,7 +18,6 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Tool
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
-from helmdeck_core.resolve.call_costs import Pricer
 
 NO_USAGE = Usage()
 
@@ -113,8 +114,11 @@ class AttemptState:
 class AttemptLog:
     """The attempts of one call.
 
-    :param report_unknown_cost: receives a model whose cost a limit cannot count.
+    :param first: the attempts of the first request, where this is the log of a second one of the same call.
     :ivar pending: the failed attempt that is not reported yet.
+    :ivar number: the number of the attempt.
+    :ivar numbers: the numbers of further attempts; two requests of one call share them.
+    :ivar reports_end: whether the end of the call is reported; not while two requests may answer it.
     """
 
     def __init__(
@@ -122,16 +126,29 @@ class AttemptLog:
         events: CallEvents,
         call: CallRef,
         policy: RecoveryPolicy,
-        pricer: Pricer,
-        report_unknown_cost: Callable[[str], None],
+        services: CallServices,
+        first: AttemptLog | None = None,
     ) -> None:
         self._events = events
         self._call = call
         self._policy = policy
-        self._pricer = pricer
-        self._report_unknown_cost = report_unknown_cost
+        self._pricer = services.runtime.pricer
+        self._report_unknown_cost = services.report_unknown_cost
         self._side_attempts: tuple[Attempt, ...] = ()
         self.pending: Attempt | None = None
+        self.numbers: Iterator[int] = itertools.count(1) if first is None else first.numbers
+        self.number: int = next(self.numbers)
+        self.reports_end: bool = first is None
+        self._exhausted: tuple[CallFailed, str] | None = None
+
+    @property
+    def ref(self) -> CallRef:
+        """Identifies the current attempt."""
+        return self._call if self.number == 1 else attrs.evolve(self._call, attempt=self.number)
+
+    def begin_next(self) -> None:
+        """Number the next attempt."""
+        self.number = next(self.numbers)
 
     def add_side_attempts(self, attempts: Sequence[Attempt]) -> None:
         """Add attempts of a side call; those that certainly cost nothing are left out."""
@@ -182,14 +199,25 @@ class AttemptLog:
 
     def is_running(self, this: AttemptState) -> bool:
         """Whether the request of an attempt was sent, and it has neither a response nor a failure."""
+        return this.response is None and self._is_open(this)
+
+    def _is_open(self, this: AttemptState) -> bool:
+        """Whether the request of an attempt was sent, and it has no outcome."""
         failed = self._policy.attempts
         is_over = bool(failed) and failed[-1].number == this.call.attempt
-        return this.sent_s is not None and this.response is None and not is_over
+        return this.sent_s is not None and not is_over
 
-    def cancelled(self, this: AttemptState, latency_s: float, then: str) -> Attempt:
-        """Return an attempt that was cancelled while it ran, with estimated usage."""
-        this.estimate()
-        return self._attempt(this, cause=FailureClass.CANCELLED, latency_s=latency_s, then=then)
+    def cancel(self, this: AttemptState | None, now_s: float, then: str) -> tuple[Attempt, ...]:
+        """Report the attempts of a call that is not needed; return all. Of one that ran, the usage is estimated."""
+        if self.pending is not None:
+            self._report_pending(then)
+        if this is None or not self._is_open(this):
+            return self._policy.attempts
+        if this.response is None:
+            this.estimate()
+        attempt = self._attempt(this, cause=FailureClass.CANCELLED, latency_s=this.elapsed_s(now_s), then=then)
+        self._events.attempt_ended(attempt)
+        return (*self._policy.attempts, attempt)
 
     def record_failure(self, this: AttemptState, failure: CallFailed, latency_s: float) -> Attempt:
         """Record a failed attempt; it is reported once the recovery decision is known."""
@@ -236,7 +264,7 @@ class AttemptLog:
         *before, last = self._policy.attempts
         return (*before, *self.take_side_attempts(last.number), last)
 
-    def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
+    def final_failure(self, failure: CallFailed, reason: str) -> CallFailed:
         """Report that the call is exhausted; return the failure with all attempts."""
         attempts, pack = self.exhausted(reason), self._call.pack
         model = failure.model or attempts[-1].model
@@ -250,8 +278,23 @@ class AttemptLog:
             cost_usd=total_cost(attempts),
             call_id=self._call.call_id,
         )
-        self._events.call_exhausted(failure, reason or NO_RULE, total_s)
+        self._exhausted = failure, reason or NO_RULE
+        if self.reports_end:
+            self._events.call_exhausted(*self._exhausted)
         return failure
+
+    def report_aborted(self, error: BaseException) -> None:
+        """Report that the call is aborted."""
+        if self.reports_end:
+            self._events.call_aborted(error, self.number, self.pending)
+
+    def report_end(self, error: BaseException) -> None:
+        """Report the end of a call whose two requests both ended without a result."""
+        self.reports_end = True
+        if self._exhausted is not None and isinstance(error, CallFailed):
+            self._events.call_exhausted(*self._exhausted)
+        else:
+            self.report_aborted(error)
 
     def _report_pending(self, then: str, reason: str = "") -> None:
         assert self.pending is not None

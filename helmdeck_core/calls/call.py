@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
 from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -50,25 +49,30 @@ class Call(Generic[T]):
     :ivar result: the result, once an attempt gave one.
     :ivar ref: identifies the call.
     :ivar model: the model that is called.
+    :ivar current: the current attempt; ``None`` before the first.
     :ivar order: the order of a chain policy; ``None`` for the configured one.
+    :param first: the call that this one is the second request of; their attempts are those of one call.
     """
 
     def __init__(
-        self, services: CallServices, operation: Operation[T], options: CallOptions, *, streams: bool = False
+        self,
+        services: CallServices,
+        operation: Operation[T],
+        options: CallOptions,
+        *,
+        streams: bool = False,
+        first: Call[T] | None = None,
     ) -> None:
         self.services = services
-        self._operation, self._options, self._streams = operation, options, streams
-        self.ref: CallRef = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
+        self._operation, self._options, self._streams, self._is_second = operation, options, streams, first is not None
+        self.ref: CallRef = options.new_ref() if first is None else first.ref
         self._start_s = services.clock()
         self.order = order = services.chains.order(operation.chain_facts, options)
         chain = services.chains.configured(options) if order is None else order.models
         self._policy = RecoveryPolicy(services.recovery, chain, options.limits, self._start_s)
         self._policy.thresholds = () if order is None else order.thresholds
-        self._events = CallEvents(services, self.ref, options.model)
-        self._log = AttemptLog(
-            self._events, self.ref, self._policy, services.runtime.pricer, services.report_unknown_cost
-        )
-        self._number = 1
+        self.events: CallEvents = first.events if first else CallEvents(services, self.ref, options.model)
+        self.log: AttemptLog = AttemptLog(self.events, self.ref, self._policy, services, first.log if first else None)
         self._failure: CallFailed | None = None
         self.model: str = options.model
         self._reason = ""
@@ -77,7 +81,7 @@ class Call(Generic[T]):
         self._partial, self._truncated = PartialAnswer(), TruncatedText()
         self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
-        self._current: AttemptState | None = None
+        self.current: AttemptState | None = None
         self._unsure: tuple[AttemptState, T] | None = None  # the answer that is used if no other model answers
 
     def __enter__(self) -> Self:
@@ -86,59 +90,52 @@ class Call(Generic[T]):
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is not None:  # the caller closed the stream or cancelled, or a plugin failed
             self.services.health.leave(self.model, self, has_verdict=False)
-            if self._current is not None and self._log.is_running(self._current):
-                self._log.record_texts(self._current)
-            self._events.call_aborted(error, self._number, self.services.clock() - self._start_s, self._log.pending)
+            if self.current is not None and self.log.is_running(self.current):
+                self.log.record_texts(self.current)
+            self.log.report_aborted(error)
         self.services.chains.record(self.order, (self.result or self._policy).attempts)
 
     def attempts(self) -> Iterator[AttemptState]:
         """Yield attempts until one gives the result or none is left."""
-        self._events.call_started(self._options.parent)
-        self.services.chains.report(self.ref, self.order)
+        if not self._is_second:
+            self.events.call_started(self._options.parent)
+            self.services.chains.report(self.ref, self.order)
         step: Decision = self._policy.begin(self._start_s, self.services.health.unavailable(self._start_s))
         while isinstance(step, NextAttempt):
             self.model = step.model
             self.services.health.record_attempt(step, self.services.clock())
-            this = AttemptState(step, self.ref if self._number == 1 else attrs.evolve(self.ref, attempt=self._number))
-            self._current = this
+            self.current = this = AttemptState(step, self.log.ref)
             yield this
             if self.result is not None:
                 return
             step = self._decide(this)
         self._reason = step.reason
         if self._unsure is not None:  # no other model answered
-            self.result = self._result(*self._unsure, self._log.exhausted(step.reason))
-
-    def lost_attempts(self, then: str) -> tuple[Attempt, ...]:
-        """Return the failed attempts of a call that is not needed, and the one that ran when it was cancelled."""
-        this, failed = self._current, self._policy.attempts
-        if this is None or not self._log.is_running(this):
-            return failed
-        return (*failed, self._log.cancelled(this, this.elapsed_s(self.services.clock()), then))
+            self.result = self._result(*self._unsure, self.log.exhausted(step.reason))
 
     # -- one attempt ---------------------------------------------------------------------------------------
 
     async def prepare(self, this: AttemptState) -> None:
         """Make the request and wait until it is time to send it."""
-        this.prepared = prepared = await self._operation.prepare(this.step, this.call, self._log.add_side_attempts)
+        this.prepared = prepared = await self._operation.prepare(this.step, this.call, self.log.add_side_attempts)
         self.services.report_unknown_model(prepared.request.model)
         if prepared.settled is not None:
             this.response = SETTLED
-            self._log.report_retry(this.step)
+            self.log.report_retry(this.step)
             return
         this.request = self._resumed(this)
         if self._policy.has_sent and self._policy.is_repeat(fingerprint(this.request)):
             raise RequestRefused(SENT_BEFORE)
-        if too_expensive := self._log.over_cost_limit(this, this.request):
+        if too_expensive := self.log.over_cost_limit(this, this.request):
             if self._policy.attempts:
                 raise RequestRefused(too_expensive)
             headline = "the request would cost more than the call may"
             raise QuotaExhausted(headline, model=this.step.model, sub_cause="cost_limit", detail=too_expensive)
-        self._log.report_retry(this.step)
+        self.log.report_retry(this.step)
         if this.step.wait_s or not self.services.health.waits.is_empty:
             this.add_wait(await self.services.health.wait(this.step, self))
         this.sent_s = self.services.clock()
-        self._events.request_sent(this.step, this.call, prepared)
+        self.events.request_sent(this.step, this.call, prepared)
         if self.services.client.can_stream(prepared.request.model):
             budget, is_alone = prepared.budget, self._policy.is_alone
             this.silence_s = self.services.runtime.first_token_timeout_s(budget, is_alone=is_alone)
@@ -264,7 +261,7 @@ class Call(Generic[T]):
             self._repeating.add(prepared.request.model)
         this.response = response = self._partial.joined(response, prepared.request.model)
         self.services.report_unknown_stop(prepared.request, response)
-        self._events.response_received(this.call, prepared.request.model, response)
+        self.events.response_received(this.call, prepared.request.model, response)
         if self._operation.type is None:  # otherwise the decoder reads the text as received
             decoder, is_structured = self.services.runtime.decoder, self._is_structured(this)
             starts = prepared.budget.starts_in_reasoning and not self._partial.is_begun
@@ -280,7 +277,7 @@ class Call(Generic[T]):
             self._unsure = this, value
             raise unsure
         self.services.health.record_success(this.step.model, self, is_sent=this.sent_s is not None)
-        self.result = self._result(this, value, self._log.record_success(this))
+        self.result = self._result(this, value, self.log.record_success(this))
 
     def _result(self, this: AttemptState, value: T, attempts: tuple[Attempt, ...]) -> CallResult[T]:
         assert this.response is not None
@@ -288,7 +285,7 @@ class Call(Generic[T]):
             value=value,
             call=this.call,
             model=self._options.model,
-            total_s=self.services.clock() - self._start_s,
+            total_s=self.events.total_s,
             prepared=this.ready,
             response=this.response,
             attempts=attempts,
@@ -311,7 +308,7 @@ class Call(Generic[T]):
             return TerminalReason.NO_PROGRESS
         if self._operation.type is not None and not self.services.runtime.budgets.continues_typed(this.ready.budget):
             return TerminalReason.NOT_CONTINUED
-        return TerminalReason.COST_LIMIT if self._log.over_cost_limit(this, request, used) else None
+        return TerminalReason.COST_LIMIT if self.log.over_cost_limit(this, request, used) else None
 
     def _watchdog(self, this: AttemptState) -> ReasoningWatchdog:
         request, max_tokens = this.ready.request, None
@@ -394,20 +391,21 @@ class Call(Generic[T]):
             services.health.leave(this.step.model, self, has_verdict=False)
             return self._policy.after_refusal(now_s, services.health.unavailable(now_s), str(error))
         assert error is not None
-        self._log.report_retry(this.step)
+        self.log.report_retry(this.step)
         self._failure = services.client.pool.registry.redact(error, this.step.model)
         self._truncated.keep(this.step.model, this.response, self._failure)
         failed = self._attempt_failure(this, self._failure)
         now_s = services.clock()
         services.health.record_failure(failed, self, now_s, self._counted)
         decision = self._policy.after_failure(failed, now_s, services.health.unavailable(now_s))
-        self._number += 1
+        if isinstance(decision, NextAttempt):
+            self.log.begin_next()
         return decision
 
     def _attempt_failure(self, this: AttemptState, failure: CallFailed) -> AttemptFailure:
         if this.chunks and this.response is None and failure.usage == NO_USAGE and this.estimated == NO_USAGE:
             this.estimate()
-        attempt = self._log.record_failure(this, failure, this.elapsed_s(self.services.clock()))
+        attempt = self.log.record_failure(this, failure, this.elapsed_s(self.services.clock()))
         runtime, prepared = self.services.runtime, this.prepared
         is_final = self._operation.is_final(failure)
         final_reason = "the caller takes an empty answer" if is_final else self._keep_delivered(this)
@@ -417,7 +415,7 @@ class Call(Generic[T]):
             budget=prepared.budget if prepared else runtime.budgets.find(this.step.model).budget,
             disposition=runtime.disposition(this.response) if this.response is not None else None,
             fingerprint=fingerprint(prepared.request) if prepared and attempt.is_sent else "",
-            side_attempts=self._log.take_side_attempts(attempt.number),
+            side_attempts=self.log.take_side_attempts(attempt.number),
             is_partial=self._partial.is_begun,
             final_reason=final_reason,
         )
@@ -446,5 +444,5 @@ class Call(Generic[T]):
         assert self._failure is not None
         services, left_s = self.services, self._policy.left_s(self.services.clock())
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
-        failure = self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
+        failure = self.log.final_failure(failure, self._reason)
         raise self._truncated.attach(failure)

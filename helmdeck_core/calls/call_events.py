@@ -30,7 +30,7 @@ class CallEvents:
     :ivar records_texts: whether a sink records texts.
     """
 
-    __slots__ = ("_call", "_mask", "_model", "_runtime", "records_texts")
+    __slots__ = ("_call", "_clock", "_mask", "_model", "_runtime", "_start_s", "records_texts")
 
     def __init__(self, services: CallServices, call: CallRef, model: str) -> None:
         self._runtime = services.runtime
@@ -38,6 +38,13 @@ class CallEvents:
         self.records_texts: bool = self._runtime.records_texts
         self._call = call
         self._model = model
+        self._clock = services.clock
+        self._start_s = services.clock()
+
+    @property
+    def total_s(self) -> float:
+        """Seconds since the call started."""
+        return self._clock() - self._start_s
 
     def call_started(self, parent: str) -> None:
         """The call starts."""
@@ -88,7 +95,7 @@ class CallEvents:
         if self._runtime.sinks:
             self._runtime.emit(AttemptEnded(**self._place(attempt.number), outcome=attempt))
 
-    def call_exhausted(self, failure: CallFailed, reason: str, latency_s: float) -> None:
+    def call_exhausted(self, failure: CallFailed, reason: str) -> None:
         """The call ends without a usable response."""
         if not self._runtime.sinks:
             return
@@ -100,12 +107,12 @@ class CallEvents:
                 sub_cause=failure.sub_cause,
                 raw_stop_reason=failure.raw_stop_reason,
                 raw_length=failure.raw_length,
-                latency_s=latency_s,
+                latency_s=self.total_s,
                 reason=reason,
             )
         )
 
-    def call_aborted(self, error: BaseException, attempt: int, latency_s: float, pending: Attempt | None) -> None:
+    def call_aborted(self, error: BaseException, attempt: int, pending: Attempt | None) -> None:
         """The call is aborted.
 
         :param pending: the previous attempt, where it was not reported yet.
@@ -115,7 +122,7 @@ class CallEvents:
         if pending is not None:
             self.attempt_ended(attrs.evolve(pending, then="stopped: the call was aborted"))
         self._runtime.emit(
-            CallAborted(**self._place(attempt), model=self._model, error=type(error).__name__, latency_s=latency_s)
+            CallAborted(**self._place(attempt), model=self._model, error=type(error).__name__, latency_s=self.total_s)
         )
 
     def _place(self, attempt: int) -> dict[str, Any]:

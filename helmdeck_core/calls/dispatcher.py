@@ -93,7 +93,8 @@ class Dispatcher:
         hedge = _hedge(call, options)
         if hedge is None or hedge.after_s is None:
             return await self._run(call)
-        return await run_hedged(call, hedge, options, self._run, lambda rest: Call(self.services, operation, rest))
+        second = functools.partial(Call, self.services, operation, first=call)
+        return await run_hedged(call, hedge, options, self._run, second)
 
     async def _run(self, call: Call[T]) -> CallResult[T]:
         with call:
@@ -120,7 +121,7 @@ class Dispatcher:
         if hedge is None or hedge.first_token_s is None:
             source = self._batches(call)
         else:
-            second = functools.partial(Call, self.services, operation, streams=True)
+            second = functools.partial(Call, self.services, operation, streams=True, first=call)
             source = stream_hedged(call, hedge, options, self._batches, second)
         async with contextlib.aclosing(source) as batches:
             async for batch in batches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -105,6 +106,10 @@ class CallOptions:
     limits: CallLimits
     parent: str = ""
     streams: bool = False
+
+    def new_ref(self) -> CallRef:
+        """Return the identity of a new call."""
+        return CallRef(call_id=os.urandom(8).hex(), pack=self.pack, caller=self.caller)
 
 
 @attrs.frozen(kw_only=True)

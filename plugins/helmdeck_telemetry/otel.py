@@ -70,12 +70,11 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
 
 
 class _OpenCall:
-    """A running call: its span, and the span of the current attempt."""
+    """A running call: its span, and those of its attempts under way, by number, with the time of their request."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
-        self.attempt: Span | None = None
-        self.sent_ns = 0
+        self.attempts: dict[int, tuple[Span, int]] = {}
 
 
 class OtelSink:
@@ -134,7 +133,7 @@ class OtelSink:
                 call.span.set_attributes({"helmdeck.attempts": event.attempt, "helmdeck.reason": event.reason})
                 self._end(event.call_id)
             case CallAborted():
-                for span in filter(None, (call.attempt, call.span)):
+                for span in (*(span for span, _ in call.attempts.values()), call.span):
                     self._fail(span, event.error, "")
                 self._end(event.call_id)
             case _:
@@ -173,7 +172,7 @@ class OtelSink:
         return self._propagator.extract(carrier)
 
     def _start_attempt(self, call: _OpenCall, event: RequestSent) -> None:
-        call.sent_ns = time.time_ns()
+        sent_ns = time.time_ns()
         provider = event.model.partition("/")[0]
         limits = _without_none(
             {
@@ -182,11 +181,11 @@ class OtelSink:
                 "helmdeck.max_catalog_bytes": event.max_catalog_bytes,
             }
         )
-        call.attempt = self._tracer.start_span(
+        span = self._tracer.start_span(
             f"chat {_name(event.model)}",
             context=self._trace.set_span_in_context(call.span),
             kind=self._trace.SpanKind.CLIENT,
-            start_time=call.sent_ns,
+            start_time=sent_ns,
             attributes={
                 "gen_ai.operation.name": "chat",
                 "gen_ai.provider.name": PROVIDERS.get(provider, provider),
@@ -199,13 +198,14 @@ class OtelSink:
                 **_flat("helmdeck", {"variant": event.variant, "changed": event.changed}),
             },
         )
+        call.attempts[event.attempt] = span, sent_ns
         if TRACE_CONTEXT.get():  # the provider's span is a child of the attempt
             carrier: dict[str, str] = {}
-            self._propagator.inject(carrier, self._trace.set_span_in_context(call.attempt))
+            self._propagator.inject(carrier, self._trace.set_span_in_context(span))
             TRACE_CONTEXT.set(carrier)
 
     def _end_attempt(self, call: _OpenCall, attempt: Attempt) -> None:
-        span = call.attempt
+        span, sent_ns = call.attempts.pop(attempt.number, (None, 0))
         if span is None:  # nothing was sent, for example because the prompt does not fit
             cause = attempt.cause.value if attempt.cause else ""
             call.span.add_event("attempt_not_sent", _flat("", {"model": attempt.model, "cause": cause}))
@@ -228,8 +228,7 @@ class OtelSink:
         if attempt.cause is not None:
             self._fail(span, attempt.cause.value, attempt.sub_cause)
         # A failed attempt is reported only after the recovery decision, which may be later than its end.
-        span.end(min(call.sent_ns + int(attempt.latency_s * 1e9), time.time_ns()))
-        call.attempt = None
+        span.end(min(sent_ns + int(attempt.latency_s * 1e9), time.time_ns()))
 
     def _annotate(self, call: _OpenCall, event: Event) -> None:
         """Add an event without a duration to the current span."""
@@ -239,7 +238,8 @@ class OtelSink:
             fields.pop(known, None)
         # These belong to the next attempt, and the previous one may not be reported yet.
         belongs_to_next = isinstance(event, CatalogSelected | SelectionFiltered | FilterFailed)
-        (call.span if belongs_to_next or call.attempt is None else call.attempt).add_event(name, _flat("", fields))
+        span, _ = call.attempts.get(getattr(event, "attempt", 0), (call.span, 0))
+        (call.span if belongs_to_next else span).add_event(name, _flat("", fields))
 
     def _fail(self, span: Span, cause: str, sub_cause: str) -> None:
         span.set_status(self._trace.StatusCode.ERROR, cause)
@@ -247,8 +247,8 @@ class OtelSink:
 
     def _end(self, call_id: str) -> None:
         call = self._open.pop(call_id)
-        if call.attempt is not None:
-            call.attempt.end()
+        for span, _ in call.attempts.values():
+            span.end()
         call.span.end()
 
 

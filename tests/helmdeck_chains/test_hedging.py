@@ -6,7 +6,12 @@ import functools
 import pytest
 
 from helmdeck_core import (
+    AttemptEnded,
+    CallAborted,
+    CallExhausted,
     CallFailed,
+    CallFinished,
+    CallStarted,
     ChainOrder,
     ChainPolicySpec,
     ChatDelta,
@@ -15,10 +20,11 @@ from helmdeck_core import (
     Hedge,
     ProviderSpec,
     QuotaExhausted,
+    RequestSent,
     StopReason,
     Usage,
 )
-from helmdeck_testing import StubProvider
+from helmdeck_testing import EventRecorder, StubProvider
 from tests.helmdeck_core.hooks_support import GOOD, contributing
 
 
@@ -64,7 +70,7 @@ class Hedging:
         pass
 
 
-def make_deck(deck_with, policy, first, second, max_attempts=1):
+def make_deck(deck_with, policy, first, second, max_attempts=1, plugins=()):
     """A deck with the two providers; without a policy, the adaptive one with hedging."""
     options = {"hedges": True, "seed": 1, "explore_usd_per_day": 0.0, "usd_per_s": 1.0}
     chains = {"policy": "ours"} if policy else {"policy": "adaptive", "options": options}
@@ -72,6 +78,7 @@ def make_deck(deck_with, policy, first, second, max_attempts=1):
         ProviderSpec(name=name, open=lambda *_, made=made: made) for name, made in (("slow", first), ("next", second))
     ]
     return deck_with(
+        *plugins,
         contributing("helmdeck_providers", *providers),
         contributing("helmdeck_chain_policies", ChainPolicySpec(name="ours", open=lambda setup: policy)),
         model="slow/m",
@@ -167,6 +174,9 @@ class Streaming(StubProvider):
         usage = Usage(input_tokens=9, output_tokens=2)
         yield ChatResponse(text=f"{self.name} {self.name}", stop_reason=StopReason.END_TURN, usage=usage)
 
+    async def complete(self, request):
+        return [item async for item in self.stream(request)][-1]
+
 
 async def streamed(deck):
     """The texts of the chunks, and the response."""
@@ -225,3 +235,75 @@ def test_streams_are_hedged_by_their_own_first_tokens_and_for_at_most_a_twentiet
     assert asyncio.run(run()) == ["slow"] * 40 + ["next"] * 2 + ["slow"] * 2
     waited_s = slow.cancelled_at[0] - 40 * 11.025 - 1.0
     assert 1.2 < waited_s < 2.0, "the 95th percentile, and not that of whole answers"
+
+
+# -- events: both requests are attempts of one call -------------------------------------------------------------
+
+
+def ends(recorder):
+    """The start and the ends of all calls, and of their attempts by number; all of them are one call."""
+    events = recorder.of(CallStarted, RequestSent, AttemptEnded, CallFinished, CallExhausted, CallAborted)
+    assert len({event.call_id for event in events}) == 1
+    starts = [event for event in events if isinstance(event, CallStarted)]
+    assert [event.parent for event in starts] == [""]
+    attempts = {each.attempt: (each.outcome.model, each.outcome.cause) for each in recorder.of(AttemptEnded)}
+    assert len(attempts) == len(recorder.of(AttemptEnded))
+    return attempts, recorder.of(CallFinished, CallExhausted, CallAborted)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("winner", ["slow", "next"])
+def test_call_ends_once_as_its_winner_does_and_the_other_request_is_cancelled(
+    deck_with, virtual_time, winner, is_stream
+):
+    recorder, first_s = EventRecorder(), 3.0 if is_stream else 1.0
+    both = [Streaming(virtual_time, name, first_s if name == winner else 20.0) for name in ("slow", "next")]
+    deck = make_deck(deck_with, Hedging(), *both, plugins=[recorder])
+    request = deck.acomplete("hello", model="slow/m")
+    response = asyncio.run(streamed(deck))[1] if is_stream else asyncio.run(request)
+    request.close()
+    attempts, (end,) = ends(recorder)
+    lost, number = {"slow": ("next/m", 2), "next": ("slow/m", 1)}[winner]
+    assert attempts == {number: (lost, FailureClass.CANCELLED), 3 - number: (f"{winner}/m", None)}
+    assert isinstance(end, CallFinished)
+    assert (end.model, end.attempt, end.requested_model) == (f"{winner}/m", 3 - number, "slow/m")
+    assert end.total_s == pytest.approx(virtual_time.passed_s)
+    assert {each.number for each in response.attempts} == {1, 2}
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_failure_of_both_is_one_end_and_has_the_attempts_of_both(deck_with, virtual_time, is_stream):
+    class Late(Streaming):
+        async def stream(self, request):
+            await asyncio.sleep(self.first_s[0])
+            raise QuotaExhausted("spent", model=request.model)
+            yield  # makes it a generator
+
+    recorder = EventRecorder()
+    both = Late(virtual_time, "slow", 5.0), Late(virtual_time, "next", 1.0)
+    deck = make_deck(deck_with, Hedging(), *both, plugins=[recorder])
+    request = deck.acomplete("hello", model="slow/m")
+    with pytest.raises(CallFailed, match="slow/m") as caught:
+        asyncio.run(streamed(deck)) if is_stream else asyncio.run(request)
+    request.close()
+    attempts, (end,) = ends(recorder)
+    assert {model for model, _ in attempts.values()} == {"slow/m", "next/m"}
+    assert isinstance(end, CallExhausted)
+    assert end.call_id == caught.value.call_id
+    assert [each.model for each in caught.value.attempts] == ["next/m", "slow/m"]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("after_s", [1.0, 4.0, 25.0], ids=["before the second", "with both", "after the first chunk"])
+def test_call_that_its_caller_cancels_is_aborted_once(deck_with, virtual_time, after_s, is_stream):
+    recorder = EventRecorder()
+    both = Streaming(virtual_time, "slow", 20.0), Streaming(virtual_time, "next", 21.0)
+    deck = make_deck(deck_with, Hedging(), *both, plugins=[recorder])
+
+    async def run():
+        await asyncio.wait_for(streamed(deck) if is_stream else deck.acomplete("hello", model="slow/m"), after_s)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(run())
+    _, (end,) = ends(recorder)
+    assert isinstance(end, CallAborted)

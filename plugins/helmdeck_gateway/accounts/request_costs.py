@@ -17,6 +17,7 @@ import msgspec
 from helmdeck_core import (
     Attempt,
     AttemptEnded,
+    CallRef,
     ChatRequest,
     ContinuationAttempt,
     Event,
@@ -92,6 +93,14 @@ def input_tokens(request: ChatRequest) -> int:
     if request.response_format is not None and request.response_format.schema:
         tokens += math.ceil(len(_encode(request.response_format.schema)) / ASCII_PER_TOKEN)
     return tokens
+
+
+_Place = tuple[str, int]
+"""The id of a call and the number of an attempt: two attempts of a call may be under way at the same time."""
+
+
+def _place(event: CallRef) -> _Place:
+    return event.call_id, event.attempt
 
 
 class Pricing:
@@ -174,9 +183,9 @@ class Spend:
         self._raised = raised
         self._lock = threading.Lock()  # events may come from threads of a pack
         self._usd = 0.0
-        self._open: dict[str, tuple[str, float, int]] = {}  # model, upper estimate and output limit, by call id
+        self._open: dict[_Place, tuple[str, float, int]] = {}  # model, upper estimate and output limit
         self._used_tokens = 0
-        self._open_tokens: dict[str, int] = {}  # upper estimates by call id
+        self._open_tokens: dict[_Place, int] = {}  # upper estimates
         self.is_unpriced: bool = False
         self.streamed = 0
 
@@ -214,11 +223,11 @@ class Spend:
         """Take note of an event of a call."""
         match event:
             case RequestSent():
-                self._begin(event.call_id, event.model, event.max_tokens)
+                self._begin(_place(event), event.model, event.max_tokens)
             case ContinuationAttempt():
-                self._continue(event.call_id, event.model, event.output_tokens)
+                self._continue(_place(event), event.model, event.output_tokens)
             case AttemptEnded():
-                self._end(event.call_id, event.outcome)
+                self._end(_place(event), event.outcome)
             case _:
                 pass
 
@@ -228,24 +237,24 @@ class Spend:
         with self._lock:
             return to_nusd(self._usd + sum(self._aborted_usd(*each) for each in self._open.values()))
 
-    def _begin(self, call_id: str, model: str, max_tokens: int | None) -> None:
+    def _begin(self, place: _Place, model: str, max_tokens: int | None) -> None:
         most = self._pricing.output_tokens(model, self._max_tokens if max_tokens is None else max_tokens)
         with self._lock:
-            self._open[call_id] = (model, self._most_usd(model, most), most)
-            self._open_tokens[call_id] = self._tokens + most
+            self._open[place] = (model, self._most_usd(model, most), most)
+            self._open_tokens[place] = self._tokens + most
         self._raised()
 
-    def _continue(self, call_id: str, model: str, so_far: int) -> None:
+    def _continue(self, place: _Place, model: str, so_far: int) -> None:
         with self._lock:
-            _, usd, most = self._open.get(call_id, (model, 0.0, self._pricing.output_tokens(model, self._max_tokens)))
-            self._open[call_id] = (model, usd + self._most_usd(model, most, more=so_far), most)
-            self._open_tokens[call_id] = self._open_tokens.get(call_id, 0) + self._tokens + so_far + most
+            _, usd, most = self._open.get(place, (model, 0.0, self._pricing.output_tokens(model, self._max_tokens)))
+            self._open[place] = (model, usd + self._most_usd(model, most, more=so_far), most)
+            self._open_tokens[place] = self._open_tokens.get(place, 0) + self._tokens + so_far + most
         self._raised()
 
-    def _end(self, call_id: str, attempt: Attempt) -> None:
+    def _end(self, place: _Place, attempt: Attempt) -> None:
         with self._lock:
-            _, most_usd, most = self._open.pop(call_id, ("", 0.0, 0))
-            self._used_tokens += self._tokens_of(attempt, self._open_tokens.pop(call_id, 0))
+            _, most_usd, most = self._open.pop(place, ("", 0.0, 0))
+            self._used_tokens += self._tokens_of(attempt, self._open_tokens.pop(place, 0))
             for request in attempt.requests:
                 if request.usage == _NO_USAGE and request.cause not in _FREE:
                     self._usd += self._most_usd(attempt.model, most)

@@ -14,6 +14,7 @@ import attrs
 
 from helmdeck_core import (
     AnswerReused,
+    AttemptEnded,
     CallRef,
     CallStarted,
     CatalogSelected,
@@ -66,7 +67,8 @@ class CallRecord:
     """The facts of one request of the gateway, filled in while its call runs.
 
     :ivar call_id: the id of the call; of the first one, where a plan makes several.
-    :ivar model: the model that is called, or that answered.
+    :ivar model: the model that is called, or that answered; of two that are called at the same time, the last one until one
+        of them ends.
     :ivar attempts: number of attempts so far.
     :ivar request_id: the id that the client gave the request; an event of each call reports it, with the next two.
     :ivar trace_parent: the ``traceparent`` of the client.
@@ -98,6 +100,7 @@ class CallRecord:
     _started_s: float = attrs.field(default=0.0, init=False)
     _place: dict[str, Any] | None = attrs.field(default=None, init=False)
     _ref: dict[str, Any] | None = attrs.field(default=None, init=False)
+    _under_way: dict[int, str] = attrs.field(factory=dict, init=False)  # models by attempt
     _guard_reports: list[GuardReported] = attrs.field(factory=list, init=False)
 
     def sent_by(self, key: KeyRecord | None, tags: tuple[str, ...] = ()) -> None:
@@ -124,13 +127,24 @@ class CallRecord:
                 self._emit(RequestReceived(**event.place, **origin))
         if isinstance(event, AnswerReused):
             self.model = event.model
+        if isinstance(event, AttemptEnded) and event.call_id == self.call_id:
+            self._end_attempt(event)
         if isinstance(event, RequestSent) and event.call_id == self.call_id:
+            self._under_way[event.attempt] = event.model
             self._place = event.place if self._place is None else self._place
             self.model = event.model
             self.attempts = event.attempt
             if self.tools is not None and self.emit is not None:
                 record, self.tools = self.tools, None
                 self._emit(CatalogSelected(**event.place, model=event.model, tier=event.tier, record=record))
+
+    def _end_attempt(self, event: AttemptEnded) -> None:
+        """Take the model of the attempt that answered, or of one that is still under way."""
+        self._under_way.pop(event.attempt, None)
+        if event.outcome.cause is None:
+            self.model = event.outcome.model
+        elif self._under_way:
+            self.model = list(self._under_way.values())[-1]
 
     def report_stream(self) -> None:
         """Report that the first part of a streamed response goes to the client; once."""
