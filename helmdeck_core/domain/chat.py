@@ -86,12 +86,12 @@ class TextPart:
     """A text part of a message.
 
     :ivar ends_prefix: the prompt up to the end of this part is the same in every call; providers with explicit prefix
-        caching set their cache marker here.
+        caching set their cache marker here. A string is the lifetime of the cached prefix, such as ``1h``.
     :ivar shared: prefix of ``text`` that other requests share, to encode it once.
     """
 
     text: str
-    ends_prefix: bool = attrs.field(default=False, kw_only=True)
+    ends_prefix: bool | str = attrs.field(default=False, kw_only=True)
     shared: SharedText | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
@@ -108,11 +108,13 @@ class ImagePart:
     """An image in a message.
 
     :ivar data: the image; ``None`` if ``url`` refers to it.
+    :ivar ends_prefix: as for ``TextPart``.
     """
 
     media_type: str
     data: bytes | None = attrs.field(default=None, repr=lambda value: f"<{len(value or b'')} bytes>")
     url: str | None = None
+    ends_prefix: bool | str = attrs.field(default=False, kw_only=True)
 
 
 @attrs.frozen
@@ -122,6 +124,7 @@ class FilePart:
     :ivar media_type: such as ``audio/wav`` or ``application/pdf``; empty if only the URL is known.
     :ivar data: the file; ``None`` if ``url`` refers to it.
     :ivar name: the file's name; empty if it has none.
+    :ivar ends_prefix: as for ``TextPart``.
 
     >>> from helmdeck_core import FilePart
     >>> FilePart("application/pdf", url="https://example.org/invoice.pdf", name="invoice.pdf").name
@@ -132,6 +135,7 @@ class FilePart:
     data: bytes | None = attrs.field(default=None, repr=lambda value: f"<{len(value or b'')} bytes>")
     url: str | None = None
     name: str = ""
+    ends_prefix: bool | str = attrs.field(default=False, kw_only=True)
 
 
 Part = TextPart | ImagePart | FilePart
@@ -152,11 +156,13 @@ class ToolCall:
     """A tool call requested by the model.
 
     :ivar arguments: the JSON text as written by the model; invalid JSON is never replaced by ``{}``.
+    :ivar ends_prefix: as for ``TextPart``.
     """
 
     id: str
     name: str
     arguments: str
+    ends_prefix: bool | str = attrs.field(default=False, kw_only=True)
 
 
 @attrs.frozen
@@ -185,11 +191,15 @@ class Message:
 
 @attrs.frozen
 class ToolDefinition:
-    """A tool that the model may call."""
+    """A tool that the model may call.
+
+    :ivar ends_prefix: as for ``TextPart``; the prefix ends with this tool.
+    """
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
+    ends_prefix: bool | str = attrs.field(default=False, kw_only=True)
 
 
 LIKELIHOOD_INCOMPLETE: Final = "likelihood_incomplete"

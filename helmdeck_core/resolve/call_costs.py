@@ -88,7 +88,7 @@ def _chars(request: ChatRequest) -> tuple[int, int]:
     """Characters of the marked prefix, and of the rest."""
     parts = [part for message in request.messages for part in message.parts]
     sizes = [len(part.text) if isinstance(part, TextPart) else 0 for part in parts]
-    ends = [number for number, part in enumerate(parts, 1) if isinstance(part, TextPart) and part.ends_prefix]
+    ends = [number for number, part in enumerate(parts, 1) if part.ends_prefix]
     cached = sum(sizes[: ends[-1]]) if ends else 0
     calls = sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
     tools = sum(len(tool.description) + len(str(tool.input_schema)) for tool in request.tools)

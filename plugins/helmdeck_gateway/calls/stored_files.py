@@ -49,11 +49,16 @@ async def with_files(
             data = b"".join([part async for part in files.content(file_id)])
             known[file_id] = _part(file, data)
     return tuple(
-        attrs.evolve(each, parts=tuple(known.get(_id_of(part), part) for part in each.parts))
+        attrs.evolve(each, parts=tuple(_with_content(part, known) for part in each.parts))
         if names_stored_file(each)
         else each
         for each in messages
     )
+
+
+def _with_content(part: Part, known: Mapping[str, Part]) -> Part:
+    found = known.get(_id_of(part))
+    return part if found is None else attrs.evolve(found, ends_prefix=part.ends_prefix)
 
 
 def _id_of(part: Part) -> str:

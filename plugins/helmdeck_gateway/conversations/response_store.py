@@ -13,6 +13,7 @@ from helmdeck_gateway.problems import Problem
 from helmdeck_storage import StorageError
 
 KIND: Final = "response"
+_IMAGE_FIELDS: Final = ("media_type", "data", "url")
 
 
 @attrs.frozen
@@ -93,7 +94,7 @@ def _data(message: Message) -> dict[str, Any]:
     parts: list[Any] = [
         part.text
         if isinstance(part, TextPart)
-        else [part.media_type, part.data, part.url, *([part.name] if isinstance(part, FilePart) else ())]
+        else [*(getattr(part, name) for name in _IMAGE_FIELDS), *([part.name] if isinstance(part, FilePart) else ())]
         for part in message.parts
     ]
     data: dict[str, Any] = {"role": message.role.value, "parts": parts}
@@ -119,4 +120,4 @@ def _message(data: Mapping[str, Any]) -> Message:
 def _part(data: str | list[Any]) -> Part:
     if isinstance(data, str):
         return TextPart(data)
-    return ImagePart(*data) if len(data) == len(attrs.fields(ImagePart)) else FilePart(*data)
+    return ImagePart(*data) if len(data) == len(_IMAGE_FIELDS) else FilePart(*data)

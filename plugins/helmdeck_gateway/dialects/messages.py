@@ -36,11 +36,13 @@ from helmdeck_gateway.dialects.parsed import (
     not_blank,
     objects,
     one_of,
+    prefix_end,
     required,
     stored_file,
     temperature,
     tool,
     unique,
+    unread,
 )
 from helmdeck_gateway.problems import invalid
 
@@ -54,6 +56,8 @@ _READ = frozenset(
     )
 )  # fmt: skip
 
+_CONTENT: Final = {"text": ("text",), "image": ("source",), "document": ("source", "title")}
+"""What is read of content, by its type."""
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 _encode = msgspec.json.Encoder().encode
 
@@ -146,8 +150,10 @@ def _tools(body: Mapping[str, Any], dropped: list[str]) -> Iterator[ToolDefiniti
         if item.get("type", "custom") not in ("custom", None):  # executed by Anthropic's own servers or clients
             dropped.append(f"tools.{item['type']}")
             continue
-        dropped += [f"tools.{each}" for each in item if each not in ("name", "description", "input_schema", "type")]
-        yield tool(name, item.get("description"), item.get("input_schema"), where)
+        known = ("name", "description", "input_schema", "type", "cache_control")
+        dropped += [f"tools.{each}" for each in item if each not in known]
+        found = tool(name, item.get("description"), item.get("input_schema"), where)
+        yield attrs.evolve(found, ends_prefix=prefix_end(item, f"{where}."))
 
 
 class _Reader:
@@ -187,7 +193,11 @@ class _Reader:
     def _result(self, block: Mapping[str, Any], where: str) -> Message:
         if block.get("is_error"):
             self._dropped.append("tool_result.is_error")
+        self._dropped += unread(block, ("type", "tool_use_id", "content", "is_error", "cache_control"), "tool_result")
         parts = self._parts(block.get("content") or "", f"{where}content")
+        if end := prefix_end(block, where):
+            *before, last = parts or (TextPart(""),)
+            parts = (*before, attrs.evolve(last, ends_prefix=end))
         return Message(Role.TOOL, parts, tool_call_id=required(block, "tool_use_id", str, where))
 
     def _assistant(self, content: Any, where: str) -> Message:
@@ -208,9 +218,13 @@ class _Reader:
                             required(block, "id", str, f"{place}."),
                             required(block, "name", str, f"{place}."),
                             arguments,
+                            ends_prefix=prefix_end(block, f"{place}."),
                         )
                     )
-                case "thinking" | "redacted_thinking":
+                    self._dropped += unread(block, ("type", "id", "name", "input", "cache_control"), "tool_use")
+                case "thinking" | "redacted_thinking" as kind:
+                    if "cache_control" in block:  # the API accepts no marker there
+                        self._dropped.append(f"{kind}.cache_control")
                     signature = str(block.get("signature") or "")
                     if signature.startswith(OWN_PREFIX):
                         ids.append(signature)
@@ -229,10 +243,15 @@ class _Reader:
         return tuple(self._part(each, f"{where}[{i}]") for i, each in enumerate(objects(content, where)))
 
     def _part(self, block: Mapping[str, Any], where: str) -> Part:
+        part, kind = self._content(block, where), str(block["type"])
+        self._dropped += unread(block, ("type", "cache_control", *_CONTENT[kind]), kind)
+        end = prefix_end(block, f"{where}.")
+        return attrs.evolve(part, ends_prefix=end) if end else part
+
+    def _content(self, block: Mapping[str, Any], where: str) -> Part:
         match block.get("type"):
             case "text":
-                text = required(block, "text", str, f"{where}.")
-                return TextPart(text, ends_prefix=bool(block.get("cache_control")))
+                return TextPart(required(block, "text", str, f"{where}."))
             case "image":
                 source = required(block, "source", dict, f"{where}.")
                 if source.get("type") == "file":

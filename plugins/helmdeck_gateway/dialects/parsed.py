@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -212,6 +212,21 @@ def tool(name: str, description: Any, schema: Any, where: str) -> ToolDefinition
     if not name:
         raise invalid("a tool has a name", f"{where}.name")
     return ToolDefinition(name, str(description or ""), schema or {"type": "object", "properties": {}})
+
+
+def prefix_end(block: Mapping[str, Any], where: str) -> bool | str:
+    """Return whether a cached prefix ends with a block: the lifetime that its marker asks for, or whether it has a marker.
+
+    :raises Problem: the marker is not an object, or its lifetime not a string.
+    """
+    marker = field(block, "cache_control", dict, where)
+    return marker is not None and (field(marker, "ttl", str, f"{where}cache_control.") or True)
+
+
+def unread(item: Mapping[str, Any], known: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the names of the fields of an object that are set, and that the gateway does not read."""
+    known = frozenset(known)
+    return (f"{name}.{each}" for each, value in item.items() if each not in known and value not in (None, [], {}, ""))
 
 
 def unique(tools: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:

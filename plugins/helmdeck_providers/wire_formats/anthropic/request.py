@@ -24,6 +24,7 @@ from helmdeck_core import (
     Role,
     TextPart,
     ToolCall,
+    ToolDefinition,
     above_zero,
     non_empty,
 )
@@ -120,6 +121,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     model = ModelId.parse(request.model).name
     downgrades: list[str] = []
     marks = _Marks(options.cache_ttl)
+    tools = [_tool(tool, marks) for tool in request.tools]  # the prefix begins with them
     system, messages = _conversation(request.messages, marks)
     if request.continues and not _is_paused(request.messages):
         _check_prefill(model, request, options)
@@ -136,14 +138,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         else:
             downgrades.append(f"temperature {request.temperature:g} left out")
     if request.tools:
-        payload["tools"] = [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "input_schema": {"type": "object", **tool.input_schema},
-            }
-            for tool in request.tools
-        ]
+        payload["tools"] = tools
         if request.tool_choice is not None:
             payload["tool_choice"] = _tool_choice(request.tool_choice)
     if held.schema is not None:
@@ -186,13 +181,14 @@ class _Marks:
     """The cache markers of a request: the API accepts at most four, and the last ones cover the longest prefix."""
 
     def __init__(self, ttl: str) -> None:
-        # Five minutes is the default.
-        self._marker = {"type": "ephemeral", **({"ttl": ttl} if ttl != "5m" else {})}
+        self._ttl = ttl
         self._marked: list[dict[str, Any]] = []
 
-    def add(self, block: dict[str, Any]) -> None:
-        if "cache_control" not in block:
-            block["cache_control"] = self._marker
+    def add(self, block: dict[str, Any], end: bool | str) -> None:
+        """Mark a block, if a prefix ends with it."""
+        if end and "cache_control" not in block:
+            ttl = end if isinstance(end, str) else self._ttl
+            block["cache_control"] = {"type": "ephemeral", **({"ttl": ttl} if ttl != "5m" else {})}  # the default
             self._marked.append(block)
 
     def drop_all_but_last(self) -> None:
@@ -222,9 +218,12 @@ def _conversation(messages: Sequence[Message], marks: _Marks) -> tuple[list[dict
 
 def _turn(message: Message, marks: _Marks) -> list[dict[str, Any]]:
     if message.role is Role.TOOL:
-        result = {"type": "tool_result", "tool_use_id": _id(message.tool_call_id or "")}
-        content = _blocks(message.parts, marks)
-        return [{**result, "content": content} if content else result]
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(message.tool_call_id or "")}
+        *parts, last = message.parts or (TextPart(""),)
+        if content := _blocks([*parts, attrs.evolve(last, ends_prefix=False)], marks):
+            result["content"] = content
+        marks.add(result, last.ends_prefix)
+        return [result]
     if message.role is Role.ASSISTANT:
         return _answer(message, marks)
     return _blocks(message.parts, marks)
@@ -243,10 +242,21 @@ def _answer(message: Message, marks: _Marks) -> list[dict[str, Any]]:
         and is_end
         and (own.get("is_paused") or not earlier)
     ):
+        _mark(blocks, message, marks)
         earlier_blocks = [{"type": "text", "text": earlier}] if earlier else []
         return [*earlier_blocks, *(block for block in blocks if block.get("type") != "text" or block.get("text"))]
     kept = [block for block in blocks if block.get("type") in ("thinking", "redacted_thinking", "compaction")]
-    return [*kept, *_blocks(message.parts, marks), *map(_call, message.tool_calls)]
+    return [*kept, *_blocks(message.parts, marks), *(_call(call, marks) for call in message.tool_calls)]
+
+
+def _mark(blocks: Iterable[dict[str, Any]], message: Message, marks: _Marks) -> None:
+    """Mark the original blocks of an assistant turn: of its texts the last one, and its calls."""
+    texts = [block for block in blocks if block.get("type") == "text" and block.get("text")]
+    for block in texts[-1:]:
+        marks.add(block, next((part.ends_prefix for part in reversed(message.parts) if part.ends_prefix), False))
+    calls = (block for block in blocks if block.get("type") == "tool_use")
+    for block, call in zip(calls, message.tool_calls, strict=True):
+        marks.add(block, call.ends_prefix)
 
 
 def _split_suffix(whole: str, end: str) -> tuple[str, bool]:
@@ -260,8 +270,10 @@ def _text_and_call_ids(blocks: Iterable[Mapping[str, Any]]) -> tuple[str, list[s
     return text, [_id(str(block.get("id", ""))) for block in blocks if block.get("type") == "tool_use"]
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": arguments_of(call)}
+def _call(call: ToolCall, marks: _Marks) -> dict[str, Any]:
+    block = {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": arguments_of(call)}
+    marks.add(block, call.ends_prefix)
+    return block
 
 
 def _id(value: str) -> str:
@@ -276,8 +288,8 @@ def _blocks(parts: Iterable[Part], marks: _Marks) -> list[dict[str, Any]]:
             blocks.append(_image(part) if isinstance(part, ImagePart) else _document(part))
         elif part.text:  # an empty block is rejected
             blocks.append({"type": "text", "text": text_of((part,))})
-        if isinstance(part, TextPart) and part.ends_prefix and blocks:
-            marks.add(blocks[-1])
+        if blocks:
+            marks.add(blocks[-1], part.ends_prefix)
     return blocks
 
 
@@ -339,6 +351,13 @@ def _strip_end(messages: list[dict[str, Any]]) -> None:
 
 
 # -- tools and formats ----------------------------------------------------------------------------------------
+
+
+def _tool(tool: ToolDefinition, marks: _Marks) -> dict[str, Any]:
+    schema = {"type": "object", **tool.input_schema}
+    block = {"name": tool.name, "description": tool.description, "input_schema": schema}
+    marks.add(block, tool.ends_prefix)
+    return block
 
 
 def _tool_choice(choice: str) -> dict[str, Any]:
