@@ -122,6 +122,27 @@ def test_concurrency_is_freed_by_a_client_that_disconnects(server):
         assert gateway.usage.day.spent_nusd == held >= to_nusd(100 * 2e-6), "the provider may charge for all of it"
 
 
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/v1/rerank"])
+def test_client_that_leaves_ends_its_request_for_vectors_or_a_ranking(path):
+    arrived, release = threading.Event(), threading.Event()
+
+    def slow(request):
+        arrived.set()
+        release.wait(60)
+        return {"data": []}
+
+    with chat_server(slow) as slow_server, keyed(config(slow_server), concurrency=1) as gateway:
+        connection = http.client.HTTPConnection(gateway.running.url.removeprefix("http://"), timeout=10)
+        body = {"model": "up/m", "input": "hi " * 300, "query": "hi", "documents": ["hi " * 300]}
+        connection.request("POST", path, json.dumps(body), {"authorization": f"Bearer {gateway.key}"})
+        assert arrived.wait(60)
+        connection.close()
+        wait_until(lambda: gateway.usage.under_way == 0)
+        spent = gateway.usage.day.spent_nusd
+        release.set()
+    assert spent > 0, "the provider may charge for it"
+
+
 def test_failed_attempts_with_usage_count(server):
     server.answer = ScriptedAnswer(text="", **USAGE)
     with keyed(config(server)) as gateway:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from helmdeck_gateway.calls.work import Work
 from helmdeck_gateway.dialects.reply import StreamWriter
@@ -90,12 +90,20 @@ class ClientWatch:
 
     A server that offers a ``Connection`` reports the end of it; with another one, a task waits for it.
 
+    :param out: the response, where it is a stream or may become one.
     :param writer: writes the keep-alives; ``None`` for a whole response, which has none.
+    :ivar has_left: the client left, so the task is cancelled.
     """
 
     def __init__(
-        self, scope: Scope, receive: Receive, out: StreamOut, writer: StreamWriter | None, ping_s: float
+        self,
+        scope: Scope,
+        receive: Receive,
+        out: StreamOut | None = None,
+        writer: StreamWriter | None = None,
+        ping_s: float = 0.0,
     ) -> None:
+        self.has_left: bool = False
         self._connection: Connection | None = scope.get(CONNECTION)
         self._receive = receive
         self._out = out
@@ -105,7 +113,7 @@ class ClientWatch:
         self._waiting: asyncio.Task[None] | None = None
         self._ping: asyncio.Task[None] | None = None
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         task = asyncio.current_task()
         assert task is not None
         self._task: asyncio.Task[Any] = task
@@ -117,6 +125,7 @@ class ClientWatch:
             self._connection.on_lost = self._lost
         if self._writer is not None:
             self._timer = task.get_loop().call_later(self._ping_s, self._tick, self._writer)
+        return self
 
     def __exit__(self, *_: object) -> None:
         if self._connection is not None and self._connection.on_lost == self._lost:
@@ -131,12 +140,15 @@ class ClientWatch:
         self._lost()
 
     def _lost(self) -> None:
-        self._out.is_disconnected = True
+        self.has_left = True
+        if self._out is not None:
+            self._out.is_disconnected = True
         self._task.cancel()
 
     def _tick(self, writer: StreamWriter) -> None:
         """Send a keep-alive, if nothing was sent since the last call."""
         self._timer = self._task.get_loop().call_later(self._ping_s, self._tick, writer)
+        assert self._out is not None
         if not self._out.is_idle:
             self._out.is_idle = True
         elif self._ping is None or self._ping.done():

@@ -15,6 +15,7 @@ from helmdeck_gateway.calls.call_record import CallRecord
 from helmdeck_gateway.calls.client_deadlines import client_deadline_s, lowest
 from helmdeck_gateway.calls.direct_calls import DirectAnswer, DirectCalls, DirectRequest
 from helmdeck_gateway.calls.request_ids import request_id_of, trace_context_of
+from helmdeck_gateway.calls.stream_out import ClientWatch
 from helmdeck_gateway.calls.targets import listed
 from helmdeck_gateway.calls.work import account_headers
 from helmdeck_gateway.dialects import chat as chat_dialect
@@ -78,6 +79,8 @@ class DirectEndpoint(CallEndpoint):
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         headers = headers_of(scope)
         record = CallRecord(request_id=request_id_of(headers))
+        watch, task = ClientWatch(scope, receive), asyncio.current_task()
+        assert task is not None
         try:
             principal = await self.door.open(scope)
             principal.check_endpoint(self.name, tags := tags_of(headers))
@@ -88,11 +91,14 @@ class DirectEndpoint(CallEndpoint):
             record.sent_by(principal.key, tags)
             call_record.current.set(record)
             work = Direct(body=body, principal=principal, record=record, deadline_s=self._deadline_s(scope))
-            response = await self.answer(work)
+            with watch:
+                response = await self.answer(work)
             self.check_size(len(response))
         except Disconnected:
             raise
         except asyncio.CancelledError:
+            if watch.has_left and task.uncancel() == 0:
+                raise Disconnected from None
             return await self._refuse(send, headers, self.stopped(), None)
         except CallFailed as exc:
             return await self._refuse(send, headers, attrs.evolve(exc, model=exc.model or record.model), None)
