@@ -1,6 +1,7 @@
 """A server's process is ended whatever its event loop is doing when the deck is closed."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -10,6 +11,9 @@ from asyncio.base_subprocess import BaseSubprocessTransport
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+from mcp import types
+from mcp.shared.message import SessionMessage
 
 from helmdeck_mcp.client import stdio_transport
 from helmdeck_mcp.client.loop_thread import LoopThread
@@ -69,3 +73,52 @@ def test_loop_that_stops_while_a_process_starts_ends(monkeypatch):
     thread.start(asyncio.create_subprocess_exec(sys.executable, "-c", STUBBORN, stdout=asyncio.subprocess.PIPE))
     thread._thread.join(60)
     assert not thread._thread.is_alive() and started[0].get_returncode() is not None
+
+
+ECHO = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {}}), flush=True)
+"""
+
+DEAF = """
+import os, time
+os.close(0)
+time.sleep(600)
+"""
+
+
+def request(number, text):
+    return SessionMessage(types.JSONRPCRequest(jsonrpc="2.0", id=number, method="echo", params={"text": text}))
+
+
+def test_request_that_is_no_text_gets_an_error_and_others_are_answered():
+    async def serve():
+        streams = stdio_transport.process_streams(sys.executable, ("-c", ECHO), {}, None, 1_000, print)
+        async with streams as (incoming, outgoing):
+            answers = []
+            for number, text in enumerate(("one", "bad \ud83d", "two"), 1):
+                await outgoing.send(request(number, text))
+                answers.append((await incoming.receive()).message)
+            return answers
+
+    one, bad, two = asyncio.run(asyncio.wait_for(serve(), 60))
+    assert [one.id, bad.id, two.id] == [1, 2, 3]
+    assert bad.error.code == types.INVALID_PARAMS
+    assert isinstance(two, types.JSONRPCResponse)
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_server_that_closes_its_input_is_a_lost_connection(monkeypatch):
+    monkeypatch.setattr(stdio_transport, "EXIT_GRACE_S", 0.2)
+    ends = []
+
+    async def serve():
+        streams = stdio_transport.process_streams(sys.executable, ("-c", DEAF), {}, None, 1_000, ends.append)
+        async with streams as (_, outgoing):
+            while not ends:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(outgoing.send(request(1, "x" * 100_000)), 0.2)
+
+    asyncio.run(asyncio.wait_for(serve(), 60))
+    assert ends[0].code == -signal.SIGKILL

@@ -249,20 +249,25 @@ class ServerConnection:
         client, tool = self._client, self._names.get(entry_id)
         if client is None or tool is None:
             return tool_error(entry_id, "server_down", self.problem or "the server does not have this tool any more")
-        deadline = asyncio.timeout(self._options.call_timeout_s)
+        limit_s = self._options.call_timeout_s
+        calling = asyncio.create_task(
+            client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
+        )
+        calling.add_done_callback(_retrieve)
         try:
-            async with deadline:
-                result = await client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
+            await asyncio.wait([calling], timeout=limit_s)
+            if not calling.done():
+                return tool_error(entry_id, "timeout", f"the tool did not answer within {limit_s:g} s")
+            result = calling.result()
         except MCPError as exc:
             return self._protocol_failure(entry_id, exc)
         except (pydantic.ValidationError, ValueError):
             return tool_error(entry_id, "invalid_result", "the answer does not have the form of a tool result")
         except Exception as exc:
-            if isinstance(exc, TimeoutError) and deadline.expired():
-                limit_s = self._options.call_timeout_s
-                return tool_error(entry_id, "timeout", f"the tool did not answer within {limit_s:g} s")
             self._lose()
             return tool_error(entry_id, "connection_lost", self.describe(exc))
+        finally:
+            calling.cancel()  # not waited for: it tells the server, which may take as long again
         return failure_of(entry_id, result, self.quote) or output_of(result)
 
     def _protocol_failure(self, entry_id: str, exc: MCPError) -> ToolError:
@@ -287,6 +292,12 @@ class ServerConnection:
             progress(": ".join(filter(None, (share, self.quote(message or "")))))
 
         return report
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Take the exception of a task that nothing waits for, so that asyncio does not log it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _single(exc: BaseException) -> BaseException:

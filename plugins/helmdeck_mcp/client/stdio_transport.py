@@ -82,7 +82,7 @@ async def process_streams(
     tasks = [
         reading_errors,
         asyncio.create_task(_read(process, received, limit, errors, reading_errors, at_end)),
-        asyncio.create_task(_write(process, sent)),
+        asyncio.create_task(_write(process, sent, received)),
     ]
     try:
         yield incoming, outgoing
@@ -202,10 +202,22 @@ def _error(request_id: int | None, code: int, problem: str) -> SessionMessage | 
     )
 
 
-async def _write(process: asyncio.subprocess.Process, sent: Any) -> None:
+async def _write(process: asyncio.subprocess.Process, sent: Any, received: Any) -> None:
+    """Write the messages; a request that is no valid JSON in UTF-8 is answered with an error in place of the server."""
     assert process.stdin is not None
-    with contextlib.suppress(OSError):  # the reader sees the end of the process
+    try:
         async for message in sent:
-            line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-            process.stdin.write(f"{line}\n".encode())
+            try:
+                line = f"{message.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode()
+            except ValueError:  # such as a lone surrogate
+                request_id = getattr(message.message, "id", None)
+                if (error := _error(request_id, types.INVALID_PARAMS, "the arguments are not valid text")) is not None:
+                    await received.send(error)
+                continue
+            process.stdin.write(line)
             await process.stdin.drain()
+    except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        # A server without its input answers nothing more, so its end is that of the connection; the reader sees it.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), EXIT_GRACE_S)
+        _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
