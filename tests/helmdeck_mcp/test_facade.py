@@ -80,15 +80,17 @@ def test_facade_reports_unknown_names_its_own_call_and_entries_that_cannot_run()
             ("helmdeck__call", {"name": "notes__read", "arguments": {"id": "1"}}),
             ("helmdeck__describe", {"names": ["notes__raed"]}),
             ("helmdeck__call", {"name": "helmdeck__explain", "arguments": {}}),
+            ("helmdeck__call", {"name": "helmdeck__search", "arguments": {"query": "notes"}}),
         ]
         return [(await client.call_tool(name, arguments)).structured_content["error"] for name, arguments in calls]
 
-    misspelt, recursive, entry, described, own = on_client(use, facade_deck(), is_facade=True)
+    misspelt, recursive, entry, described, own, direct = on_client(use, facade_deck(), is_facade=True)
     assert "did you mean 'probe__double'?" in misspelt["message"]
     assert "cannot call itself" in recursive["detail"]
     assert (entry["cause"], entry["pack"]) == ("invalid_input", "notes.read")
     assert described["likely"] == ["notes__read"] or "notes__read" in described["likely"]
     assert "intent" in own["detail"]
+    assert direct["detail"] == "helmdeck__search is called directly, not through helmdeck__call"
 
 
 def test_facade_suggests_only_names_that_its_client_can_see():

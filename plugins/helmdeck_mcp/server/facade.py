@@ -97,6 +97,8 @@ class _Caller:
         name, arguments = call.arguments["name"], call.arguments.get("arguments", {})
         if name == CALL:
             raise PackError(CALL, PackErrorCode.INVALID_INPUT, f"{CALL} cannot call itself; name another tool")
+        if name in self._tools.facade:
+            raise PackError(CALL, PackErrorCode.INVALID_INPUT, f"{name} is called directly, not through {CALL}")
         entry = (await asyncio.to_thread(self._tools.current)).entry(name)
         if entry is not None and (entry.kind is EntryKind.PIPELINE or not is_runnable(call.deck, entry)):
             return await call.deck.arun(entry.id, arguments, **call.options)
