@@ -141,6 +141,27 @@ def test_event_without_index_belongs_to_the_previous_block(frame):
     assert response.tool_calls[0].arguments == '{"a":1}'
 
 
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        ({"toolUseId": "t", "name": "look", "type": "server_tool_use"}, StopReason.TOOL_CALL),
+        ({"toolUseId": "t"}, StopReason.MAX_TOKENS),
+    ],
+)
+def test_arguments_of_an_unknown_call_make_the_response_truncated(frame, start, reason):
+    events = [
+        ("contentBlockStart", {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "n", "name": "now"}}}),
+        ("contentBlockStop", {"contentBlockIndex": 0}),
+        ("contentBlockStart", {"contentBlockIndex": 1, "start": {"toolUse": start}}),
+        ("contentBlockDelta", {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '{"a":1}'}}}),
+        ("contentBlockStop", {"contentBlockIndex": 1}),
+        ("messageStop", {"stopReason": "tool_use"}),
+    ]
+    response, _ = streamed([frame(*event) for event in events])
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [("now", "{}")]
+    assert response.stop_reason is reason
+
+
 def test_every_tool_call_gets_a_unique_id():
     nameless = {"toolUse": {**TOOL["toolUse"], "toolUseId": None}}
     calls = unary(body(TOOL, TOOL, nameless)).tool_calls

@@ -194,6 +194,19 @@ def test_unrelated_json_is_a_failure(data):
         unary(data)
 
 
+@pytest.mark.parametrize("index", [0, 4])
+def test_arguments_of_an_unknown_call_make_the_response_truncated(index):
+    data = body(calls=[call("", "now")], stop="TOOL_CALL")
+    written = {"message": {"tool_calls": {"function": {"arguments": '{"port": "Oslo"}'}}}}
+    stray = {"type": "tool-call-delta", "index": index, "delta": written}
+    *started, end, finish = events_of(data)
+    response, _ = streamed([sse(*started, stray, end, finish)])
+    assert response.stop_reason is (StopReason.MAX_TOKENS if index else StopReason.TOOL_CALL)
+    assert [each.arguments for each in response.tool_calls] == ["{}" if index else '{"port": "Oslo"}']
+    nameless = unary(body(calls=[call("{}", "now"), call(name="")], stop="TOOL_CALL"))
+    assert nameless.stop_reason is StopReason.MAX_TOKENS
+
+
 # -- as a stream ----------------------------------------------------------------------------------------------
 
 TEXTS = st.builds(

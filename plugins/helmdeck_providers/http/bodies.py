@@ -215,6 +215,11 @@ def arguments(value: object) -> str:
     return json.dumps(value, ensure_ascii=False) if b"null" in encoded else encoded.decode()
 
 
+def undelivered(received: str, whole: str) -> str:
+    """Return the part of a string that no delta delivered; empty if the deltas differ from it."""
+    return whole[len(received) :] if whole.startswith(received) else ""
+
+
 def quota(headers: Mapping[str, str], prefixes: tuple[str, ...], secrets: Iterable[str] = ()) -> Mapping[str, str]:
     """Return the headers with the remaining quota, shortened and without secrets."""
     quotas = {name: echoed(value, secrets) for name, value in headers.items() if name.startswith(prefixes)}

@@ -27,6 +27,10 @@ class PartialToolCall:
         """The arguments received so far, as JSON."""
         return "".join(self.chunks)
 
+    def is_blank(self) -> bool:
+        """Whether no arguments were received."""
+        return not any(chunk.strip() for chunk in self.chunks)
+
     def is_truncated(self) -> bool:
         """Whether the arguments are incomplete JSON."""
         try:

@@ -218,6 +218,10 @@ class ResponseReader(EventReader):
             call.chunks.append(chunk)
             yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=chunk))
 
+    def _note_lost_arguments(self, written: object) -> None:
+        """Record arguments of an unknown call: the response counts as truncated, since a known call may lack them."""
+        self._is_truncated = self._is_truncated or bool(written.strip() if isinstance(written, str) else written)
+
     def _add_call(self, id: str, name: str, value: object) -> Iterator[ChatDelta]:
         """Add a complete tool call; its arguments are an object or JSON."""
         text = arguments(value)
@@ -283,7 +287,8 @@ class ResponseReader(EventReader):
             text=self.visible(),
             tool_calls=calls,
             is_refused=self._is_refused,
-            is_at_limit=is_at_limit or is_truncated,
+            is_at_limit=is_at_limit,
+            is_truncated=is_truncated,
         )
         disposition = context.dispose(self._raw, reason)
         if (

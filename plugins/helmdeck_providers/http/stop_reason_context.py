@@ -25,6 +25,7 @@ def in_context(
     tool_calls: Sequence[ToolCall] = (),
     is_refused: bool = False,
     is_at_limit: bool = False,
+    is_truncated: bool = False,
 ) -> StopReason:
     """Return the stop reason of the complete response.
 
@@ -32,12 +33,13 @@ def in_context(
     :param text: text without reasoning.
     :param is_refused: the response contains a separate refusal.
     :param is_at_limit: the output limit was reached.
+    :param is_truncated: a tool call is incomplete.
     """
     if strict is StopReason.END_TURN and is_refused:
         return StopReason.SAFETY_BLOCKED
     if strict not in (StopReason.END_TURN, StopReason.TOOL_CALL):
         return strict
-    if is_at_limit and (tool_calls or looks_truncated(text)):
+    if is_truncated or (is_at_limit and (tool_calls or looks_truncated(text))):
         # Some servers report a tool call at the output limit as soon as one call was parsed; this call may be truncated,
         # or further calls may be missing.
         return StopReason.MAX_TOKENS

@@ -94,7 +94,8 @@ class ConverseAnswer(ResponseReader):
     def __init__(self, context: ReaderContext) -> None:
         super().__init__(context)
         self._index = 0
-        self._open_calls: dict[int, PartialToolCall] = {}
+        self._open_calls: dict[int, PartialToolCall | None] = {}
+        """The call of a tool that the provider executed is ``None``."""
         self._reasoning_blocks: dict[int, _Reasoning] = {}
         self._usage = Usage()
         self._is_masked = False
@@ -217,6 +218,7 @@ class ConverseAnswer(ResponseReader):
         self._note_unknown(start)
         name = string(tool.get("name"))
         if tool.get("type") == _SERVER_TOOL:  # the provider executed it
+            self._open_calls[index] = None
             self._note_unread(_SERVER_TOOL)
         elif name:
             call, delta = self._start_call(string(tool.get("toolUseId")), name)
@@ -227,9 +229,11 @@ class ConverseAnswer(ResponseReader):
     def _delta(self, index: int, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
         self._note_unknown(delta)
         yield from self._add_text(string(delta.get("text")))
+        written = string(table(delta.get("toolUse")).get("input"))
         if call := self._open_calls.get(index):
-            written = table(delta.get("toolUse")).get("input")
-            yield from self._add_arguments(call, written if isinstance(written, str) else "")
+            yield from self._add_arguments(call, written)
+        elif index not in self._open_calls:
+            self._note_lost_arguments(written)
         if reasoning := table(delta.get("reasoningContent")):
             block = self._reasoning_blocks.setdefault(index, _Reasoning())
             block.signature += string(reasoning.get("signature"))

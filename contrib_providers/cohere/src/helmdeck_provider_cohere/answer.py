@@ -107,9 +107,11 @@ class CohereAnswer(ResponseReader):
             case "tool-call-start":
                 yield from self._start(index, table(message.get("tool_calls")))
             case "tool-call-delta":
+                written = string(table(table(message.get("tool_calls")).get("function")).get("arguments"))
                 if call := self._open_calls.get(index):
-                    function = table(table(message.get("tool_calls")).get("function"))
-                    yield from self._add_arguments(call, string(function.get("arguments")))
+                    yield from self._add_arguments(call, written)
+                else:
+                    self._note_lost_arguments(written)
             case "tool-call-end":
                 if call := self._open_calls.pop(index, None):
                     call.is_open = False
@@ -132,6 +134,8 @@ class CohereAnswer(ResponseReader):
             function = table(call.get("function"))
             if name := string(function.get("name")):
                 yield from self._add_call(string(call.get("id")), name, function.get("arguments"))
+            else:
+                self._note_lost_arguments(function.get("arguments"))
         self._end(data)
 
     def usage(self) -> Usage:

@@ -59,6 +59,11 @@ class _Block:
         self._added: dict[str, list[str]] = {}
         self._citations: list[Any] = []
 
+    @property
+    def takes_input(self) -> bool:
+        """Whether the block is a call, also of a tool that the provider executes."""
+        return self.kind.endswith("tool_use")
+
     def add(self, field: str, chunk: str) -> None:
         self._added.setdefault(field, []).append(chunk)
 
@@ -171,6 +176,8 @@ class MessageAnswer(ResponseReader):
         if kind == "tool_use" and (name := string(data.get("name"))):
             call, delta = self._start_call(string(data.get("id")), name)
             yield delta
+        elif kind == "tool_use":
+            self._note_lost_arguments(data.get("input"))
         elif kind not in _KNOWN_BLOCKS:
             self._note_unread(kind)
         block = _Block(data, call)
@@ -190,6 +197,12 @@ class MessageAnswer(ResponseReader):
     def _extend_block(self, index: object, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
         key = self._block_key(index)
         block = self._open.get(key)
+        if delta.get("type") == "input_json_delta" and (block is None or not block.takes_input):
+            takers = [each for each in self._open.values() if each.takes_input]
+            if len(takers) != 1:
+                self._note_lost_arguments(delta.get("partial_json"))
+                return
+            block = takers[0]  # some proxies number chunks differently
         if block is None:  # its start event is missing; the content still counts
             block = _Block(
                 {"type": {"text_delta": "text", "thinking_delta": "thinking"}.get(str(delta.get("type")))}, None
@@ -202,6 +215,8 @@ class MessageAnswer(ResponseReader):
             block.input += [chunk] * bool(chunk)
             if block.call is not None:
                 yield from self._add_arguments(block.call, chunk)
+            elif block.kind == "tool_use":
+                self._note_lost_arguments(chunk)
         elif kind == "citations_delta":
             block.cite(delta.get("citation"))
         elif isinstance(kind, str) and kind in _DELTA_FIELDS:

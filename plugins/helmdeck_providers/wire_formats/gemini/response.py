@@ -180,6 +180,7 @@ class GeminiAnswer(ResponseReader):
             whole = {key: value for key, value in call.items() if key not in ("partialArgs", "willContinue")}
             self._growing = ({**part, "functionCall": {**whole, "args": args}}, args)
         if self._growing is None:
+            self._note_lost_arguments(call.get("args") or call.get("partialArgs"))
             return
         part, args = self._growing
         for chunk in rows(call.get("partialArgs")):

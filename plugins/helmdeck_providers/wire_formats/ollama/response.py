@@ -79,6 +79,8 @@ class OllamaAnswer(ResponseReader):
             function = table(call.get("function"))
             if name := string(function.get("name")):
                 yield from self._add_call(string(call.get("id")), name, function.get("arguments"))
+            else:
+                self._note_lost_arguments(function.get("arguments"))
         self._raw = native_word(event.get("done_reason")) or self._raw
         if event.get("done") is True or "eval_count" in event:
             self._last = event

@@ -101,11 +101,11 @@ class ChatAnswer(ResponseReader):
         self._is_unfiltered = False
         self._details: list[dict[str, Any]] = []
         self._token_logprobs: list[dict[str, float]] = []
-        self._open: dict[object, PartialToolCall] = {}
-        self._ids: dict[object, str] = {}
-        self._last: object = 0
-        # The last call with an index, where a server uses an index again.
-        self._latest: dict[object, object] = {}
+        # The latest call with an index, which some servers use again; ``None`` is the last call.
+        self._at: dict[int | str | None, PartialToolCall] = {}
+        # ``None`` for an id that several calls have.
+        self._of_id: dict[str, PartialToolCall | None] = {}
+        self._ids: dict[int | str | None, str] = {}
 
     def read(self, body: object) -> Iterator[ChatDelta]:
         """Read a whole response.
@@ -215,7 +215,7 @@ class ChatAnswer(ResponseReader):
                 yield from self._tool_call(item)
         # The legacy format. Snowflake sends it empty, llama.cpp's Python server together with the same call in `tool_calls`.
         function = message.get("function_call")
-        if isinstance(function, dict) and not calls and (not self._open or _LEGACY_CALL in self._open):
+        if isinstance(function, dict) and not calls and (not self._calls or _LEGACY_CALL in self._at):
             yield from self._tool_call({"index": _LEGACY_CALL, "function": function})
 
     def _content(self, content: object) -> tuple[str, str, str]:
@@ -259,57 +259,62 @@ class ChatAnswer(ResponseReader):
                 last[key] = value
 
     def _tool_call(self, item: Mapping[str, Any]) -> Iterator[ChatDelta]:
-        """Read a call or a chunk of one; a call without a function name is ignored."""
+        """Read a call or a chunk of one; a chunk without a function name is never a new call."""
         function, custom = item.get("function"), item.get("custom")
         body, field = (function, "arguments") if isinstance(function, dict) else (custom, "input")
         body = table(body)
-        call_id, name, written = string(item.get("id")), string(body.get("name")), body.get(field)
-        key = self._call_key(item.get("index"), call_id, name, written)
-        self._last = key
-        call = self._open.get(key)
-        if call is None and not name and call_id:
-            self._ids[key] = call_id  # the name arrives in the next chunk
-        if call is None and name:
-            call, delta = self._start_call(call_id or self._ids.pop(key, ""), name)
-            self._open[key] = call
+        index, call_id, name = item.get("index"), string(item.get("id")), string(body.get("name"))
+        index, written = index if isinstance(index, int | str) else None, body.get(field)
+        text = written if isinstance(written, str) else "" if written is None else arguments(written)
+        call = None if self._is_whole else self._call_of(index, call_id, name, text)
+        if call is None and not name:
+            self._note_lost_arguments(text)
+            if call_id:
+                self._ids[index] = call_id  # the name arrives in the next chunk
+            return
+        if call is None:
+            call, delta = self._start_call(call_id or self._ids.pop(index, ""), name)
+            self._of_id[call_id] = None if call_id in self._of_id else call
             yield delta
-        elif call is not None and call_id and not call.id:
+        elif call_id and not call.id:
             call.id = call_id
             yield ChatDelta(tool_call=ToolCallDelta(call.number, id=call_id))
-        is_repeated = call is not None and name and written == call.arguments  # some servers repeat the call at the end
-        if call is not None and written not in (None, "") and not is_repeated:
-            yield from self._add_arguments(call, arguments(written) if not isinstance(written, str) else written)
+        self._at[None] = self._at[index] = call
+        self._of_id.setdefault(call_id, call)
+        # Some servers repeat the call at the end.
+        is_repeated = (name or _starts_object(text)) and text == call.arguments and (name or not call.is_truncated())
+        if not is_repeated:
+            yield from self._add_arguments(call, text)
 
-    def _call_key(self, index: object, call_id: str, name: str, written: object) -> object:
-        """Return the key of the call that a chunk belongs to."""
-        if self._is_whole:
-            return len(self._calls)
-        index = index if isinstance(index, int | str) else None
-        key = self._last if index is None else self._latest.get(index, index)
-        call = self._open.get(key)
-        if call is None:
-            return key
+    def _call_of(self, index: int | str | None, call_id: str, name: str, text: str) -> PartialToolCall | None:
+        """Return the call that a chunk continues: the one with its id, else the one at its index, else the last one."""
+        at_index, of_id = self._at.get(index), self._of_id.get(call_id) if call_id else None
+        call = at_index if of_id is None or (at_index is not None and at_index.id == call_id) else of_id
+        if name:
+            return call if call is not None and self._continues(call, index, call_id, name, text) else None
+        if not text:  # a new id alone is that of the next call
+            return None if of_id is None and call_id and call is not None and call.id else call
+        last = call or self._at.get(None)
+        if of_id is not None or last is None or not _starts_object(text) or last.is_truncated():
+            return last
+        if index is not None and call is not None and call.is_blank():
+            return call
+        # Some servers number arguments and names differently: arguments do not follow those of a call that has all of them.
+        waiting = [each for each in self._calls if each.is_blank()]
+        if len(waiting) == 1:
+            return waiting[0]
+        return last if not waiting and text == last.arguments else None
+
+    def _continues(self, call: PartialToolCall, index: int | str | None, call_id: str, name: str, text: str) -> bool:
+        """Whether a chunk with a name belongs to a call; otherwise it is a new one, possibly with the same index or id."""
+        if name != call.name or call.is_blank():
+            return name == call.name  # the first chunk again, on some servers with another id
+        if call_id and call.id not in ("", call_id) and self._of_id.get(call_id) is not call:
+            return call.is_truncated() and _starts_object(call.arguments) and not _starts_object(text)
+        if text == call.arguments:
+            return index is not None or bool(call_id)
         # A grammar may let a model write whitespace after its arguments.
-        is_blank = isinstance(written, str) and not written.strip()
-        is_new = (
-            (call_id and call.id and call_id != call.id)
-            # Some servers send whole calls and give all of them the same index, or none, or the same id.
-            or (index is None and name and not call_id)
-            or (name and name != call.name)
-            or (
-                name
-                and written
-                and not is_blank
-                and written != call.arguments
-                and call.chunks
-                and not call.is_truncated()
-            )
-        )
-        if is_new:
-            key = (key, len(self._calls))
-            if index is not None:
-                self._latest[index] = key
-        return key
+        return not text.strip() or call.is_truncated()
 
     # -- the end ----------------------------------------------------------------------------------------------
 
@@ -381,6 +386,11 @@ def _shown(body: object, secrets: Iterable[str]) -> str:
 def _index(choice: Mapping[str, Any]) -> int | None:
     index = choice.get("index")
     return index if isinstance(index, int) else None
+
+
+def _starts_object(text: str) -> bool:
+    """Whether arguments start in a chunk."""
+    return text.lstrip().startswith("{")
 
 
 def _likely_tokens(logprobs: object) -> list[dict[str, float]]:

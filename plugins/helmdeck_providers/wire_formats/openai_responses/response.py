@@ -13,8 +13,8 @@ from urllib.parse import quote
 import attrs
 import msgspec
 
-from helmdeck_core import CallFailed, ChatDelta, StopReason, TransientUnknown, Usage
-from helmdeck_providers.http.bodies import arguments, count, rows, string, table, word
+from helmdeck_core import CallFailed, ChatDelta, ChatResponse, StopReason, TransientUnknown, Usage
+from helmdeck_providers.http.bodies import arguments, count, rows, string, table, undelivered, word
 from helmdeck_providers.http.failures import ErrorFacts, read_error
 from helmdeck_providers.http.partial_tool_call import PartialToolCall
 from helmdeck_providers.http.response_reader import ReaderContext, ResponseReader
@@ -32,6 +32,10 @@ _ITEM_TYPES = {
     "response.reasoning_summary_text.delta": "reasoning",
     "response.function_call_arguments.delta": "function_call",
     "response.custom_tool_call_input.delta": "custom_tool_call",
+}
+_WHOLE_ARGUMENTS = {
+    "response.function_call_arguments.done": "function_call",
+    "response.custom_tool_call_input.done": "custom_tool_call",
 }
 
 
@@ -54,6 +58,7 @@ class _Item:
     chunks: list[str] = attrs.field(factory=list)
     call: PartialToolCall | None = None
     is_refused: bool = False
+    is_unread: bool = False
     has_index: bool = False
     data: Mapping[str, Any] = attrs.field(factory=dict)
 
@@ -92,6 +97,11 @@ class ResponsesAnswer(ResponseReader):
         kind = string(data.get("type"))
         if kind.endswith(".delta"):
             yield from self._read_delta(kind, data)
+        elif kind in _WHOLE_ARGUMENTS:
+            item = self._item_of_part(_WHOLE_ARGUMENTS[kind], data)
+            received = item.call.arguments if item.call else "".join(item.chunks)
+            whole = string(data.get("arguments")) or string(data.get("input"))
+            yield from self._extend_call(item, undelivered(received, whole))
         elif kind in ("response.output_item.added", "response.output_item.done"):
             found, is_done = table(data.get("item")), kind.endswith(".done")
             item = self._item(
@@ -143,6 +153,15 @@ class ResponsesAnswer(ResponseReader):
             self._items[item_id] = item
         return item
 
+    def _item_of_part(self, kind: str, data: Mapping[str, Any]) -> _Item:
+        """Return the item of a part; an unknown index of arguments is that of the only call without them."""
+        index, item_id = data.get("output_index"), string(data.get("item_id"))
+        if kind in _CALLS and index not in self._items and item_id not in self._items:
+            waiting = [each for each in self._order if each.kind == kind and each.call and each.call.is_blank()]
+            if len(waiting) == 1 and not waiting[0].data:
+                self._items[index] = waiting[0]
+        return self._item(kind, index, item_id)
+
     def _items_of(self, output: list[dict[str, Any]]) -> list[_Item]:
         """Return the items of the final list, which has other indexes or other ids on some servers."""
         known = [self._items.get(string(data.get("id")) or None) if data.get("id") else None for data in output]
@@ -163,13 +182,19 @@ class ResponsesAnswer(ResponseReader):
         if kind is None:
             return
         chunk = string(data.get("delta"))
-        item = self._item(kind, data.get("output_index"), string(data.get("item_id")))
+        item = self._item_of_part(kind, data)
         if event == "response.refusal.delta":
             self._refuse(item, chunk)
-        elif item.call is not None:
-            yield from self._add_arguments(item.call, chunk)
-        elif kind not in _CALLS:
+        elif kind in _CALLS:
+            yield from self._extend_call(item, chunk)
+        else:
             yield from self._add(item, chunk)
+
+    def _extend_call(self, item: _Item, chunk: str) -> Iterator[ChatDelta]:
+        if item.call is None:
+            item.chunks.append(chunk)  # the name follows
+        else:
+            yield from self._add_arguments(item.call, chunk)
 
     def _add(self, item: _Item, chunk: str) -> Sequence[ChatDelta]:
         item.chunks.append(chunk)
@@ -187,6 +212,7 @@ class ResponsesAnswer(ResponseReader):
         kind = string(data.get("type"))
         item.data = data if is_done else item.data
         if kind not in _KNOWN_ITEMS or data.get("name") in _SERVER_TOOLS:
+            item.is_unread = True
             self._note_unread(kind)
             return
         if kind in _CALLS:
@@ -196,7 +222,7 @@ class ResponsesAnswer(ResponseReader):
         if kind == "reasoning":
             parts = [*rows(data.get("summary")), *rows(data.get("content"))]
             text = "".join(string(part.get("text")) for part in parts)
-            yield from self._add(item, _rest("".join(item.chunks), text))
+            yield from self._add(item, undelivered("".join(item.chunks), text))
         elif kind == "message":
             content = data.get("content")
             parts = [{"type": "text", "text": content}] if isinstance(content, str) else rows(content)
@@ -204,7 +230,7 @@ class ResponsesAnswer(ResponseReader):
             for part in parts:
                 if part.get("type") not in ("output_text", "text", "refusal"):
                     self._note_unread(part.get("type"))
-            yield from self._add(item, _rest("".join(item.chunks), text))
+            yield from self._add(item, undelivered("".join(item.chunks), text))
             if not item.is_refused:
                 for refusal in (string(part.get("refusal")) for part in parts if part.get("type") == "refusal"):
                     self._refuse(item, refusal)
@@ -213,10 +239,11 @@ class ResponsesAnswer(ResponseReader):
         if item.call is None and (name := string(data.get("name"))):
             item.call, delta = self._start_call(string(data.get("call_id")) or string(data.get("id")), name)
             yield delta
+            yield from self._add_arguments(item.call, "".join(item.chunks))
         if is_done and item.call is not None:
             found = data.get("arguments") or data.get("input") or ""
             written = found if isinstance(found, str) else arguments(found)
-            yield from self._add_arguments(item.call, _rest(item.call.arguments, written))
+            yield from self._add_arguments(item.call, undelivered(item.call.arguments, written))
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -237,6 +264,13 @@ class ResponsesAnswer(ResponseReader):
         if status in _PENDING:
             raise self._pending()
         self.done()
+
+    def finish(self) -> ChatResponse:
+        """Return the complete response; without a stop reason it is ``UNKNOWN``."""
+        for item in self._order:
+            if item.kind in _CALLS and item.call is None and not item.is_unread:
+                self._note_lost_arguments("".join(item.chunks))
+        return super().finish()
 
     def _pending(self) -> CallFailed:
         return TransientUnknown(
@@ -277,11 +311,6 @@ def path_of_pending(body: object) -> str:
     response = table(body)
     pending = word(response.get("status")) in _PENDING and read_error(body) is None
     return f"/responses/{quote(string(response.get('id')), safe='')}" if pending and response.get("id") else ""
-
-
-def _rest(received: str, whole: str) -> str:
-    """Return the part of a string that no delta delivered; empty if the deltas differ from it."""
-    return whole[len(received) :] if whole.startswith(received) else ""
 
 
 def _returned(item: Mapping[str, Any]) -> dict[str, Any]:
