@@ -303,6 +303,14 @@ def test_anthropic_input_of_an_unknown_call_makes_the_response_truncated(chat_se
     assert read_anthropic(chat_server, *pieces)[1].stop_reason is StopReason.MAX_TOKENS
 
 
+@each_case("ends", [[stopped(0), stopped(1)], [stopped(1)], [stopped(3)], []])
+def test_anthropic_input_in_the_start_event_is_read_if_no_event_ends_the_block(chat_server, ends):
+    pieces = [started(0, "now"), started(1, "look", input={"city": "Oslo"}), *ends]
+    calls, response = read_anthropic(chat_server, *pieces)
+    assert calls == [("now", "{}"), ("look", '{"city":"Oslo"}')]
+    assert response.stop_reason is StopReason.TOOL_CALL
+
+
 def test_anthropic_input_of_a_tool_of_the_provider_is_no_input_of_a_call(chat_server):
     search = started(0, "web_search", type="server_tool_use")
     pieces = [search, input_delta(0, CITY), stopped(0), started(1, "now"), stopped(1)]

@@ -130,6 +130,9 @@ class MessageAnswer(ResponseReader):
             yield from self._finish_block(event.get("index"))
         elif kind == "message_delta":
             self._read_metadata(table(event.get("delta")), event.get("usage"))
+            if self._raw is not None:  # some proxies send no events for the ends of blocks
+                for unfinished in self._open.values():
+                    yield from self._add_start_input(unfinished)
         elif kind == "message_stop":
             self.done()
         elif kind == "error":
@@ -228,7 +231,10 @@ class MessageAnswer(ResponseReader):
                 yield from self._add_reasoning(chunk)
 
     def _finish_block(self, index: object) -> Iterator[ChatDelta]:
-        block = self._open.pop(self._block_key(index), None)
-        if block is not None and block.call is not None and not block.call.chunks:
-            # No delta arrived: the input was in the start event, or there is none.
+        if block := self._open.pop(self._block_key(index), None):
+            yield from self._add_start_input(block)
+
+    def _add_start_input(self, block: _Block) -> Iterator[ChatDelta]:
+        """Add the input of a start event, or an empty one, where no delta has it."""
+        if block.call is not None and not block.call.chunks:
             yield from self._add_arguments(block.call, arguments(block.start_input))
