@@ -594,3 +594,38 @@ def test_index_that_is_used_again_belongs_to_the_latest_call():
     ]
     response = read(*(chunk(calling(part)) for part in parts), chunk(reason="tool_calls"))
     assert response.tool_calls == (ToolCall("a", "look_up", '{"n": 1}'), ToolCall("b", "look_up", '{"n": 2}'))
+
+
+WHOLE = {"content": "hello", "reasoning_content": "hm", **calling(call(0, "a", "look", "{}"))}
+
+
+@each_case(
+    "deltas",
+    [
+        [{"content": "he"}],
+        [{"content": "he"}, {"content": "llo"}],
+        [{"reasoning_content": "h"}, {"content": "hello"}],
+        [{"reasoning_content": "hm"}],
+        [{"content": "hello"}, calling(call(0, "a", "look", "")), calling(call(0, arguments="{}"))],
+        [{"role": "assistant"}],
+        [],
+    ],
+)
+def test_message_at_the_end_of_a_stream_adds_only_what_no_delta_delivered(chat_server, deltas):
+    end = {"choices": [{"index": 0, "message": {"role": "assistant", **WHOLE}, "finish_reason": "tool_calls"}]}
+    server = chat_server(lambda body: Chunks([events(*map(chunk, deltas), end)]))
+    received, response = streamed(server.base_url)
+    assert (response.text, response.reasoning_content) == ("hello", "hm")
+    assert response.tool_calls == (ToolCall("a", "look", "{}"),)
+    assert joined(received) == ("hello", "hm", [("a", "look", "{}")])
+
+
+def test_refusal_at_the_end_of_a_stream_is_read_once_and_other_text_is_left_out():
+    end = {"choices": [{"index": 0, "message": {"content": "Hello.", "refusal": "I cannot"}, "finish_reason": "stop"}]}
+    found = read(chunk({"content": "Well, "}), chunk({"refusal": "I can"}), end)
+    assert (found.text, found.refusal) == ("Well, ", "I cannot")
+
+
+def test_stream_of_messages_in_place_of_deltas_is_joined():
+    pieces = [{"choices": [{"index": 0, "message": {"content": text}}]} for text in ("ha", "ha", "!")]
+    assert read(*pieces, chunk(reason="stop")).text == "haha!"

@@ -25,7 +25,7 @@ from helmdeck_core import (
     Usage,
     quoted,
 )
-from helmdeck_providers.http.bodies import arguments, count, rows, string, table, word
+from helmdeck_providers.http.bodies import arguments, count, rows, string, table, undelivered, word
 from helmdeck_providers.http.failures import ErrorFacts, read_error
 from helmdeck_providers.http.partial_tool_call import PartialToolCall
 from helmdeck_providers.http.response_reader import ReaderContext, ResponseReader
@@ -95,6 +95,7 @@ class ChatAnswer(ResponseReader):
         self._returned_fields = returned_fields
         self._is_final_without_reason = is_final_without_reason
         self._is_whole = False
+        self._has_messages = False
         self._usage: object = None
         self._native_reason: str | None = None
         self._choice_index: int | None = None
@@ -180,7 +181,9 @@ class ChatAnswer(ResponseReader):
         # Some servers send both: the whole message again at the end of a stream, or an empty delta next to it.
         first, second = ("message", "delta") if self._is_whole else ("delta", "message")
         message = choice.get(first)
-        message = message if isinstance(message, dict) else table(choice.get(second))
+        if not isinstance(message, dict):
+            message = table(choice.get(second))
+            message = message if self._is_whole else self._undelivered(message)
         self._usage = choice.get("usage") or self._usage  # Moonshot
         self._token_logprobs += _likely_tokens(choice.get("logprobs"))
         # Azure reports here that its filter failed; the response was not filtered.
@@ -217,6 +220,21 @@ class ChatAnswer(ResponseReader):
         function = message.get("function_call")
         if isinstance(function, dict) and not calls and (not self._calls or _LEGACY_CALL in self._at):
             yield from self._tool_call({"index": _LEGACY_CALL, "function": function})
+
+    def _undelivered(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what no delta delivered of a message in a stream, which some servers send instead of deltas, or at the end."""
+        if not (self._text or self._reasoning or self._calls or self._refusal):
+            self._has_messages = True
+        if self._has_messages:
+            return message
+        text, thoughts, refusal = self._content(message.get("content"))
+        thoughts = string(message.get("reasoning_content")) or string(message.get("reasoning")) or thoughts
+        return {
+            "content": undelivered("".join(self._text), text),
+            "reasoning": undelivered("".join(self._reasoning), thoughts),
+            "refusal": undelivered(self._refusal, string(message.get("refusal")) or refusal),
+            "tool_calls": None if self._calls else message.get("tool_calls"),
+        }
 
     def _content(self, content: object) -> tuple[str, str, str]:
         """Return text, reasoning and refusal of a message content: a string or a list of parts."""
