@@ -1,6 +1,6 @@
 """Reads how long to wait before a retry: ``Retry-After``, resets of rate limits, and delays in the text of an error.
 
-A delay is a number, a duration such as ``6m0s``, a Unix timestamp or a date. The result is in seconds from now, or ``None``.
+A delay is a number, a duration such as ``6m0s`` or ``60 seconds``, a Unix timestamp or a date. The result is in seconds from now, or ``None``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,22 @@ from datetime import UTC, datetime
 _MAX_DELAY_S = 31 * 86_400.0
 """The longest period of a quota is a month; longer delays are mistakes, and ignored."""
 
-_DURATION = (
-    r"(?:(?P<d>[0-9]{1,9}) ?d)?(?:(?P<h>[0-9]{1,9}) ?h)?(?:(?P<m>[0-9]{1,9}) ?m(?!s|on|illi))?"
-    r"(?:(?P<s>[0-9]{1,9}(?:\.[0-9]{1,30})?) ?(?P<unit>ms|s))?"
+_SECONDS_OF = {"d": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 0.001}
+_UNITS = {
+    "d": "d(?:ays?)?",
+    "h": "h(?:(?:ou)?rs?)?",
+    "m": "m(?:in(?:ute)?s?)?",
+    "s": "s(?:ec(?:ond)?s?)?",
+    "ms": "m(?:illi)?s(?:ec(?:ond)?s?)?",
+}
+_DURATION = "".join(
+    rf"(?:(?P<{name}>[0-9]{{1,9}}(?:\.[0-9]{{1,30}})?) ?{unit}(?![a-z]),? ?(?:and )?)?" for name, unit in _UNITS.items()
 )
-_AGAIN_IN = re.compile(rf"(?i)(?:try again|retry) (?:in|after) {_DURATION}")
+_DELAY = re.compile(
+    r"(?i)\b(?:(?:again|retry|(?:retry|repeat) (?:your|the|this) request|resets?|available) (?:in|after):?|wait(?: for)?)"
+    rf" (?:about |approximately |at least |another )?{_DURATION}"
+)
 _BARE = re.compile(_DURATION, re.IGNORECASE)
-_SECONDS_OF = {"d": 86_400, "h": 3_600, "m": 60}
 _FIRST_EPOCH_S, _FIRST_EPOCH_MS = 1e9, 1e11
 """From these values on, a number is a Unix timestamp instead of a delay, in seconds or in milliseconds."""
 
@@ -63,8 +72,9 @@ def duration_s(text: str) -> float | None:
 
 
 def delay_in_text_s(message: str) -> float | None:
-    """Return the delay in a sentence such as "try again in 30s"."""
-    return _seconds_of(_AGAIN_IN.search(message))
+    """Return the delay in a sentence such as "try again in 30s" or "wait 1 minute and 30 seconds"."""
+    delays = (_seconds_of(match) for match in _DELAY.finditer(message))
+    return next((delay for delay in delays if delay is not None), None)
 
 
 def until_reset_s(headers: Mapping[str, str], now_s: float) -> float | None:
@@ -94,10 +104,8 @@ def _number(value: object) -> float | None:
 
 
 def _seconds_of(match: re.Match[str] | None) -> float | None:
-    if match is None or not any(match[name] for name in "dhms"):
-        return None
-    seconds = float(match["s"] or 0) / (1000 if (match["unit"] or "").lower() == "ms" else 1)
-    return _valid(sum(int(match[name] or 0) * length for name, length in _SECONDS_OF.items()) + seconds)
+    amounts = {name: amount for name, amount in match.groupdict().items() if amount} if match else {}
+    return _valid(sum(float(amount) * _SECONDS_OF[name] for name, amount in amounts.items())) if amounts else None
 
 
 def _until_date(value: str, now_s: float) -> float | None:
