@@ -8,6 +8,7 @@ import socket
 import threading
 import traceback
 
+import attrs
 import pytest
 
 from helmdeck_core import (
@@ -428,6 +429,42 @@ def test_cancelled_call_stays_cancelled(silent):
 def test_retry_after_is_read_from_headers_then_from_the_body(headers, body, expected):
     found = failure(429, body, headers)
     assert found.retry_after_s == (pytest.approx(expected) if expected is not None else None)
+
+
+PER_MINUTE = "in organization org-x on tokens per min (TPM):"
+REDUCE = "The input or output tokens must be reduced in order to run successfully."
+
+
+@each_case(
+    ("text", "kind"),
+    [
+        (f"Request too large for gpt-4o {PER_MINUTE} Limit 30000, Requested 50000. {REDUCE}", ContextWindowExceeded),
+        (f"Rate limit reached for m {PER_MINUTE} Limit 6,000, Used 0, Requested 9,500.", ContextWindowExceeded),
+        ("Limit: 10000 / min. Requested: 10001.", ContextWindowExceeded),
+        (
+            f"Rate limit reached for m {PER_MINUTE} Limit 30000, Used 29000, Requested 2000. Try again in 2s.",
+            RateLimited,
+        ),
+        (f"Rate limit reached for m {PER_MINUTE} Limit 30000, Used 9, Requested 30000.", RateLimited),
+        ("Limit 3 requests per minute. You requested too often.", RateLimited),
+        ("Limit 3, requested by org-9", RateLimited),
+    ],
+)
+@each_case("status", [429, 200])
+def test_request_above_the_rate_limit_is_too_large(chat_server, text, kind, status):
+    body = error(text, type="tokens", code="rate_limit_exceeded")
+    server = chat_server(lambda _: (status, {"retry-after": "1"}, body))
+    assert failing(server.base_url, kind).status == status
+
+
+def test_request_above_the_rate_limit_is_sent_to_the_next_model_without_waiting(chat_server):
+    text = f"Request too large for small {PER_MINUTE} Limit 30000, Requested 50000. {REDUCE}"
+    large = completion("done")
+    server = chat_server(lambda body: large if body["model"] == "large" else (429, {"retry-after": "60"}, error(text)))
+    config = {"providers": {"mine": {"base_url": server.base_url}}, "fallback": {"mine/": ["mine/large"]}}
+    with make_deck(config=config) as deck:
+        assert deck.complete(attrs.evolve(REQUEST, model="mine/small")).text == "done"
+    assert [request.body["model"] for request in server.requests] == ["small", "large"]
 
 
 @pytest.mark.parametrize(

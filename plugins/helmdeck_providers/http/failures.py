@@ -5,6 +5,7 @@ The fields of error bodies and the meaning of error codes differ per API and are
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -171,6 +172,9 @@ _INVALID = (400, 422)
 _UNAMBIGUOUS = (401, 402, 403, 429)
 """Statuses for which a mention of the context, as in "tokens of context per minute", is ignored."""
 
+_LIMIT = re.compile(r"\blimit:? (?P<limit>[0-9][0-9,]{0,20})\b.{0,80}?\brequested:? (?P<requested>[0-9][0-9,]{0,20})")
+"""OpenAI, Groq: "Limit 30000, Requested 50000", and "Limit 30000, Used 29000, Requested 2000" where waiting helps."""
+
 
 def cause_of(status: int, facts: ErrorFacts, rules: ErrorRules = _NO_RULES) -> Cause:
     """Return the cause of an error response.
@@ -190,11 +194,19 @@ def cause_of(status: int, facts: ErrorFacts, rules: ErrorRules = _NO_RULES) -> C
         return Cause(ContextWindowExceeded)
     if status in _INVALID and any(mark in text for mark in rules.form_marks):
         return Cause(InvalidRequest, SCHEMA_REFUSED)
-    if not status:
+    if status:
+        cause = rules.statuses.get(status) or _BY_STATUS.get(status)
+        cause = cause or Cause(ProviderUnavailable if status >= 500 else InvalidRequest)
+    else:
         vague = (rules.vague_words[word] for word in sorted(facts.words) if word in rules.vague_words)
-        return next(vague, Cause(TransientUnknown))
-    cause = rules.statuses.get(status) or _BY_STATUS.get(status)
-    return cause or Cause(ProviderUnavailable if status >= 500 else InvalidRequest)
+        cause = next(vague, Cause(TransientUnknown))
+    return Cause(ContextWindowExceeded) if cause.kind is RateLimited and _exceeds_limit(text) else cause
+
+
+def _exceeds_limit(text: str) -> bool:
+    """Whether a rate limit is lower than the request alone, which therefore never succeeds, however late it is repeated."""
+    match = _LIMIT.search(text)
+    return match is not None and int(match["requested"].replace(",", "")) > int(match["limit"].replace(",", ""))
 
 
 _TRANSIENT = (RateLimited, ProviderUnavailable, LikelyTimeout, TransientUnknown)
