@@ -71,13 +71,19 @@ class PluginError(HelmdeckError):
         return f"plugin {self.plugin!r}{_from(self.distribution)} failed in {self.hook}: {self.detail}; {_remedy(self.plugin)}"
 
 
+@attrs.frozen
 class PluginLoadError(PluginError):
-    """A plugin cannot be imported or registered; ``hook`` holds the import target."""
+    """A plugin cannot be imported or registered; ``hook`` holds the import target.
+
+    ``remedy`` is what to do where disabling the plugin does not help.
+    """
+
+    remedy: str = ""
 
     def __str__(self) -> str:
         return (
             f"plugin {self.plugin!r}{_from(self.distribution)} cannot be loaded from {self.hook}: {self.detail}; "
-            f"{_remedy(self.plugin)}"
+            f"{self.remedy or _remedy(self.plugin)}"
         )
 
 

@@ -29,6 +29,7 @@ from helmdeck_core.hooks.compatibility import IncompatiblePlugin, refuse_incompa
 from helmdeck_core.hooks.foreign_code import LIMIT_S, PluginWarning, describe_error, run_foreign
 from helmdeck_core.hooks.installed import may_have_plugins
 from helmdeck_core.hooks.plugin_files import line_in, load_file, plugin_name
+from helmdeck_core.hooks.required import missing_plugins
 from helmdeck_core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def load_plugins(
     :param required: names of installed plugins and files whose errors are raised, too.
     :param limit_s: seconds for the import of an installed plugin or file, and for each of its hooks.
     :raises PluginLoadError: a plugin cannot be imported, is written for another version, has a hook that does not exist, or is required
-        and not installed.
+        and not installed, or disabled.
     :raises PluginConflictError: two plugins have one name.
 
     >>> from helmdeck_core import load_plugins
@@ -285,10 +286,10 @@ def load_plugins(
 
     pm, of_builtins = _with_builtins(builtins, blocked, register)
     infos = [*of_builtins, *(register(pm, candidate) for candidate in others)]
-    names = {info.name for info in infos if not info.is_blocked}
-    for name in required if errors is None else ():
-        if name not in names:
-            raise PluginLoadError(name, "[plugins] required", "it is not installed")
+    for missing in missing_plugins(required, {info.name: info.is_blocked for info in infos}):
+        if errors is None:
+            raise missing
+        errors.append(missing)
     return Plugins(pm, tuple(infos), limit_s, tuple(required))
 
 

@@ -64,6 +64,7 @@ def list_plugins(loaded: LoadedConfig | None = None) -> PluginInventory:
         first=settings.first,
         autoload=settings.autoload,
         errors=errors,
+        required=settings.required,
         limit_s=settings.load_timeout_s,
     )
     return PluginInventory(plugins, collect_all(plugins, errors), tuple(errors))

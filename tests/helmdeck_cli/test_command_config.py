@@ -160,6 +160,14 @@ def test_config_check_covers_catalog_and_model(cli, configure):
     assert "model: there is no provider 'unknown'" in done.err
 
 
+def test_config_check_reports_required_plugins_that_are_missing_with_all_other_mistakes(cli, configure):
+    configure('model = "unknown/x"\n[plugins]\nrequired = ["ghost", "phantom"]\n')
+    done = cli("config", "check")
+    assert done.code == 2
+    assert "plugin 'ghost'" in done.err and "plugin 'phantom'" in done.err and "provider 'unknown'" in done.err
+    assert "install it, or remove it from [plugins] required" in done.err and "--disable-plugin" not in done.err
+
+
 RECOVERY_MISTAKES = """\
 model = "opanai/gpt-4o"
 [recovery]

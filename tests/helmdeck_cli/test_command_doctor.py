@@ -173,6 +173,15 @@ def test_plugin_file_that_is_missing_or_broken_is_not_to_be_reinstalled(cli, con
     assert plugins["broken.py"]["remedy"].startswith("correct the file, or")
 
 
+def test_doctor_reports_a_required_plugin_that_is_not_installed(cli, configure):
+    configure('[plugins]\nrequired = ["ghost"]\n')
+    done = cli("doctor", "--offline", "--json")
+    assert done.code == ExitCode.CHECK_FAILED
+    plugins = {each["subject"]: each for each in done.data["findings"] if each["area"] == "plugins"}
+    assert plugins["ghost"]["text"].endswith("it is not installed")
+    assert plugins["ghost"]["remedy"] == "install it, or remove it from [plugins] required"
+
+
 def test_plugin_without_hooks_is_a_warning(cli, configure, tmp_path):
     (tmp_path / "mine.py").write_text("def helmdeck():\n    pass\n")
     configure('[plugins]\nfiles = ["mine.py"]\n')

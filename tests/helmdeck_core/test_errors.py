@@ -68,7 +68,7 @@ def test_retry_after_is_in_the_message():
         *(cls("x", "a/b", retry_after_s=3.0, attempts=(Attempt(number=1, model="a/b"),)) for cls in FAILURES.values()),
         ConfigError((Mistake("a", "b", "c", "d"), Mistake("e", "f"))),
         PackError("p", PackErrorCode.TIMEOUT, "too slow"),
-        PluginLoadError("p", "target", "why", "dist 1.0"),
+        PluginLoadError("p", "target", "why", "dist 1.0", remedy="install it"),
         PluginConflictError("p", "hook", "a name", None, "q"),
     ],
     ids=lambda exc: type(exc).__name__,

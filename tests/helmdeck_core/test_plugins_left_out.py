@@ -61,6 +61,16 @@ def test_required_plugin_that_is_not_installed_stops_the_start():
         make_deck(config={"plugins": {"required": ["acme"]}})
 
 
+def test_every_required_plugin_that_is_missing_is_an_error_whose_remedy_is_not_to_disable_it():
+    errors = []
+    load_plugins(errors=errors, required=["acme", "log", "history"], disable=["log"])
+    place = "cannot be loaded from [plugins] required"
+    assert [str(error) for error in errors] == [
+        f"plugin 'acme' {place}: it is not installed; install it, or remove it from [plugins] required",
+        f"plugin 'log' {place}: it is disabled; enable it, or remove it from [plugins] required",
+    ]
+
+
 @pytest.mark.parametrize(
     "requirement", ["helmdeck<0.2", "Helmdeck[serve] >= 1,<2", "helmdeck==0.1.*; python_version>'3'"]
 )

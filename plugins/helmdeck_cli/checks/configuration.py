@@ -67,7 +67,13 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     wanted = loaded.config.plugins
     errors: list[PluginError] = []
     plugins = load_plugins(
-        files=wanted.files, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload, errors=errors
+        files=wanted.files,
+        disable=wanted.disable,
+        first=wanted.first,
+        autoload=wanted.autoload,
+        errors=errors,
+        required=wanted.required,
+        limit_s=wanted.load_timeout_s,
     )
     mistakes: list[Mistake] = []
     catalog_entries = 0

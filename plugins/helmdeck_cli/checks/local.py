@@ -76,6 +76,8 @@ def check_plugins(inventory: PluginInventory) -> Iterator[Finding]:
         origin = f" of {error.distribution}" if error.distribution else ""
         how = "cannot be loaded from" if isinstance(error, PluginLoadError) else "failed in"
         remedy = f"{_repair(error, infos)}, or continue without it: --disable-plugin {error.plugin}"
+        if isinstance(error, PluginLoadError) and error.remedy:
+            remedy = error.remedy
         yield fail("plugins", error.plugin, f"plugin{origin} {how} {error.hook}: {error.detail}", remedy)
 
 
