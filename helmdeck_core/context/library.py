@@ -111,6 +111,7 @@ class Library:
         """Compute everything that a selection for a model needs of the catalog alone; thread-safe.
 
         :raises PluginError: a trim step or the ranker failed.
+        :raises ConfigError: a file of the ranker's options has mistakes.
         """
         if self.prepared(budget).fitting_rung(self.limits(budget, 0).cap) is None:
             rules = self.rules(budget)
@@ -288,6 +289,7 @@ class Library:
 
         :param planned: as for ``select``.
         :raises PluginError: the ranker raised, or left out or repeated an entry.
+        :raises ConfigError: a file of the ranker's options has mistakes.
         """
         rules = self.rules(budget)
         contribution = self.runtime.contributed(Ranker)[rules.ranker]

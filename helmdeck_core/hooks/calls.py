@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
+from helmdeck_core.errors import ConfigError, HelmdeckError, PluginConflictError, PluginError
 from helmdeck_core.hooks.foreign_code import describe_error, run_foreign
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.hooks.type_check import misfit
@@ -21,11 +21,11 @@ R = TypeVar("R")
 
 
 @cache
-def passed_on() -> tuple[type[BaseException], type[BaseException], type[BaseException]]:
-    """What is not a fault of the plugin that raises it."""
+def passed_on() -> tuple[type[BaseException], type[BaseException], type[BaseException], type[ConfigError]]:
+    """What is not a fault of the plugin that raises it: the end of the call, and mistakes of the configuration that it reads."""
     import asyncio  # takes a tenth of the start-up of a command, and most commands that only print need none of it
 
-    return (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
+    return (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit, ConfigError)
 
 
 @attrs.frozen

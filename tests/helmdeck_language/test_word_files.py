@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core import Catalog, ConfigError
+from helmdeck_cli import check_config
+from helmdeck_core import Catalog, ConfigError, load_config
 from helmdeck_language import WordFile, lexicon
 from helmdeck_language.languages.language import KEYS
 from helmdeck_language.text.word_files import plain_toml
@@ -153,6 +154,50 @@ def test_a_wrong_file_is_an_error_with_file_key_value_and_what_is_allowed(text, 
     with pytest.raises(ConfigError) as raised:
         lexicon(str(path))
     assert str(path) in str(raised.value) and problem in str(raised.value)
+
+
+def test_mistakes_of_all_keys_and_files_are_reported_at_once(tmp_path):
+    texts = {
+        "billing": "synonyms = ['a b', '', 3]\nbroader = 'x'",
+        "it": "name = 'Italian'\njoint = 'e'\nlongest_ending = 99\njoints = ['e']\n[verbs]\nlist = 3\nshow = 4\n[values]\nno = 'x'",
+        "zz": "synonyms = [",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        lexicon(str(tmp_path))
+    places = [each.where.removeprefix(f"{tmp_path}{os.sep}") for each in raised.value.mistakes]
+    assert places == [
+        *(f"billing.toml: {key}" for key in ("synonyms", "synonyms", "broader")),
+        *(f"it.toml: {key}" for key in ("joint", "code", "longest_ending", "joints", "verbs.list", "verbs.show", "values.no")),
+        "zz.toml",
+    ]  # fmt: skip
+
+
+@each_case(
+    ("config", "where"),
+    [
+        ({"selection": {"rankers": {"lexical": {"words": "own.toml"}}}}, "selection.rankers.lexical: "),
+        ({"providers": {"local": {"options": {"words": "own.toml"}}}}, "providers.local.options.words: "),
+    ],
+)
+def test_config_check_reports_the_mistakes_of_word_files_one_by_one(config, where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.toml").write_text("synonyms = 'a b'\nbroader = 3", encoding="utf-8")
+    ((section, values),) = config.items()
+    arguments = {("model",): ("local/lexical", "model"), (section,): (values, "test")}
+    mistakes = check_config(load_config(start=tmp_path, environ={}, arguments=arguments)).mistakes
+    assert [each.where.rpartition(where)[2] for each in mistakes] == [
+        f"{tmp_path}{os.sep}own.toml: {key}" for key in ("synonyms", "broader")
+    ]
+    assert "cannot be used" not in str(mistakes)
+
+
+def test_a_mistake_of_a_word_file_is_one_of_the_configuration_and_not_of_the_ranker(tmp_path, sources):
+    (tmp_path / "own.toml").write_text("synonyms = 'a b'", encoding="utf-8")
+    config = {"selection": {"rankers": {"lexical": {"words": str(tmp_path / "own.toml")}}}}
+    with make_deck(config=config, catalog_sources=sources) as deck, pytest.raises(ConfigError, match=r"own\.toml: syn"):
+        deck.explain("our debtors")
 
 
 def test_every_key_of_a_language_is_on_the_page():

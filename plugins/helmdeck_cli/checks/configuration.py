@@ -126,6 +126,9 @@ def _check_rankers(runtime: Runtime) -> Iterator[Mistake]:
                 continue  # it loads a model, or calls a server
             try:
                 ranker.index(Catalog(), **{**ranker.options, **options})
+            except ConfigError as exc:
+                for mistake in exc.mistakes:
+                    yield attrs.evolve(mistake, where=f"{where}.rankers.{name}: {mistake.where}")
             except (HelmdeckError, ValueError, OSError) as exc:
                 yield Mistake(f"{where}.rankers.{name}", str(exc))
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -16,6 +16,9 @@ from helmdeck_language.meanings.phrases import PhraseBook
 from helmdeck_language.meanings.vocabulary import Vocabulary
 from helmdeck_language.text.terms import WORD_TERMS, fold, stem
 from helmdeck_language.text.word_files import WordFile
+
+if TYPE_CHECKING:
+    from helmdeck_core import Mistake
 
 _KEYS: Final = ("synonyms", "broader", "everyday")
 _OTHER_SCRIPTS: Final = ""
@@ -161,7 +164,7 @@ def lexicon(path: str = "") -> Lexicon:
     A file is a language, or has synonyms, broader and everyday words.
 
     :param path: a file ``.toml``, or a folder with such files; empty for the package alone.
-    :raises ConfigError: a file cannot be read, has an unknown key, or a wrong value.
+    :raises ConfigError: a file cannot be read, has an unknown key, or a wrong value; with the mistakes of all files.
 
     >>> from helmdeck_language import lexicon
     >>> "picture" in next(group for group in lexicon().groups if "image" in group)
@@ -180,11 +183,20 @@ def _with_files(files: tuple[tuple[Path, int], ...]) -> Lexicon:
 
     :param files: each with the time of its last change, so that a changed file is read again.
     """
+    from helmdeck_core import ConfigError
+
     found = built_in()
+    mistakes: list[Mistake] = []
     for path, _ in files:
-        file = WordFile.read(path)
+        try:
+            file = WordFile.read(path, mistakes)
+        except ConfigError as exc:
+            mistakes += exc.mistakes
+            continue
         is_language = not file.values.keys().isdisjoint(KEYS)
         found = _with_language(found, Language.of(file)) if is_language else _with_words(found, file)
+    if mistakes:
+        raise ConfigError(tuple(mistakes))
     return found
 
 

@@ -10,9 +10,14 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
+
+if TYPE_CHECKING:
+    from helmdeck_core import ConfigError, Mistake
+
+T = TypeVar("T")
 
 _WORDS: Final = "a string of words with spaces between them"
 _LINES: Final = "an array of strings"
@@ -75,22 +80,25 @@ class WordFile:
 
     :ivar path: the file, for errors.
     :ivar where: the key of the table with a dot at its end; empty for the whole file.
+    :ivar mistakes: receives every mistake, whose value counts as left out; without it, the first mistake is raised.
     """
 
     path: Path
     values: Mapping[str, Any]
     where: str = ""
+    mistakes: list[Mistake] | None = attrs.field(default=None, eq=False, repr=False)
 
     @classmethod
-    def read(cls, path: Path) -> WordFile:
+    def read(cls, path: Path, mistakes: list[Mistake] | None = None) -> WordFile:
         """Read a file.
 
+        :param mistakes: receives the mistakes of the values.
         :raises ConfigError: it cannot be read, or is no TOML in UTF-8.
         """
         try:
             text = path.read_text(encoding="utf-8")
             values = plain_toml(text)
-            return cls(path, tomllib.loads(text) if values is None else values)
+            return cls(path, tomllib.loads(text) if values is None else values, mistakes=mistakes)
         except OSError as exc:
             raise _config_error(str(path), exc.strerror or str(exc), "", "a readable file") from exc
         except ValueError as exc:
@@ -113,8 +121,7 @@ class WordFile:
             if key not in allowed:
                 from helmdeck_core import did_you_mean
 
-                problem = f"unknown key{did_you_mean(key, allowed)}"
-                raise _config_error(self._place(key), problem, repr(key), ", ".join(sorted(allowed)))
+                self._report(key, f"unknown key{did_you_mean(key, allowed)}", repr(key), ", ".join(sorted(allowed)))
         return self
 
     def text(self, key: str, allowed: str) -> str:
@@ -124,45 +131,41 @@ class WordFile:
         :raises ConfigError: it is missing or something else.
         """
         value = self.values.get(key)
-        if not isinstance(value, str) or not value.strip():
-            raise self._error(key, value, allowed)
-        return value.strip()
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        self._reject(key, value, allowed)
+        return ""
 
     def words(self, key: str) -> tuple[str, ...]:
         """Return the words of a string, in order.
 
         :raises ConfigError: the value is something else.
         """
-        value = self.values.get(key, "")
-        if not isinstance(value, str):
-            raise self._error(key, value, _WORDS)
-        return tuple(value.split())
+        return tuple(self._value(key, str, _WORDS).split())
 
     def lines(self, key: str) -> tuple[str, ...]:
         """Return the strings of an array: phrases, or groups of words.
 
         :raises ConfigError: the value is something else, or a string is empty.
         """
-        value = self.values.get(key, ())
-        if not isinstance(value, (list, tuple)):
-            raise self._error(key, value, _LINES)
-        for each in value:
-            if not isinstance(each, str) or not each.strip():
-                raise self._error(key, each, f"{_LINES}, none of them empty")
-        return tuple(value)
+        lines: list[str] = []
+        for each in self._value(key, list, _LINES):
+            if isinstance(each, str) and each.strip():
+                lines.append(each)
+            else:
+                self._reject(key, each, f"{_LINES}, none of them empty")
+        return tuple(lines)
 
     def rows(self, key: str) -> dict[str, str]:
         """Return a table of strings of words.
 
         :raises ConfigError: a value is something else.
         """
-        value = self.values.get(key, {})
-        if not isinstance(value, dict):
-            raise self._error(key, value, _TABLE)
-        for name, each in value.items():
-            if not isinstance(each, str):
-                raise self._error(f"{key}.{name}", each, _WORDS)
-        return value
+        rows = self._value(key, dict, _TABLE)
+        wrong = [name for name, each in rows.items() if not isinstance(each, str)]
+        for name in wrong:
+            self._reject(f"{key}.{name}", rows[name], _WORDS)
+        return {name: each for name, each in rows.items() if name not in wrong} if wrong else rows
 
     def stems(self, key: str) -> dict[str, tuple[str, ...]]:
         """Return a table of stems, whose parts are joined by ``+``.
@@ -173,7 +176,7 @@ class WordFile:
         for name, stems in found.items():
             for stem in stems:
                 if not all(stem.split("+")):
-                    raise self._error(f"{key}.{name}", stem, "stems, or parts of a phrase with a + between them")
+                    self._reject(f"{key}.{name}", stem, "stems, or parts of a phrase with a + between them")
         return found
 
     def number(self, key: str, most: int) -> int:
@@ -182,42 +185,50 @@ class WordFile:
         :raises ConfigError: the value is something else.
         """
         value = self.values.get(key, 0)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-            raise self._error(key, value, f"a number from 0 to {most}")
-        return value
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
+            return value
+        self._reject(key, value, f"a number from 0 to {most}")
+        return 0
 
     def flag(self, key: str) -> bool:
         """Return a truth value; false if it is left out.
 
         :raises ConfigError: the value is something else.
         """
-        value = self.values.get(key, False)
-        if not isinstance(value, bool):
-            raise self._error(key, value, "true or false")
-        return value
+        return self._value(key, bool, "true or false")
 
     def table(self, key: str) -> WordFile:
         """Return a table of any lists.
 
         :raises ConfigError: the value is something else.
         """
-        value = self.values.get(key, {})
-        if not isinstance(value, dict):
-            raise self._error(key, value, "a table")
-        return WordFile(self.path, value, f"{self.where}{key}.")
+        values: Mapping[str, Any] = self._value(key, dict, "a table")
+        return WordFile(self.path, values, f"{self.where}{key}.", self.mistakes)
 
-    def _place(self, key: str) -> str:
-        return f"{self.path}: {self.where}{key}"
+    def _value(self, key: str, kind: type[T], allowed: str) -> T:
+        """The value of a key, which is empty or false if it is left out or something else."""
+        value = self.values.get(key)
+        if isinstance(value, kind):
+            return value
+        if value is not None:
+            self._reject(key, value, allowed)
+        return kind()
 
-    def _error(self, key: str, found: object, allowed: str) -> Exception:
+    def _reject(self, key: str, found: object, allowed: str) -> None:
         if found is None:
-            return _config_error(self._place(key), "missing", "", allowed)
+            return self._report(key, "missing", "", allowed)
         shown = repr(found)
         shown = shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}..."
-        return _config_error(self._place(key), "wrong value", shown, allowed)
+        return self._report(key, "wrong value", shown, allowed)
+
+    def _report(self, key: str, problem: str, found: str, allowed: str) -> None:
+        error = _config_error(f"{self.path}: {self.where}{key}", problem, found, allowed)
+        if self.mistakes is None:
+            raise error
+        self.mistakes.extend(error.mistakes)
 
 
-def _config_error(where: str, problem: str, found: str, allowed: str) -> Exception:
+def _config_error(where: str, problem: str, found: str, allowed: str) -> ConfigError:
     from helmdeck_core import ConfigError, Mistake
 
     return ConfigError((Mistake(where=where, problem=problem, found=found, allowed=allowed),))

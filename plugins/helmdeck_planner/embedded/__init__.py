@@ -22,7 +22,15 @@ from collections.abc import Sequence
 
 import attrs
 
-from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl, read_options
+from helmdeck_core import (
+    ConfigError,
+    Provider,
+    ProviderContext,
+    ProviderSettings,
+    ProviderSpec,
+    hookimpl,
+    read_options,
+)
 
 
 @attrs.frozen
@@ -39,7 +47,22 @@ def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:
     from helmdeck_planner.embedded.planner import LexicalPlanner
 
     options = read_options(settings.options, Options, "providers", settings.name, "options")
+    if options.words:
+        _check_words(options.words, f"providers.{settings.name}.options.words")
     return LexicalPlanner(settings.name, options.words)
+
+
+def _check_words(path: str, key: str) -> None:
+    """Read the word lists when the provider is opened, so that ``helmdeck config check`` finds their mistakes.
+
+    :raises ConfigError: with every mistake of the files.
+    """
+    from helmdeck_language import lexicon
+
+    try:
+        lexicon(path)
+    except ConfigError as exc:
+        raise ConfigError(tuple(attrs.evolve(each, where=f"{key}: {each.where}") for each in exc.mistakes)) from None
 
 
 @hookimpl
