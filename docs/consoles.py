@@ -5,9 +5,9 @@ A comment directly above a fenced block declares its kind:
 ``<!-- example: NAME.py -->``
     the source of ``docs/examples/NAME.py``
 ``<!-- install: DISTRIBUTION NAME=MODULE -->``
-    with an example: from here on, the file is an installed plugin with an entry point
+    with an example: from here on, the file is an installed plugin with an entry point; the page shows how it is installed
 ``<!-- file: NAME -->``
-    a file that is created in the reader's directory
+    a file that is created in the reader's directory; with an example, a console block of the page loads it
 ``<!-- output: NAME.py -->``
     the output of ``docs/examples/NAME.py``; without a name, of the last Python block
 ``<!-- shown: 1-9, 12- -->``
@@ -110,11 +110,11 @@ class Console:
             body = (EXAMPLES / name).read_text(encoding="utf-8")
             if distribution := marks.get("install"):
                 self._install(distribution, body)
-            return body
         if name := marks.get("file"):
             path = self._work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body, encoding="utf-8")
+        if marks.keys() & {"example", "file"}:
             return body
         if "output" in marks:
             return _lines(self._script(EXAMPLES / marks["output"]) if marks["output"] else self._printed)
@@ -166,7 +166,9 @@ class Console:
             name, _, value = words.pop(0).partition("=")
             variables[name] = value
         target = words.pop() if len(words) > 2 and words[-2] == ">" and words.pop(-2) else None
-        with mock.patch.dict(os.environ, variables), _captured() as out, _captured_errors(out if not target else None):
+        # ``mock`` restores all variables afterwards, those of ``export`` included.
+        own = mock.patch.dict(os.environ, variables) if variables else contextlib.nullcontext()
+        with own, _captured() as out, _captured_errors(out if not target else None):
             self._code = self._run(words)
         if target is None:
             return out.getvalue()

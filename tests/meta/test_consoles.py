@@ -100,3 +100,15 @@ def misnumbered(text):
 def test_numbered_items_of_a_page_count_up(path):
     assert misnumbered("1. a\n1. b\n2. c") == ["1. b"]
     assert misnumbered(path.read_text(encoding="utf-8")) == []
+
+
+def test_exported_variable_holds_for_all_later_commands_of_its_section():
+    page = "```console\n$ export HELMDECK_MODEL=acme/large\n$ helmdeck config check\n```\n"
+    with pytest.raises(ValueError, match="environment HELMDECK_MODEL: model: there is no provider 'acme'"):
+        consoles.render(page)
+
+
+@each_case("page", sorted(DOCS.glob("**/*.md")))
+def test_page_that_installs_a_plugin_shows_how_it_is_installed(page):
+    text = page.read_text(encoding="utf-8")
+    assert "<!-- install: " not in text or "`pip install .`" in text
