@@ -127,6 +127,21 @@ def test_unusable_and_toml_files_are_reported_with_a_line(cli, name, content, li
     assert [f["line"] for f in done.data["findings"] if problem in f["problem"]] == [line]
 
 
+def test_escape_of_half_a_character_is_an_error_with_its_line_as_it_is_when_the_catalog_is_loaded(cli, tmp_path):
+    path = tmp_path / "half.json"
+    path.write_text(
+        '{"tools": [\n{"name": "a", "description": "x \\ud800",\n"inputSchema": {"type": "object", "properties": {\n'
+        '"k\\udc01": {"type": "string", "description": "\\ud83d\\ude00"}}}}]}'
+    )
+    done = cli("catalog", "check", str(path), "--json")
+    assert done.code == ExitCode.USAGE
+    assert [(each["line"], each["problem"].partition(",")[0]) for each in done.data["findings"]] == [
+        (2, r"character 3 is the surrogate '\ud800'"),
+        (4, r"character 2 is the surrogate '\udc01'"),
+    ]
+    assert cli("catalog", "show", "--catalog", str(path)).code != 0
+
+
 def test_valid_catalog_and_warnings_alone_are_a_success(cli):
     catalog = {"packs": [{"name": "a.b", "description": "d", "input_schema": {"type": "object"}}]}
     done = cli("catalog", "check", write("c.json", catalog))

@@ -13,7 +13,15 @@ import attrs
 from helmdeck_cli.checks.line_numbers import Path, json_lines, line_of, path_text, read_path, toml_lines
 from helmdeck_cli.checks.schemas import misspelt, schema_findings
 from helmdeck_cli.inputs import read_json
-from helmdeck_core import CatalogError, Entry, EntryKind, InstructionPattern, find_instructions, without_byte_order_mark
+from helmdeck_core import (
+    CatalogError,
+    Entry,
+    EntryKind,
+    InstructionPattern,
+    find_instructions,
+    undecodable_text,
+    without_byte_order_mark,
+)
 from helmdeck_selection import read_catalog
 
 MAX_NAME_CHARS = 128
@@ -89,7 +97,7 @@ def check_catalog(
         return _only(f"not valid {kind}: {exc}", line)
     lines, duplicates = (toml_lines(text), []) if is_toml else json_lines(text)
     found = [("error", path, f"the key {path[-1]!r} occurs twice in one object") for path in duplicates]
-    found += _shape(data)
+    found += [*_undecodable(data), *_shape(data)]
     rows = list(_rows(data))
     for path, row, id_key in rows:
         found += _entry(path, row, id_key)
@@ -104,6 +112,22 @@ def check_catalog(
 
 def _only(problem: str, line: int = 1) -> CatalogReport:
     return CatalogReport((Finding("error", line, "$", problem),))
+
+
+def _undecodable(data: object) -> Iterator[tuple[str, Path, str]]:
+    r"""Keys and values with halves of characters, such as ``\ud800``: escapes that this parser takes, and loading does not."""
+    waiting: list[tuple[Path, object]] = [((), data)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            parts = [((*path, key), each) for key, each in value.items()]
+            texts = [(at, str(at[-1])) for at, _ in parts]
+        else:
+            parts = [((*path, number), each) for number, each in enumerate(value)] if isinstance(value, list) else []
+            texts = [(path, value)] if isinstance(value, str) else []
+        waiting += parts
+        problems = ((at, undecodable_text(text, "")) for at, text in texts)
+        yield from (("error", at, problem.removeprefix(": ")) for at, problem in problems if problem)
 
 
 def _shape(data: object) -> Iterator[tuple[str, Path, str]]:
