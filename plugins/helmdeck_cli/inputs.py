@@ -280,7 +280,7 @@ def _finite(text: str) -> float:
 
 
 def text_argument(text: str) -> str:
-    """Reject bytes that are not UTF-8, as in files; for ``type=`` of an argument whose text becomes a part of a request.
+    """Read an argument as UTF-8 in every locale, as files are; for ``type=`` of one whose text becomes a part of a request.
 
     :raises argparse.ArgumentTypeError: with the first of these bytes.
 
@@ -288,9 +288,10 @@ def text_argument(text: str) -> str:
     >>> text_argument("café")
     'café'
     """
-    if problem := not_text(text.encode("utf-8", "surrogateescape")):
+    raw = text.encode("utf-8", "surrogateescape")  # in the locale C, bytes that are not ASCII are surrogates
+    if problem := not_text(raw):
         raise argparse.ArgumentTypeError(problem)
-    return text
+    return raw.decode()
 
 
 def port_number(text: str) -> int:

@@ -199,12 +199,22 @@ def test_request_is_read_from_standard_input(cli, stdin, words):
         (["draft a caf\udce9 post"], "argument REQUEST"),
         (["draft a post", "--context", "caf\udce9"], "argument --context"),
         (["draft a post", "--default", "title=caf\udce9"], "--default"),
+        (["draft a post", "--done", "web.search=caf\udce9"], "argument --done"),
     ],
 )
 def test_text_of_the_command_line_that_is_not_utf8_is_a_usage_error_like_that_of_files(cli, words, place):
     done = cli("plan", *words)
     assert (done.code, done.out) == (ExitCode.USAGE, "")
     assert done.err.startswith(f"helmdeck: {place}: the byte 0xe9 in line 1 is not UTF-8")
+
+
+def test_text_of_the_command_line_is_read_as_utf8_where_the_locale_is_ascii(cli):
+    cafe = "café".encode().decode("ascii", "surrogateescape")  # as Python reads the command line there
+    plan = cli(
+        "plan", f"summarize {cafe}", "--default", f"brief={cafe}", "--context", cafe, "--done", f"text.diff={cafe}"
+    )
+    assert plan.code in (0, ExitCode.NO_STEP) and "'summarize café'" in plan.out
+    assert cli("run", "text.summarize", "--input", f"text={cafe} is open.", "--json").data["summary"] == "café is open."
 
 
 @pytest.mark.parametrize(

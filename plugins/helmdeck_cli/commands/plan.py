@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from helmdeck_cli.execution import wait_for
-from helmdeck_cli.inputs import pairs, request_text
+from helmdeck_cli.inputs import pairs, request_text, text_argument
 from helmdeck_cli.printing.results import footer
 from helmdeck_cli.shared_options import DEFAULT_CALLER, add_model_call
 from helmdeck_core import Command, hookimpl
@@ -24,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--done",
         metavar="TOOL[=OUTPUT]",
+        type=text_argument,
         action="append",
         default=[],
         help="a step that has been executed, with its output; the plan continues after it; may be repeated",

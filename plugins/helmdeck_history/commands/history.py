@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import read_input, request_text, whole_number
+from helmdeck_cli import read_input, request_text, text_argument, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, as_json, clean, make_deck, note, show, show_json, table
 
@@ -74,7 +74,11 @@ def show_defaults(arguments: argparse.Namespace) -> int:
 def configure_similar(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or none reads standard input"
+        "request",
+        nargs="*",
+        metavar="REQUEST",
+        type=text_argument,
+        help="the request in plain words; - or none reads standard input",
     )
     configure_plans(parser)
     parser.set_defaults(document=[])
@@ -125,7 +129,12 @@ def _shown_time(time_s: float) -> str:
 def configure_forget(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     configure_caller(parser)
-    parser.add_argument("--request", metavar="TEXT", help="only records of this request, in plain words or as its hash")
+    parser.add_argument(
+        "--request",
+        metavar="TEXT",
+        type=text_argument,
+        help="only records of this request, in plain words or as its hash",
+    )
     parser.add_argument("--tool", metavar="ID", help="only records with this tool")
     parser.add_argument(
         "--before", metavar="AGE", type=_seconds, help="only records older than this, such as 7d or 12h"
