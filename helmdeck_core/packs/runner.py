@@ -125,9 +125,10 @@ class Runner:
                 raise failure from exc
         if hidden is not None:  # raised here: a chained exception would be shown with its message
             raise hidden
-        _check_output(pack, output)
-        if owned is None:
-            _check_entry_output(name, output)
+        size = _check_output(pack, output)
+        if owned is None and size > MAX_ENTRY_OUTPUT_BYTES:
+            detail = f"{size:,} bytes, of at most {MAX_ENTRY_OUTPUT_BYTES:,}"
+            raise PackError(name, PackErrorCode.INVALID_OUTPUT, detail)
         if output_type is not None and not isinstance(output, output_type):
             detail = f"pack {name!r} returned {type(output).__name__}, not {output_type.__name__}"
             raise owned.fault(detail) if owned is not None else TypeError(detail)
@@ -214,28 +215,47 @@ def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput, *, is_t
     return data if kind is None else kind.from_dict(data)
 
 
-def _check_output(pack: Pack, output: Mapping[str, Any] | PackOutput) -> None:
+def _check_output(pack: Pack, output: Mapping[str, Any] | PackOutput) -> int:
+    """Check that the output is JSON and fits the schema of the pack; return its size as JSON, in bytes."""
     if not isinstance(output, Mapping) and not hasattr(output, "to_dict"):
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, f"returned {type(output).__name__}, not an object")
-    if not pack.output_schema:
-        return
     try:
         wire = output if isinstance(output, Mapping) else output.to_dict()
     except Exception as exc:
         detail = f"to_dict failed: {describe_error(exc)}"
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, detail) from exc
-    if problems := schema_problems(pack.output_schema, wire, is_trusted=True, max_work=MAX_CHECK_WORK):
+    size = _json_size(pack.name, wire)
+    if pack.output_schema and (
+        problems := schema_problems(pack.output_schema, wire, is_trusted=True, max_work=MAX_CHECK_WORK)
+    ):
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
+    return size
 
 
-def _check_entry_output(name: str, output: Any) -> None:
+def _json_size(name: str, wire: Mapping[str, Any]) -> int:
+    """The size of plain data as JSON, in bytes. Encoding checks everything in a fraction of the time of a walk in Python."""
     try:
-        size = len(msgspec.json.encode(output))
-    except UnicodeEncodeError as exc:
-        raise PackError(name, PackErrorCode.INVALID_OUTPUT, undecodable_text(output)) from exc
-    if size > MAX_ENTRY_OUTPUT_BYTES:
-        detail = f"{size:,} bytes, of at most {MAX_ENTRY_OUTPUT_BYTES:,}"
-        raise PackError(name, PackErrorCode.INVALID_OUTPUT, detail)
+        return len(_ENCODER.encode(wire))
+    except RecursionError:  # its traceback has a thousand frames
+        detail = "the output contains itself, or is nested too deeply for JSON"
+    except UnicodeEncodeError:
+        detail = undecodable_text(wire)
+    except (TypeError, ValueError, OverflowError) as exc:
+        detail = f"the output is not JSON: {exc}"
+    raise PackError(name, PackErrorCode.INVALID_OUTPUT, detail)
+
+
+def _plain(value: Any) -> Any:
+    """Mappings, and subclasses of plain types, which the encoder does not know, as the plain type."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(f"it contains a value of type {type(value).__name__}")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def _is_own_cancellation(exc: BaseException) -> bool:

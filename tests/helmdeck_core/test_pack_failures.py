@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from types import MappingProxyType
 
 import pytest
 
@@ -31,6 +32,14 @@ class Unreadable(Exception):
 class Sneaky:
     def to_dict(self):
         raise KeyError("gone")
+
+
+class Word(str):
+    __slots__ = ()
+
+
+ITSELF = {}
+ITSELF["self"] = [ITSELF]
 
 
 async def hang(context, value):
@@ -176,6 +185,32 @@ def test_a_crash_in_a_handler_is_a_typed_failure_with_its_cause(fails, handler, 
 def test_an_output_that_cannot_be_read_is_no_output(fails):
     failed = fails(returning(Sneaky()), output_schema={"type": "object"})
     assert failed.code is PackErrorCode.INVALID_OUTPUT and "KeyError" in failed.detail
+
+
+@pytest.mark.parametrize(
+    ("value", "detail"),
+    [
+        (ITSELF, "the output contains itself, or is nested too deeply for JSON"),
+        (object(), "the output is not JSON: it contains a value of type object"),
+        ({(1, 2): 3}, "the output is not JSON: it contains a value of type tuple"),
+        ("caf\udce9", r"$.x: character 4 is the surrogate '\udce9'"),
+    ],
+)
+@pytest.mark.parametrize("schema", [{}, {"type": "object", "properties": {"x": {"items": {"type": "object"}}}}])
+def test_an_output_that_is_not_json_is_no_output(fails, value, detail, schema):
+    failed = fails(returning({"x": value}), output_schema=schema)
+    assert failed.code is PackErrorCode.INVALID_OUTPUT and failed.detail.startswith(detail)
+
+
+def test_an_output_of_mappings_tuples_and_subclasses_of_plain_types_is_json(deck_with):
+    output = {"x": MappingProxyType({"words": (Word("tea"), frozenset((3,)))})}
+
+    class Packs:
+        @hookimpl
+        def helmdeck_packs(self):
+            return [Pack(name="t.it", version="1", description="x.", run=returning(output))]
+
+    assert deck_with(Packs()).run("t.it", {}) == output
 
 
 def test_a_call_that_is_cancelled_from_outside_stays_cancelled(deck_with):
