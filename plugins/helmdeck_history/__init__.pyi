@@ -1,5 +1,6 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_history.access import HistoryError as HistoryError
 from helmdeck_history.calibration.log import LogMismatch as LogMismatch
 from helmdeck_history.calibration.report import as_toml as as_toml
 from helmdeck_history.calibration.report import budget_row as budget_row

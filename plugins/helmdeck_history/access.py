@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
 
-from helmdeck_core import HistorySetup, HistoryStore, PlanRecord, RecordedStep, args_sha, intent_sha
+from helmdeck_core import HelmdeckError, HistorySetup, HistoryStore, PlanRecord, RecordedStep, args_sha, intent_sha
 from helmdeck_core.log import logger
 from helmdeck_history.learnable import learnable_values
 from helmdeck_history.sketch import deployment_secret, key_of, sketch
@@ -20,6 +20,10 @@ _SHA_DIGITS = len(intent_sha(""))
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+
+class HistoryError(HelmdeckError):
+    """The store of the plan history cannot be read or written; the message has no secrets."""
 
 
 @attrs.frozen
@@ -45,14 +49,16 @@ class Access:
     def use(self, action: Callable[[HistoryStore], T]) -> T:
         """Do something with the store.
 
-        :raises PluginError: the store cannot be opened, or failed.
+        :raises HistoryError: the file, database or server of the store cannot be used.
+        :raises PluginError: the store itself failed.
         """
+        failure: HelmdeckError
         try:
             return action(self._opened())
         except KeyboardInterrupt:
             raise
         except BaseException as exc:
-            failure = self.setup.fault(exc)
+            failure = _storage_failure(exc) or self.setup.fault(exc)
         raise failure  # raised here, where the exception, whose frames may have a password, is not its context
 
     def try_use(
@@ -199,3 +205,12 @@ def sha_of(request: str) -> str:
 
 def _caller(item: Note | Fact) -> str:
     return item.record.caller if isinstance(item, Note) else item.caller
+
+
+def _storage_failure(exc: BaseException) -> HistoryError | None:
+    """The error for a file, database or server that cannot be used, which is not a fault of the plugin."""
+    from helmdeck_storage import StorageError  # not needed unless a store failed
+
+    if not isinstance(exc, StorageError):
+        return None
+    return HistoryError(f"the plan history cannot be read or written: {exc}; check [history] url")

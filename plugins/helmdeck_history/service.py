@@ -272,7 +272,7 @@ class LearningHistory(DeckHistory):
     def add_fact(self, fact: Fact) -> bool:
         """Store a fact; return whether the store keeps facts.
 
-        :raises PluginError: the store failed.
+        :raises HistoryError: the store cannot be read or written.
         """
 
         def add(store: HistoryStore) -> bool:

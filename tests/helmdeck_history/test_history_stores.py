@@ -5,13 +5,14 @@ import os
 import random
 import signal
 import time
+import traceback
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import PluginError, RecordedStep
-from helmdeck_history import Scope, projections, record_to_row
+from helmdeck_core import RecordedStep
+from helmdeck_history import HistoryError, Scope, projections, record_to_row
 from helmdeck_history.stores.databases import open_postgres, open_sqlite
 from helmdeck_history.stores.redis_store import RedisStore
 from helmdeck_testing import HistoryStoreContract
@@ -226,9 +227,11 @@ def test_rows_are_plain_data_that_json_can_represent():
 def test_server_that_is_not_reachable_is_an_error_without_the_password(answering, scheme):
     url = f"{scheme}://ada:Pa55word@127.0.0.1:1/0"
     deck, _ = answering("{}", config={"history": {"url": url}})
-    with pytest.raises(PluginError, match=f"failed in helmdeck_history_stores: {scheme}:") as caught:
+    with pytest.raises(
+        HistoryError, match=r"the plan history cannot be read or written: .*; check \[history\] url"
+    ) as caught:
         deck.history.records()
-    assert "Pa55word" not in str(caught.value) + "".join(caught.value.__notes__)
+    assert "Pa55word" not in "".join(traceback.format_exception(caught.value))
     assert deck.plan("draft a post", model="local/lexical").steps
     deck.close()
 
@@ -237,5 +240,15 @@ def test_server_that_is_not_reachable_is_an_error_without_the_password(answering
 def test_missing_driver_names_the_extra(answering, monkeypatch, scheme, extra):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     deck, _ = answering("{}", config={"history": {"url": f"{scheme}://localhost"}})
-    with pytest.raises(PluginError, match=rf"pip install 'helmdeck\[{extra}\]'"):
+    with pytest.raises(HistoryError, match=rf"pip install 'helmdeck\[{extra}\]'"):
         deck.history.records()
+
+
+def test_file_that_cannot_be_written_is_an_error_of_its_setting_and_not_of_the_plugin(answering, tmp_path):
+    (tmp_path / "occupied").write_text("")
+    deck, _ = answering("{}", config={"history": {"url": f"sqlite:{tmp_path / 'occupied' / 'history.db'}"}})
+    with pytest.raises(HistoryError, match=r"cannot be read or written: .*history\.db.*; check \[history\] url"):
+        deck.history.records()
+    with pytest.raises(HistoryError, match=r"check \[history\] url"):
+        deck.run("helmdeck.memory_store", {"text": "tea at four"})
+    deck.close()
