@@ -67,13 +67,15 @@ def show_json(data: Any) -> None:
 
 def flush() -> None:
     """Flush standard output, so that its errors are raised here; raises the same errors as ``show``."""
-    with _writing():
-        if sys.stdout is not None:
+    if sys.stdout is not None:
+        with _writing():
             sys.stdout.flush()
 
 
 @contextlib.contextmanager
 def _writing() -> Iterator[None]:
+    if sys.stdout is None:  # print() would write nothing, and report no error
+        raise OutputError("standard output is closed")
     try:
         yield
     except BrokenPipeError:

@@ -121,6 +121,13 @@ def test_full_disk_is_a_one_line_error_with_exit_code_1(tmp_path, words):
     assert done.stderr == b"helmdeck: the result cannot be written (No space left on device)\n"
 
 
+@pytest.mark.parametrize("words", ["--version", "plan remember this"])
+def test_closed_standard_output_is_an_error_as_a_full_disk_is(tmp_path, words):
+    done = shell(f"helmdeck {words} >&-", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith(b"helmdeck: the result cannot be written (standard output is closed)\n")
+
+
 @needs_full
 def test_exit_code_of_an_error_survives_unwritable_streams(tmp_path):
     assert shell("helmdeck plan --json '' > /dev/full 2> /dev/full", tmp_path).returncode == ExitCode.USAGE
@@ -128,6 +135,7 @@ def test_exit_code_of_an_error_survives_unwritable_streams(tmp_path):
     assert done.returncode == ExitCode.USAGE
     assert b"Traceback" not in done.stderr
     assert shell("helmdeck plan remember this 2> /dev/full", tmp_path).returncode == 0
+    assert shell("helmdeck plan --json '' >&-", tmp_path).returncode == ExitCode.USAGE
 
 
 def test_main_raises_nothing_with_closed_standard_output(monkeypatch, capsys):
