@@ -97,6 +97,11 @@ def _check_catalog(check: _Checker, config: Config, contributions: Contributions
     for path, rule in _rules("compaction", config.compaction, config.compaction):
         check.names((*path, "order"), rule.order or (), steps, "unknown trim step")
         check.names((*path, "drop"), rule.drop, steps, "unknown trim step")
+        for key, names in {"order": rule.order or (), "drop": rule.drop}.items():
+            for name in [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+                check.add((*path, key), "a trim step is listed twice", name, "each step once")
+        for name in dict.fromkeys(name for name in rule.order or () if name in rule.drop):
+            check.add((*path, "drop"), "the trim step is in order as well", name, "each step in one of the two")
     sources = [name for name in config.catalog.sources if not is_catalog_file(name)]
     named = [each.name for each in contributions.values_of(CatalogSource) if each.read is None]
     allowed = [*named, "packs", "a path that ends in .json or .toml"]
@@ -244,7 +249,7 @@ def _check_fallback(check: _Checker, config: Config, providers: Sequence[str]) -
         path = ("fallback", prefix)
         provider, slash, _ = (part.strip().casefold() for part in prefix.partition("/"))
         if provider not in providers if slash else not any(each.startswith(provider) for each in providers):
-            check.name(path, provider, providers, "no model id has this prefix")
+            check.name(path, provider, providers, "no model id has this prefix", found=prefix)
         for model in models:
             _check_model(check, path, model, providers)
         if len({model.strip() for model in models}) < len(models):
@@ -269,10 +274,13 @@ class _Checker:
         self.origins = origins
         self.mistakes: list[Mistake] = []
 
-    def name(self, path: tuple[str, ...], value: str, allowed: Sequence[str], problem: str) -> None:
+    def name(
+        self, path: tuple[str, ...], value: str, allowed: Sequence[str], problem: str, *, found: str | None = None
+    ) -> None:
+        """Check a name; ``found`` is the configured value that it is a part of."""
         if value not in allowed:
             names = nearest_names(value, allowed) or "none: no plugin contributes one"
-            self.add(path, problem + did_you_mean(value, allowed), value, names)
+            self.add(path, problem + did_you_mean(value, allowed), value if found is None else found, names)
 
     def names(self, path: tuple[str, ...], values: Iterable[str], allowed: Sequence[str], problem: str) -> None:
         for value in values:

@@ -168,6 +168,30 @@ def test_config_check_reports_required_plugins_that_are_missing_with_all_other_m
     assert "install it, or remove it from [plugins] required" in done.err and "--disable-plugin" not in done.err
 
 
+def test_config_check_names_the_file_of_mistakes_that_commands_and_rankers_find(cli, configure):
+    configure(
+        '[gateway]\nstore = "ftp:x"\n[gateway.models]\nbig = 3\n[selection.rankers.lexical]\nwords = "gone.toml"\n'
+    )
+    lines = [line for line in cli("config", "check").err.splitlines() if line.startswith("  ")]
+    assert len(lines) == 3 and all(": helmdeck.toml: " in line.replace(". helmdeck", ": helmdeck") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ('order = ["a", "a"]', "compaction.order: a trim step is listed twice, found 'a'"),
+        ('drop = ["a", "a"]', "compaction.drop: a trim step is listed twice, found 'a'"),
+        ('order = ["a"]\ndrop = ["a"]', "compaction.drop: the trim step is in order as well, found 'a'"),
+        ('[compaction.tiers.C]\norder = ["a", "a"]', "compaction.tiers.C.order: a trim step is listed twice"),
+        ('[fallback]\n"x/" = ["local/lexical"]', "fallback.\"x/\": no model id has this prefix, found 'x/'"),
+    ],
+)
+def test_trim_steps_that_are_listed_twice_and_prefixes_of_no_model_are_mistakes(cli, configure, text, mistake):
+    configure(f"[compaction]\n{text}\n".replace('"a"', '"pack.typical_use"'))
+    done = cli("config", "check")
+    assert done.code == 2 and mistake.replace("'a'", "'pack.typical_use'") in done.err
+
+
 RECOVERY_MISTAKES = """\
 model = "opanai/gpt-4o"
 [recovery]
@@ -304,8 +328,7 @@ def test_mistakes_of_all_kinds_are_reported_together(cli, configure, tmp_path):
         "or a base_url for a server of kind 'openai-compatible' (did you mean 'together'?)",
         "history.url": "unknown kind of history store (did you mean 'sqlite:...'?)",
         "runs.url": "unknown kind of database (did you mean 'postgresql'?)",
-        "selection.rankers.lexical": f"the configuration cannot be used: {tmp_path}/no-words.toml: "
-        "No such file or directory; allowed: a readable file",
+        f"selection.rankers.lexical: {tmp_path}/no-words.toml": "No such file or directory",
         "gateway.port": "too high",
         "log_level": "unknown log level",
     }

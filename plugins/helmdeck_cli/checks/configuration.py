@@ -86,9 +86,10 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
             notices = tuple(notice for name in runtime.config.providers for notice in registry.notices(name))
             catalog_entries, catalog_mistakes = _check_catalog(runtime)
             mistakes += [*catalog_mistakes, *_check_model(runtime), *provider_mistakes(runtime)]
-            mistakes += [*_check_rankers(runtime), *_check_stores(runtime)]
             checks = [command.value.check for command in runtime.contributed(Command).values()]
-            mistakes += [mistake for check in checks if check is not None for mistake in check(runtime)]
+            own = [mistake for check in checks if check is not None for mistake in check(runtime)]
+            own = [*_check_rankers(runtime), *_check_stores(runtime), *own]
+            mistakes += [_with_source(runtime, mistake) for mistake in own]
             sources = LiveCatalog(runtime, registry.first_settings).open_sources().values()
             notices += tuple(notice for source in sources for notice in getattr(source, "notices", tuple)())
     except ConfigError as exc:
@@ -102,6 +103,16 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         catalog_entries=catalog_entries,
         plugin_errors=tuple(errors),
     )
+
+
+def _with_source(runtime: Runtime, mistake: Mistake) -> Mistake:
+    """The mistake with the file or variable that sets its key, unless it names it already."""
+    keys = mistake.where.partition(": ")[0].split(".")
+    for size in range(len(keys), 0, -1):
+        for key, source in runtime.origins.items():
+            if key[:size] == tuple(keys[:size]):
+                return attrs.evolve(mistake, where=f"{source}: {mistake.where}")
+    return mistake
 
 
 def _check_catalog(runtime: Runtime) -> tuple[int, list[Mistake]]:
