@@ -72,3 +72,33 @@ def test_a_sentence_of_inputs_alone_belongs_to_the_step_before(following: str, a
 def test_a_sentence_with_other_words_is_a_part_of_its_own() -> None:
     steps = plan("List the parcels of depot 'Kiel'. Paint 10 fences at most", PARCELS)
     assert [step["tool"] for step in steps] == ["list_parcels", "unknown"]
+
+
+PAYMENT = tool("pay", {}, amount=described("Amount in dollars", {"type": "number"}))
+PRICE = tool("create_price", {}, unit_amount=described("Amount in cents", WHOLE))
+SCALES = tool("log_weight", {}, weight=described("Weight in kilograms", {"type": "number"}))
+SUM = tool("sum_numbers", {}, numbers={"type": "array", "items": {"type": "number"}})
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (PAYMENT, "pay $1,299", {"amount": 1299}),
+        (PAYMENT, "pay $1,299.99", {"amount": 1299.99}),
+        (PAYMENT, "pay £2,000", {"amount": 2000}),
+        (PAYMENT, "pay €1.250,75", {"amount": 1250.75}),
+        (PAYMENT, "pay 12,5 euros", {"amount": 12.5}),
+        (PAYMENT, "pay $1.5k", {"amount": 1500}),
+        (PAYMENT, "pay $2 million", {"amount": 2_000_000}),
+        (PAYMENT, "pay 1.5 million dollars", {"amount": 1_500_000}),
+        (PRICE, "create a price of $1,299.99", {"unit_amount": 129_999}),
+        (SCALES, "log my weight, 81,4 kg", {"weight": 81.4}),
+        (SUM, "sum up 1,000 and 2,500", {"numbers": [1000, 2500]}),
+        (SUM, "sum up 3, 5 and 7", {"numbers": [3, 5, 7]}),
+        (SUM, "sum up 3,5,7", {"numbers": [3, 5, 7]}),
+    ],
+)
+def test_a_number_is_read_whole_with_its_marks_and_its_scale(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args

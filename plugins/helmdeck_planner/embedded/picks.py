@@ -40,6 +40,8 @@ from helmdeck_selection import LexicalIndex
 
 # Requests are short: what follows is not planned.
 _MAX_PARTS: Final = 50
+MAX_TOKENS: Final = 1_000
+"""Words, values and marks of a request without its document that are planned; a longer one has no steps, since rules compare its words."""
 # Among so many words, marks included, "also" adds a part to the one before.
 _EARLY: Final = 4
 # Parts that one entry may serve together.
@@ -61,6 +63,7 @@ class Understood:
     :ivar settings: the parts that only state where the others act; they have no step.
     :ivar headings: the parts that only name the thing that the others are about, with the entries that read it.
     :ivar is_not_of_catalog: the catalog does not use that language either.
+    :ivar is_too_long: the request has more than ``MAX_TOKENS`` words, values and marks, and no parts.
     """
 
     request: str
@@ -71,6 +74,7 @@ class Understood:
     pipeline: Entry | None
     is_foreign: bool
     is_not_of_catalog: bool = False
+    is_too_long: bool = False
     lexical: LexicalIndex | None = None
     profiles: Profiles | None = None
     settings: tuple[Part, ...] = ()
@@ -83,7 +87,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     tokens = scan(separated.request)
     language = language_of([token.word for token in tokens if token.is_word], lexical.lexicon)
     wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
-    parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
+    is_too_long = len(tokens) > MAX_TOKENS
+    parts = [] if is_too_long else split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
     settings = settings_of(parts, wording)
     sources = Sources(separated.request, wording, settings=settings)
     is_bare_catalog = all(entry.input_schema is None for entry in profiles.entries)
@@ -114,6 +119,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         headings=(*reader.headings, *headings),
         is_foreign=is_foreign and all(pick.profile is None for pick in picks),
         is_not_of_catalog=is_not_of_catalog,
+        is_too_long=is_too_long,
         lexical=lexical,
         profiles=profiles,
     )

@@ -26,7 +26,7 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.picks import Understood, understand
+from helmdeck_planner.embedded.picks import MAX_TOKENS, Understood, understand
 from helmdeck_planner.embedded.steps import model_advice, quoted, steps_of, unsure_advice, whole_inputs
 from helmdeck_selection import LexicalIndex
 
@@ -128,7 +128,12 @@ def _plan(understood: Understood, task: Task) -> dict[str, Any]:
 def _nothing_requested(understood: Understood, request: str) -> dict[str, Any]:
     """Return the gap of a request without a part to plan: an empty one, or one that only excludes."""
     excluded = [quoted(part.text) for part in understood.parts if part.is_excluded]
-    if excluded:
+    if understood.is_too_long:
+        why = (
+            f"{GAP} {quoted(request)} has more than {MAX_TOKENS:,} words, values and marks, the most that local/lexical reads: "
+            "shorten it, pass a long text as the document, or use a language model (--model PROVIDER/MODEL)"
+        )
+    elif excluded:
         why = f"{GAP} the request only excludes {', '.join(excluded)}, and asks for nothing"
     else:
         why = f"{GAP} nothing in the catalog fits {quoted(request)}"

@@ -34,9 +34,10 @@ def _pattern(each: Property, ending: str) -> str:
 
 def _is_ending(draft: Draft, place: int) -> bool:
     """Whether an extension is meant: "files ending in .ts", "the .proto files"."""
+    if not draft.tokens[place].value.startswith("."):
+        return False
     following = place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "files")
-    is_named = any(draft.is_one_of(other, key) for other in range(place) for key in ("extensions", "files"))
-    return draft.tokens[place].value.startswith(".") and (following or is_named)
+    return following or any(draft.is_one_of(other, key) for other in range(place) for key in ("extensions", "files"))
 
 
 def _stated(draft: Draft) -> tuple[str, list[int]] | None:
@@ -47,8 +48,8 @@ def _stated(draft: Draft) -> tuple[str, list[int]] | None:
         if first.is_word and draft.is_one_of(place + 1, "files") and is_free and (found := FILE_TYPES.get(first.word)):
             return f".{found}", [place, place + 1]
         # ".jpg" is a mark and a word.
-        is_dotted = first.value == "." and second.is_word and first.end == second.start
-        is_meant = _is_ending(draft, place) or (place + 2 < len(tokens) and draft.is_one_of(place + 2, "files"))
-        if is_dotted and is_free and is_meant:
+        if not is_free or first.value != "." or not second.is_word or first.end != second.start:
+            continue
+        if _is_ending(draft, place) or (place + 2 < len(tokens) and draft.is_one_of(place + 2, "files")):
             return f".{second.value}", [place, place + 1]
     return None

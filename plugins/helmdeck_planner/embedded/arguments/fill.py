@@ -49,7 +49,7 @@ from helmdeck_planner.embedded.arguments.told import fill_dated_title, fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.properties import QUOTED_ROLES, Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     FOLDER_WORDS,
     NAMING_VERBS,
@@ -62,17 +62,6 @@ from helmdeck_planner.embedded.request.wording import Wording
 
 # A longer document is left out of the arguments: plans are logged and sent on, and every step would repeat it.
 MAX_DOCUMENT_CHARS: Final = 16_000
-# The order in which quoted strings without a label go to inputs.
-_QUOTE_ROLES: Final = (
-    Role.CONTENT,
-    Role.QUERY,
-    Role.NAME,
-    Role.TEXT,
-    Role.PATTERN,
-    Role.PLACE,
-    Role.CODE,
-    Role.EXPRESSION,
-)
 _QUOTES: Final = (Kind.QUOTE, Kind.CODE)
 _SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind.HASH)
 _ENTERED: Final = (Kind.EMAIL, Kind.PHONE, Kind.URL, Kind.NUMBER, Kind.DATE)
@@ -235,11 +224,15 @@ def _fill_labelled_quotes(draft: Draft) -> None:
 
 
 def _is_described_less(draft: Draft, each: Property) -> bool:
-    others = (other for other in draft.open_inputs() if other is not each and other.role in _QUOTE_ROLES)
-    return any(_telling_words(draft, other) > _telling_words(draft, each) for other in others)
+    own = _telling_words(draft, each)
+    others = (other for other in draft.open_inputs() if other is not each and other.role in QUOTED_ROLES)
+    return any(_telling_words(draft, other) > own for other in others)
 
 
 def _fill_quotes(draft: Draft) -> None:
+    if not draft.free(*_QUOTES):
+        return
+    only = _only_text(draft)
     for each in sorted(draft.open_inputs(), key=lambda other: _quote_order(draft, other)):
         if not draft.free(*_QUOTES):
             return
@@ -249,7 +242,7 @@ def _fill_quotes(draft: Draft) -> None:
             places = [place for place in places if draft.preposition_before(place) != "with"]
         if not places:
             continue
-        if each.role not in _QUOTE_ROLES or not (each.is_required or _is_only_text(draft, each)):
+        if each.role not in QUOTED_ROLES or not (each.is_required or each is only):
             continue
         chosen = draft.own(places) if each.is_list else places[:1]
         values = [draft.tokens[place].value for place in chosen]
@@ -257,7 +250,7 @@ def _fill_quotes(draft: Draft) -> None:
 
 
 def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:
-    place = _QUOTE_ROLES.index(each.role) if each.role in _QUOTE_ROLES else len(_QUOTE_ROLES)
+    place = QUOTED_ROLES.index(each.role) if each.role in QUOTED_ROLES else len(QUOTED_ROLES)
     if each.role is Role.NAME and draft.part.verb in NAMING_VERBS:
         place = -1  # "rename issue 9 to 'Crash'"
     return not each.is_required, -_telling_words(draft, each), place
@@ -265,19 +258,19 @@ def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:
 
 def _telling_words(draft: Draft, each: Property) -> int:
     """Return how many words of a part describe an input and none of the others that take a text."""
-    others = [other for other in draft.profile.properties if other is not each and other.role in _QUOTE_ROLES]
-    own = (each.hints | each.labels).difference(*(other.hints | other.labels for other in others))
+    is_text = each.role in QUOTED_ROLES
+    if len(draft.profile.texts) <= is_text:
+        return 0
     places = (place for place in range(len(draft.tokens)) if place != draft.part.verb_place)
     words = {term for place in places if not draft.is_filler(place) for term in draft.stems(place)}
-    return len(own & words) if others else 0
+    return sum(draft.profile.text_terms[term] <= is_text for term in (each.hints | each.labels) & words)
 
 
-def _is_only_text(draft: Draft, each: Property) -> bool:
-    """Whether an optional input is the first that takes a text, or the one that a part describes, of an entry that requires none."""
-    texts = [other for other in draft.profile.properties if other.role in _QUOTE_ROLES]
-    if any(other.is_required for other in texts):
-        return False
-    return min(texts, key=lambda other: _quote_order(draft, other)) is each
+def _only_text(draft: Draft) -> Property | None:
+    """Return the first input that takes a text, or the one that a part describes, of an entry that requires none."""
+    if any(each.is_required for each in draft.profile.texts):
+        return None
+    return min(draft.profile.texts, key=lambda each: _quote_order(draft, each), default=None)
 
 
 def _fill_only_value(draft: Draft) -> None:

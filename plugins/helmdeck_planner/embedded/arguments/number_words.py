@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
@@ -9,7 +10,10 @@ from typing import Final
 from helmdeck_language import Token
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
 
-_SCALES: Final = {"dozen": 12, "hundred": 100, "thousand": 1000}
+_SCALES: Final = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
+_DECIMAL_COMMA: Final = re.compile(r"-?\d{1,30}(?:\.\d{3}){0,9},\d{1,2}")
+_SHORT: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)([km])", re.IGNORECASE)
 _ARTICLES: Final = ("a", "an")
 _ORDINALS: Final = {
     word: number
@@ -19,6 +23,22 @@ _ORDINALS: Final = {
 }
 _TEN: Final = 10
 _MOST_TENS: Final = 90
+
+
+def digits_of(text: str) -> str:
+    """Return a number without its sign and the marks of its thousands: "1250.75" for "\u20ac1.250,75", "1500" for "$1.5k"."""
+    text = text.strip(_SIGNS)
+    if _DECIMAL_COMMA.fullmatch(text):
+        return text.replace(".", "").replace(",", ".")
+    if found := _SHORT.fullmatch(text):
+        return str(int(Fraction(found[1]) * _SCALES["thousand" if found[2] in "kK" else "million"]))
+    return text.replace(",", "")
+
+
+def scaled(number: float, tokens: Sequence[Token], end: int) -> tuple[int | float | Fraction, int]:
+    """Return the number of "2.5 million", and the place behind it."""
+    scale = _SCALES.get(tokens[end].word) if end < len(tokens) and tokens[end].is_word else None
+    return (Fraction(str(number)) * scale, end + 1) if scale else (number, end)
 
 
 def ordinal(word: str) -> int | None:

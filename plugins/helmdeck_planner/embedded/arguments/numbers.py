@@ -18,7 +18,9 @@ from helmdeck_planner.embedded.arguments.number_context import (
     objects,
     words_beside,
 )
+from helmdeck_planner.embedded.arguments.number_words import digits_of
 from helmdeck_planner.embedded.arguments.quantities import part_of_unit, quantity_at, unit_word
+from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber, stated_numbers
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     COMMON_WORDS,
@@ -51,13 +53,34 @@ _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
 _LIMITS: Final = frozenset(("below", "under", "above", "over"))
 _REPEATED: Final = frozenset(("interval", "period", "frequency", "every"))
 _ONLY: Final = ("just", "only")
-_SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
 def fill_numbers(draft: Draft) -> None:
     """Set the inputs that take numbers."""
+    _fill_listed(draft)
     fill_left_numbers(draft, draft, SURE)
     _fill_by_evidence(draft)
+
+
+def _fill_listed(draft: Draft) -> None:
+    """Set the only list of numbers from all numbers in a row: "add up 1,000, 2,500 and 3"."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.NUMBER and each.is_list]
+    if len(inputs) != 1:
+        return
+    runs: list[list[StatedNumber]] = []
+    for number in stated_numbers(draft):
+        if not draft.used_places.isdisjoint(number.places):
+            continue
+        between = draft.tokens[runs[-1][-1].last + 1 : number.first] if runs else ()
+        if between and all(token.value == "," or token.word in draft.wording.language.joints for token in between):
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    listed = [run for run in runs if len(run) > 1]
+    if len(listed) == 1:
+        values = [number.in_unit_of(inputs[0]) for number in listed[0]]
+        if None not in values:
+            draft.set(inputs[0], values, [place for number in listed[0] for place in number.places])
 
 
 def _fill_by_evidence(draft: Draft) -> None:
@@ -180,7 +203,7 @@ def _number(draft: Draft, place: int) -> int | float | None:
         return int(number) if number.denominator == 1 else float(number)
     if token.kind not in (Kind.NUMBER, Kind.HASH):
         return None
-    text = token.value.strip(_SIGNS).replace(",", "")
+    text = digits_of(token.value)
     if len(text) > _MOST_DIGITS and place + 1 < len(draft.tokens) and unit_word(draft, place + 1):
         return None  # no quantity, and no number without the unit
     try:

@@ -10,7 +10,7 @@ import attrs
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.number_words import counted
+from helmdeck_planner.embedded.arguments.number_words import counted, digits_of, scaled
 from helmdeck_planner.embedded.entries.property_words import ATTRIBUTES
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, PARTS_OF_UNITS, SMALLER_UNITS, UNIT_OF, Unit
 
@@ -63,9 +63,11 @@ def _in_one_token(draft: Draft, place: int) -> Quantity | None:
     token = draft.tokens[place]
     text = token.value
     if token.kind is Kind.NUMBER and (text[0] in _MONEY or text.endswith("%")):
-        number = text.strip(f"{_MONEY}%").replace(",", "")
-        unit = UNIT_OF["percent" if text.endswith("%") else "dollar"]
-        return Quantity(_value(number), unit, (place,)) if _DIGITS.fullmatch(number) else None
+        number = digits_of(text)
+        if not _DIGITS.fullmatch(number):
+            return None
+        value, end = scaled(_value(number), draft.tokens, place + 1)
+        return Quantity(value, UNIT_OF["percent" if text.endswith("%") else "dollar"], tuple(range(place, end)))
     if not (token.is_word or token.kind is Kind.ID):
         return None
     if found := _CHAINED.fullmatch(text):
@@ -82,8 +84,8 @@ def _number(draft: Draft, place: int) -> tuple[int | float | Fraction, int] | No
     """Return the number before a unit, and the place behind it."""
     token, tokens = draft.tokens[place], draft.tokens
     if token.kind is Kind.NUMBER:
-        text = token.value.replace(",", "")
-        return (_value(text), place + 1) if _DIGITS.fullmatch(text) else None
+        text = digits_of(token.value)
+        return scaled(_value(text), tokens, place + 1) if _DIGITS.fullmatch(text) else None
     if not token.is_word or (place and tokens[place - 1].word in NUMBER_WORDS and token.word != "half"):
         return None
     if place > 1 and tokens[place - 1].word == "of" and tokens[place - 2].word in PARTS_OF_UNITS:

@@ -11,7 +11,7 @@ import attrs
 
 from helmdeck_language import Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.number_words import counted, ordinal
+from helmdeck_planner.embedded.arguments.number_words import counted, digits_of, ordinal, scaled
 from helmdeck_planner.embedded.arguments.quantities import quantity_at
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS
@@ -28,7 +28,6 @@ _OF_DAY: Final = ("at", "by", "since")
 _POINTING: Final = ("this", "that", "the", "which", "another", "each", "every")
 _NOT_COUNTED: Final = ("and", "or", "is", "in", "with", "on", "for", "to")
 _CENTS: Final = re.compile(r"\.\d\d$")
-_SIGNS: Final = "$\u20ac\u00a3\u00a5#%"
 
 
 @attrs.frozen
@@ -102,11 +101,12 @@ def number_at(draft: Draft, place: int) -> StatedNumber | None:
         return _in_words(draft.tokens, place)
     if token.kind is Kind.ID and (found := _COUNTED.fullmatch(token.value)):
         return StatedNumber(int(found[1]), "counted", (place,))
-    text = token.value.strip(_SIGNS).replace(",", "")
+    text = digits_of(token.value)
     if token.kind not in (Kind.NUMBER, Kind.HASH) or not _DIGITS.fullmatch(text):
         return None
     form = "hash" if token.kind is Kind.HASH or token.value.startswith("#") else "digits"
-    return StatedNumber(float(text) if "." in text else int(text), form, (place,), has_cents=bool(_CENTS.search(text)))
+    value, end = scaled(float(text) if "." in text else int(text), draft.tokens, place + 1)
+    return StatedNumber(value, form, range(place, end), has_cents=bool(_CENTS.search(text)))
 
 
 def _on_stopwatch(draft: Draft, place: int) -> StatedNumber | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -334,12 +334,17 @@ def _takes_all(each: Candidate) -> bool:
     return each.scored.is_complete and not each.scored.profile.takes(*_ANY_TEXT)
 
 
-def _follows_alike(part: Part, place: int, draft: Draft) -> bool:
-    """Whether a value follows one of its kind that an input takes: "list /srv and /opt" has a step for each."""
-    tokens = part.tokens
-    before = next((other for other in range(place - 1, -1, -1) if tokens[other].word not in _JOINING), 0)
-    is_alike = tokens[before].kind is tokens[place].kind
-    return is_alike and (before in draft.used_places or (before > 0 and _follows_alike(part, before, draft)))
+def _following_alike(part: Part, draft: Draft) -> Container[int]:
+    """Return the places of values behind one of their kind that an input takes: "list /srv and /opt" has a step for each."""
+    found: set[int] = set()
+    before = 0
+    for place, token in enumerate(part.tokens):
+        is_alike = place > 0 and part.tokens[before].kind is token.kind
+        if is_alike and (before in draft.used_places or before in found):
+            found.add(place)
+        if token.word not in _JOINING:
+            before = place
+    return found
 
 
 def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sources: Sources) -> Candidate:
@@ -349,7 +354,8 @@ def _candidate(seen: Seen, profile: Profile, features: Mapping[str, float], sour
     values = [
         place for place, token in enumerate(part.tokens) if token.is_value and not is_catalog_word(token, seen.wording)
     ]
-    left = [place for place in values if place not in draft.used_places and not _follows_alike(part, place, draft)]
+    following = _following_alike(part, draft)
+    left = [place for place in values if place not in draft.used_places and place not in following]
     foreign = [
         word.place
         for word in seen.words

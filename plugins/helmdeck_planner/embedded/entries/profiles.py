@@ -27,7 +27,7 @@ from helmdeck_language import (
     terms,
     words,
 )
-from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
+from helmdeck_planner.embedded.entries.properties import QUOTED_ROLES, Property, Role, properties_of
 from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.wording import Vocabulary
 from helmdeck_selection import (
@@ -93,6 +93,16 @@ class Profile:
     def required(self) -> tuple[Property, ...]:
         """The required inputs."""
         return tuple(each for each in self.properties if each.is_required)
+
+    @cached_property
+    def texts(self) -> tuple[Property, ...]:
+        """The inputs that take a quoted string."""
+        return tuple(each for each in self.properties if each.role in QUOTED_ROLES)
+
+    @cached_property
+    def text_terms(self) -> Counter[str]:
+        """How many of ``texts`` each stem of a label or a description is of."""
+        return Counter(term for each in self.texts for term in each.hints | each.labels)
 
     @property
     def takes_nothing(self) -> bool:

@@ -54,6 +54,23 @@ class Role(StrEnum):
     OTHER = "other"
 
 
+QUOTED_ROLES: Final = (
+    Role.CONTENT,
+    Role.QUERY,
+    Role.NAME,
+    Role.TEXT,
+    Role.PATTERN,
+    Role.PLACE,
+    Role.CODE,
+    Role.EXPRESSION,
+)
+"""The roles that take a quoted string, in the order in which strings without a label go to them."""
+
+
+MAX_INPUTS: Final = 250
+"""Inputs of an entry that are filled: the rules compare them with each other, which for 2,000 would take minutes."""
+
+
 class Clock(StrEnum):
     """The form in which an input takes a time of day."""
 
@@ -162,20 +179,22 @@ _ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|sha)\b", re.IG
 
 
 def properties_of(entry: Entry) -> tuple[Property, ...]:
-    """Return the inputs of an entry, required ones first."""
+    """Return the inputs of an entry, required ones first: at most ``MAX_INPUTS``."""
     required = required_inputs(entry)
-    found = [
-        # A value that the schema names in its place need not be stated.
-        _property(entry, name, schema, name in required and "default" not in _resolved(schema))
+    # A value that the schema names in its place need not be stated.
+    stated = {
+        name: name in required and "default" not in _resolved(schema)
         for name, schema in input_properties(entry).items()
-    ]
+    }
+    first = sorted(stated.items(), key=lambda item: not item[1])[:MAX_INPUTS]
+    found = [_property(entry, name, input_properties(entry)[name], is_required) for name, is_required in first]
     roles = {each.role for each in found}
     if not {Role.OWNER, Role.REPO} <= roles:
         found = [attrs.evolve(each, role=Role.NAME) if each.role in (Role.OWNER, Role.REPO) else each for each in found]
     if any("head" in each.words for each in found):
         # "base" is the source of a new branch, and the target of a pull request.
         found = [attrs.evolve(each, side="target") if "base" in each.words else each for each in found]
-    return tuple(sorted(found, key=lambda each: not each.is_required))
+    return tuple(found)
 
 
 def _property(entry: Entry, name: str, schema: Any, is_required: bool) -> Property:

@@ -28,7 +28,8 @@ def without_corrections(tokens: Sequence[Token], wording: Wording) -> Sequence[T
     found = list(tokens)
     place = 1
     while place < len(found):
-        end = _end_of_cue(found, place)
+        # Of a run of marks, only the first may start a cue: a line of dots is looked at once.
+        end = 0 if _is_border(found[place - 1]) else _end_of_cue(found, place)
         start = _after_leads(found, place, end, wording) if end else 0
         new = _name(found, start) if start else []
         old = _corrected(found, place, new, wording, preposition=found[start - 1] if start > end else None)
@@ -42,9 +43,11 @@ def without_corrections(tokens: Sequence[Token], wording: Wording) -> Sequence[T
 
 def _end_of_cue(tokens: Sequence[Token], place: int) -> int:
     """Return the place after words such as ", no wait," at a mark; 0 without them."""
+    if not _is_border(tokens[place]):
+        return 0
     end, has_phrase = place, False
     while end < len(tokens):
-        if tokens[end].kind in (Kind.MARK, Kind.BREAK):
+        if _is_border(tokens[end]):
             end += 1
         elif length := phrase_length(tokens, end, _PHRASES):
             # ", no, 43" corrects, ", no 43" excludes.
@@ -55,7 +58,11 @@ def _end_of_cue(tokens: Sequence[Token], place: int) -> int:
             has_phrase = True
         else:
             break
-    return end if has_phrase and tokens[place].kind in (Kind.MARK, Kind.BREAK) and end < len(tokens) else 0
+    return end if has_phrase and end < len(tokens) else 0
+
+
+def _is_border(token: Token) -> bool:
+    return token.kind in (Kind.MARK, Kind.BREAK)
 
 
 def _after_leads(tokens: Sequence[Token], cue: int, place: int, wording: Wording) -> int:

@@ -47,6 +47,8 @@ _COUNT_VERBS: Final = word_list("count_verbs")
 _COUNTED: Final = word_list("results")
 # "label it bug"
 _STATING: Final = frozenset(word_rows("stating_verbs"))
+# More words than any phrase before a request has, so that a long list is not searched for one at every comma.
+_LONGEST_LEAD_IN: Final = 12
 # A label, the first item and its joint, with a word before them.
 _LISTED: Final = 4
 
@@ -72,7 +74,7 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             current, is_bare = [], False
         is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
         is_joint = is_joint and not _ends_lead_in(current, token, wording)
-        if is_joint and (_content(current, wording) > 1 or is_context(current, wording)):
+        if is_joint and (_has_content(current, wording) or is_context(current, wording)):
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_empty = not any(other.is_value for other in current)
@@ -211,9 +213,9 @@ def _asks_in_sentence(tokens: Sequence[Token], place: int, wording: Wording) -> 
 
 def _ends_lead_in(current: Sequence[Token], joint: Token, wording: Wording) -> bool:
     """Whether a joint is the end of polite words: "be so kind and"."""
-    words = [*current, joint]
+    words = [*current[-_LONGEST_LEAD_IN:], joint]
     phrases = wording.language.lead_in_phrases
-    return any(phrase_length(words, start, phrases) == len(words) - start for start in range(len(current)))
+    return any(phrase_length(words, start, phrases) == len(words) - start for start in range(len(words) - 1))
 
 
 def _is_counted(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
@@ -246,10 +248,15 @@ def _after_joints(tokens: Sequence[Token], place: int, wording: Wording) -> tupl
     return place, is_strong, is_bare
 
 
-def _content(tokens: Sequence[Token], wording: Wording) -> int:
-    """Return how many words and values a part has; a statement in SQL is a whole command."""
-    words = sum(token.is_value or (token.is_word and token.word not in wording.language.lead_ins) for token in tokens)
-    return words + any(token.kind is Kind.SQL for token in tokens)
+def _has_content(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether a part has more than one word or value; a statement in SQL is a whole command."""
+    count = 0
+    for token in tokens:
+        if token.is_value or (token.is_word and token.word not in wording.language.lead_ins):
+            count += 2 if token.kind is Kind.SQL else 1
+            if count > 1:
+                return True
+    return False
 
 
 def _starts_command(
