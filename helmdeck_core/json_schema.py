@@ -8,6 +8,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final, cast
 
 import attrs
@@ -327,7 +328,18 @@ def _const(_validator: Any, expected: Any, instance: Any, _schema: Any) -> Itera
         yield _error(f"{_shown(expected)} was expected")
 
 
-_OWN_KEYWORDS = {"uniqueItems": _unique_items, "enum": _enum, "const": _const}
+def _multiple_of(_validator: Any, expected: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    """``multipleOf`` by decimal digits; the library divides floats, for which 0.07 is no multiple of 0.01."""
+    is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
+    if is_number and (_exact(instance) / _exact(expected)).denominator != 1:
+        yield _error(f"{_shown(instance)} is not a multiple of {_shown(expected)}")
+
+
+def _exact(number: float) -> Fraction:
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
+
+
+_OWN_KEYWORDS = {"uniqueItems": _unique_items, "enum": _enum, "const": _const, "multipleOf": _multiple_of}
 
 
 def _error(message: str) -> Any:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from fractions import Fraction
 
 import jsonschema
 import pytest
@@ -300,3 +301,21 @@ def test_untrusted_schema_may_have_hundreds_of_properties():
 def test_mistake_of_an_untrusted_schema_is_found_with_bounded_work(schema, mistake):
     found = schema_mistake(schema)
     assert found.startswith(mistake) and bool(found) == bool(mistake)
+
+
+@given(st.integers(-(10**9), 10**9), st.sampled_from(["0.01", "0.1", "0.25", "0.0005", "3"]))
+def test_a_multiple_of_a_decimal_step_fits_whatever_its_float_is(count: int, step: str) -> None:
+    value = float(Fraction(step) * count)
+    assert find_problems({"multipleOf": float(step)}, value) == ()
+
+
+@each_case("value", [0.075, 19.999, 1e-9])
+def test_no_multiple_of_a_decimal_step_is_a_problem(value: float) -> None:
+    [problem] = find_problems({"multipleOf": 0.01}, value)
+    assert problem.message == f"{value!r} is not a multiple of 0.01"
+
+
+def test_a_huge_number_is_compared_with_a_step_exactly() -> None:
+    assert find_problems({"multipleOf": 7}, 7 * 10**5000) == ()
+    assert find_problems({"multipleOf": 0.1}, 1e308) == ()
+    assert find_problems({"multipleOf": 7}, 7 * 10**50 + 1) != ()
