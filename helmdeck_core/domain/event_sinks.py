@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
         return _content(value, names)
     if isinstance(value, tuple | list | set | frozenset):
         return [_plain(each) for each in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):  # read-only ones too: no encoder of JSON takes them
         return {name.value if isinstance(name, enum.Enum) else name: _plain(each) for name, each in value.items()}
     return value
 

@@ -1,5 +1,7 @@
 """Calls of a deck take the order of the policy once, and report how their attempts ended."""
 
+from types import MappingProxyType
+
 import pytest
 
 from helmdeck_core import (
@@ -103,6 +105,29 @@ def test_policy_of_a_plugin_orders_each_call_once_and_gets_all_attempts(deck_wit
     assert (policy.request.answer, policy.request.size_bytes) == ("plan", len("draft a post"))
     assert [model for model, _ in policy.recorded[0]] == ["strong/any", "weak/any"]
     assert policy.is_closed
+
+
+FROZEN = MappingProxyType({"rates": MappingProxyType({"strong/any": 0.5})})
+
+
+@pytest.mark.parametrize(
+    ("details", "recorded"), [({}, {}), ({"details": lambda: FROZEN}, {"rates": {"strong/any": 0.5}})]
+)
+@pytest.mark.parametrize("sink", ["requests", "traces"])
+def test_order_with_default_or_read_only_details_is_in_the_call_trace(deck_with, tmp_path, sink, details, recorded):
+    class Brief(Policy):
+        def order(self, request):
+            return ChainOrder(models=self.models, **details)
+
+    stored = {"url": f"sqlite:{tmp_path / 'calls.db'}"} if sink == "requests" else {"file": str(tmp_path / "calls.db")}
+    config = {**CHAIN, "chains": {"policy": "ours"}, "events": {"sinks": [sink], "options": {sink: stored}}}
+    scripts = scripted_provider([], "weak"), scripted_provider(good(1), "strong")
+    deck = deck_with(*scripts, ours(Brief(("strong/any",))), model="weak/any", config=config)
+    deck.plan("draft a post")
+    (trace,) = deck.traces()
+    deck.close()
+    (order,) = [event for event in trace.events if event["event"] == "chain_ordered"]
+    assert (order["models"], order["details"]) == (["strong/any"], recorded)
 
 
 def test_policy_that_names_a_foreign_model_is_at_fault(deck_with):
