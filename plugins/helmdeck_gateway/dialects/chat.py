@@ -37,6 +37,7 @@ from helmdeck_gateway.dialects.parsed import (
     temperature,
     tool,
     unique,
+    unread,
 )
 from helmdeck_gateway.dialects.reply import EVENT_STREAM, CallsOut, Opening, Reply
 from helmdeck_gateway.problems import Problem, invalid
@@ -61,6 +62,16 @@ FINISH_REASONS: Final = {
     StopReason.SAFETY_BLOCKED: "content_filter",
 }
 """Any other reason is no clean end, and therefore ``length``."""
+
+_MESSAGE: Final = frozenset(("role", "content"))
+_CALL: Final = frozenset(("id", "type", "function", "index"))
+_FUNCTION: Final = frozenset(("name", "description", "parameters", "strict"))
+_SOURCES: Final = {
+    "image_url": frozenset(("url",)),
+    "input_audio": frozenset(("format", "data")),
+    "file": frozenset(("filename", "file_id", "file_url", "file_data")),
+}
+"""What is read of the object of a part, by the type of the part."""
 
 _ROLES = {
     "system": Role.SYSTEM,
@@ -88,7 +99,8 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     if (count := field(body, "n", int)) not in (None, 1):
         raise invalid(f"one choice per request is supported, found {count}", "n")
     messages = objects(required(body, "messages", list), "messages")
-    tools = [_tool(each, f"tools[{i}]") for i, each in enumerate(objects(body.get("tools") or [], "tools"))]
+    lost: list[str] = []
+    tools = [_tool(each, f"tools[{i}]", lost) for i, each in enumerate(objects(body.get("tools") or [], "tools"))]
     stop = field(body, "stop", (str, list))
     native = {name: value for name, value in body.items() if name not in _READ and value is not None}
     keeps_nothing = native.get("store") is False  # the default of some accounts is to store
@@ -105,7 +117,7 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     request = ChatRequest(
         model=field(body, "model", str) or "",
         messages=not_blank(
-            [_message(each, f"messages[{i}].", opaque_of) for i, each in enumerate(messages)], "messages"
+            [_message(each, f"messages[{i}].", opaque_of, lost) for i, each in enumerate(messages)], "messages"
         ),
         max_tokens=max_tokens(body, "max_completion_tokens", "max_tokens"),
         temperature=temperature(body),
@@ -121,35 +133,45 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
         has_usage=bool(options.get("include_usage")),
         native=native,
         shared=shared,
-        dropped=tuple(dropped),
+        dropped=tuple(dict.fromkeys((*dropped, *lost))),
         body=body,
     )
 
 
-def _message(item: Mapping[str, Any], where: str, opaque_of: OpaqueOf) -> Message:
+def _message(item: Mapping[str, Any], where: str, opaque_of: OpaqueOf, lost: list[str]) -> Message:
     role = _ROLES[one_of(required(item, "role", str, where), _ROLES, f"{where}role")]
-    parts = _parts(item.get("content"), f"{where}content")
+    parts = _parts(item.get("content"), f"{where}content", lost)
     if role is Role.TOOL:
+        lost += unread(item, _MESSAGE | {"tool_call_id"}, "messages")
         return Message(role, parts, tool_call_id=required(item, "tool_call_id", str, where))
     if role is not Role.ASSISTANT:
+        lost += unread(item, _MESSAGE, "messages")
         return Message(role, parts)
     calls = tuple(
-        _call(each, f"{where}tool_calls[{i}].")
+        _call(each, f"{where}tool_calls[{i}].", lost)
         for i, each in enumerate(objects(item.get("tool_calls") or [], f"{where}tool_calls"))
     )
-    return Message(role, parts, calls, opaque=opaque_of(call.id for call in calls))
+    opaque = opaque_of(call.id for call in calls)
+    # A provider that wants its reasoning back gets it as it sent it.
+    lost += unread(item, _MESSAGE | {"tool_calls"} | ({"reasoning_content"} if opaque else set()), "messages")
+    return Message(role, parts, calls, opaque=opaque)
 
 
-def _parts(content: Any, where: str) -> tuple[Part, ...]:
+def _parts(content: Any, where: str, lost: list[str]) -> tuple[Part, ...]:
     if content is None or content == "":
         return ()
     if isinstance(content, str):
         return (TextPart(content),)
-    return tuple(_part(each, f"{where}[{i}]") for i, each in enumerate(objects(content, where)))
+    return tuple(_part(each, f"{where}[{i}]", lost) for i, each in enumerate(objects(content, where)))
 
 
-def _part(part: Mapping[str, Any], where: str) -> Part:
-    match part.get("type"):
+def _part(part: Mapping[str, Any], where: str, lost: list[str]) -> Part:
+    kind = part.get("type")
+    if isinstance(kind, str):
+        lost += unread(part, ("type", kind), kind)
+        if isinstance(source := part.get(kind), Mapping):
+            lost += unread(source, _SOURCES.get(kind, ()), kind)
+    match kind:
         case "text":
             return TextPart(required(part, "text", str, f"{where}."))
         case "refusal":
@@ -171,16 +193,20 @@ def _part(part: Mapping[str, Any], where: str) -> Part:
             raise invalid(f"content of type {kind!r} is not supported; supported: {supported}", f"{where}.type")
 
 
-def _call(item: Mapping[str, Any], where: str) -> ToolCall:
+def _call(item: Mapping[str, Any], where: str, lost: list[str]) -> ToolCall:
     function = required(item, "function", dict, where)
+    lost += unread(item, _CALL, "tool_calls")
+    lost += unread(function, ("name", "arguments"), "tool_calls.function")
     arguments = field(function, "arguments", str, f"{where}function.") or "{}"
     return ToolCall(required(item, "id", str, where), required(function, "name", str, f"{where}function."), arguments)
 
 
-def _tool(item: Mapping[str, Any], where: str) -> ToolDefinition:
+def _tool(item: Mapping[str, Any], where: str, lost: list[str]) -> ToolDefinition:
     one_of(str(item.get("type", "function")), ("function",), f"{where}.type")
     function = required(item, "function", dict, f"{where}.")
     name = required(function, "name", str, f"{where}.function.")
+    lost += unread(item, ("type", "function"), "tools")
+    lost += unread(function, _FUNCTION, "tools.function")
     return tool(name, function.get("description"), function.get("parameters"), f"{where}.function")
 
 

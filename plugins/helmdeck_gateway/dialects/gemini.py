@@ -39,6 +39,7 @@ from helmdeck_gateway.dialects.parsed import (
     temperature,
     tool,
     unique,
+    unread,
 )
 from helmdeck_gateway.problems import invalid
 
@@ -54,6 +55,10 @@ _READ_CONFIG = frozenset(
 )  # fmt: skip
 _NEVER = ("responseLogprobs", "logprobs", "speechConfig")
 """Fields of the configuration whose effect no response of the deck can carry."""
+_PARTS: Final = frozenset(
+    ("text", "inlineData", "fileData", "functionCall", "functionResponse", "thought", "thoughtSignature")
+)
+_FUNCTION: Final = frozenset(("name", "description", "parameters", "parametersJsonSchema"))
 _MODES: Final = {"MODE_UNSPECIFIED": None, "AUTO": "auto", "NONE": "none", "ANY": "required", "VALIDATED": "auto"}
 
 BYTES_PER_TOKEN: Final = 3
@@ -72,7 +77,7 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     config = camel_case(field(body, "generationConfig", dict) or {})
     if (count := field(config, "candidateCount", int, "generationConfig.")) not in (None, 1):
         raise invalid(f"one candidate per request is supported, found {count}", "generationConfig.candidateCount")
-    reader = _Reader(opaque_of)
+    reader = _Reader(opaque_of, dropped)
     messages = reader.system(field(body, "systemInstruction", (dict, str)))
     for number, item in enumerate(objects(required(body, "contents", list), "contents")):
         messages += reader.messages(camel_case(item), f"contents[{number}].")
@@ -160,10 +165,11 @@ def _tools(body: Mapping[str, Any], dropped: list[str]) -> Iterator[ToolDefiniti
                 continue
             place = f"tools[{number}].functionDeclarations"
             for index, each in enumerate(objects(value or [], place)):
-                yield _function(camel_case(each), f"{place}[{index}]")
+                yield _function(camel_case(each), f"{place}[{index}]", dropped)
 
 
-def _function(item: Mapping[str, Any], where: str) -> ToolDefinition:
+def _function(item: Mapping[str, Any], where: str, dropped: list[str]) -> ToolDefinition:
+    dropped += unread(item, _FUNCTION, "tools.functionDeclarations")
     schema = item.get("parametersJsonSchema")
     if schema is None and (native := field(item, "parameters", dict, f"{where}.")) is not None:
         schema = json_schema(native)
@@ -173,6 +179,8 @@ def _function(item: Mapping[str, Any], where: str) -> ToolDefinition:
 def _tool_choice(config: Mapping[str, Any], dropped: list[str]) -> str | None:
     where = "toolConfig.functionCallingConfig."
     calling = camel_case(field(config, "functionCallingConfig", dict, "toolConfig.") or {})
+    dropped += unread(config, ("functionCallingConfig",), "toolConfig")
+    dropped += unread(calling, ("mode", "allowedFunctionNames"), where[:-1])
     mode = (field(calling, "mode", str, where) or "MODE_UNSPECIFIED").upper()
     choice = _MODES[one_of(mode, _MODES, f"{where}mode")]
     names = field(calling, "allowedFunctionNames", list, where) or []
@@ -184,10 +192,14 @@ def _tool_choice(config: Mapping[str, Any], dropped: list[str]) -> str | None:
 
 
 class _Reader:
-    """Reads contents. Calls without an id get one, and results without an id belong to the first open call of their name."""
+    """Reads contents. Calls without an id get one, and results without an id belong to the first open call of their name.
 
-    def __init__(self, opaque_of: OpaqueOf) -> None:
+    :param dropped: receives the names of the parts that are left out.
+    """
+
+    def __init__(self, opaque_of: OpaqueOf, dropped: list[str]) -> None:
         self._opaque_of = opaque_of
+        self._dropped = dropped
         self._open: list[tuple[str, str]] = []  # name and id of calls without a result
         self._count = 0
 
@@ -196,10 +208,8 @@ class _Reader:
         if not value:
             return []
         parts = [{"text": value}] if isinstance(value, str) else value.get("parts") or []
-        read = tuple(
-            self._part(camel_case(each), f"systemInstruction.parts[{i}]")
-            for i, each in _parts_of(parts, "systemInstruction.parts")
-        )
+        where = "systemInstruction.parts"
+        read = tuple(self._part(camel_case(each), f"{where}[{i}]") for i, each in _parts_of(parts, where))
         return [Message(Role.SYSTEM, read)] if read else []
 
     def messages(self, item: Mapping[str, Any], where: str) -> list[Message]:
@@ -209,6 +219,10 @@ class _Reader:
         )
         where += "parts"
         parts = [(f"{where}[{i}]", camel_case(each)) for i, each in _parts_of(item.get("parts") or [], where)]
+        self._dropped += unread(item, ("role", "parts"), "contents")
+        for _, part in parts:
+            if part.get("functionCall") is not None or part.get("functionResponse") is not None:
+                self._dropped += unread(part, _PARTS, "parts")
         if role == "model":
             return [self._answer(parts)]
         messages: list[Message] = []
@@ -224,6 +238,7 @@ class _Reader:
         return [*messages, Message(kind, tuple(rest))] if rest or not messages else messages
 
     def _result(self, result: Mapping[str, Any], where: str) -> Message:
+        self._dropped += unread(camel_case(result), ("id", "name", "response"), "functionResponse")
         name = required(result, "name", str, where)
         own_id = field(result, "id", str, where)
         call = next((each for each in self._open if each[1] == own_id), None) if own_id else None
@@ -255,20 +270,24 @@ class _Reader:
 
     def _call(self, call: Mapping[str, Any], where: str) -> ToolCall:
         self._count += 1
+        self._dropped += unread(call, ("id", "name", "args"), "functionCall")
         arguments = _encode(field(call, "args", dict, where) or {}).decode()
         call_id = field(call, "id", str, where) or f"call_{self._count}"
         return ToolCall(call_id, required(call, "name", str, where), arguments)
 
     def _part(self, part: Mapping[str, Any], where: str) -> Part:
+        self._dropped += unread(part, _PARTS, "parts")
         if (text := field(part, "text", str, f"{where}.")) is not None:
             return TextPart(text)
         if (data := field(part, "inlineData", dict, f"{where}.")) is not None:
             data, where = camel_case(data), f"{where}.inlineData."
+            self._dropped += unread(data, ("mimeType", "data", "displayName"), "inlineData")
             name = field(data, "displayName", str, where) or ""
             kind = required(data, "mimeType", str, where)
             return file_data(kind, _standard_base64(required(data, "data", str, where)), name, f"{where}data")
         if (stored := field(part, "fileData", dict, f"{where}.")) is not None:
             stored, where = camel_case(stored), f"{where}.fileData."
+            self._dropped += unread(stored, ("mimeType", "fileUri"), "fileData")
             kind = field(stored, "mimeType", str, where) or ""
             return file(required(stored, "fileUri", str, where), "", f"{where}fileUri", kind)
         kind = next((name for name in part if name not in ("thought", "thoughtSignature")), "")

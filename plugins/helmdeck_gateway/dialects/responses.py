@@ -31,6 +31,7 @@ from helmdeck_gateway.dialects.parsed import (
     stored_file,
     temperature,
     unique,
+    unread,
 )
 from helmdeck_gateway.dialects.responses_tools import read_call, read_tools
 from helmdeck_gateway.dialects.responses_writer import Writer as Writer
@@ -47,6 +48,28 @@ _READ = frozenset(
         "stream", "stream_options", "previous_response_id", "store", "background", "conversation",
     )
 )  # fmt: skip
+
+_ITEM: Final = frozenset(("type", "id", "status"))
+_FIELDS: Final = {
+    "message": ("role", "content"),
+    "function_call": ("call_id", "name", "arguments", "namespace"),
+    "custom_tool_call": ("call_id", "name", "input", "namespace"),
+    "local_shell_call": ("call_id", "action", "namespace"),
+    "function_call_output": ("call_id", "output"),
+    "custom_tool_call_output": ("call_id", "output"),
+    "local_shell_call_output": ("call_id", "output"),
+}
+"""What is read of an item, by its type."""
+_CONTENT: Final = {
+    "input_text": ("text",),
+    "output_text": ("text",),
+    "text": ("text",),
+    "refusal": ("refusal",),
+    "input_image": ("image_url", "file_id"),
+    "input_file": ("filename", "file_id", "file_url", "file_data"),
+    "input_audio": ("input_audio",),
+}
+"""What is read of content, by its type."""
 
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
@@ -146,7 +169,10 @@ class _Items:
         return self._messages
 
     def _item(self, item: Mapping[str, Any], where: str) -> None:
-        match item.get("type", "message"):
+        kind = item.get("type", "message")
+        if isinstance(kind, str) and kind in _FIELDS:
+            self._dropped += unread(item, _ITEM.union(_FIELDS[kind]), kind)
+        match kind:
             case "message":
                 self._message(item, where)
             case "function_call":
@@ -162,7 +188,7 @@ class _Items:
             case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
                 self._end_turn()
                 call_id = str(item.get("call_id") or required(item, "id", str, where))
-                parts = _parts(item.get("output") or "", f"{where}output")
+                parts = self._content(item.get("output") or "", f"{where}output")
                 self._messages.append(Message(Role.TOOL, parts, tool_call_id=call_id))
             case "reasoning":
                 content = str(item.get("encrypted_content") or "")
@@ -177,7 +203,7 @@ class _Items:
 
     def _message(self, item: Mapping[str, Any], where: str) -> None:
         role = _ROLES[one_of(required(item, "role", str, where), _ROLES, f"{where}role")]
-        parts = _parts(item.get("content") or "", f"{where}content")
+        parts = self._content(item.get("content") or "", f"{where}content")
         if role is Role.ASSISTANT:
             if self._calls:
                 self._end_turn()
@@ -187,6 +213,15 @@ class _Items:
         self._end_turn()
         self._messages.append(Message(role, parts))
 
+    def _content(self, content: Any, where: str) -> tuple[Part, ...]:
+        if isinstance(content, str):
+            return (TextPart(content),)
+        blocks = objects(content, where)
+        parts = tuple(_part(each, f"{where}[{i}]") for i, each in enumerate(blocks))
+        for each in blocks:
+            self._dropped += unread(each, ("type", *_CONTENT[each["type"]]), each["type"])
+        return parts
+
     def _end_turn(self) -> None:
         if self._parts or self._calls:
             opaque = self._opaque_of([*(call.id for call in self._calls), *self._own]) or EMPTY
@@ -194,12 +229,6 @@ class _Items:
                 opaque = {"output": self._foreign}
             self._messages.append(Message(Role.ASSISTANT, tuple(self._parts), tuple(self._calls), opaque=opaque))
         self._forget()
-
-
-def _parts(content: Any, where: str) -> tuple[Part, ...]:
-    if isinstance(content, str):
-        return (TextPart(content),)
-    return tuple(_part(each, f"{where}[{i}]") for i, each in enumerate(objects(content, where)))
 
 
 def _part(part: Mapping[str, Any], where: str) -> Part:

@@ -13,7 +13,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import ToolCall, ToolDefinition
-from helmdeck_gateway.dialects.parsed import objects, required, tool
+from helmdeck_gateway.dialects.parsed import objects, required, tool, unread
 from helmdeck_gateway.problems import invalid
 
 CUSTOM: Final = "custom"
@@ -34,6 +34,7 @@ _SHELL_SCHEMA: Final[Mapping[str, Any]] = {
     },
     "required": ["command"],
 }
+_FUNCTION: Final = frozenset(("type", "name", "description", "parameters", "strict"))
 _encode = msgspec.json.Encoder().encode
 
 
@@ -69,10 +70,12 @@ def read_tools(items: Any, where: str, dropped: list[str], level: int = 0) -> It
                 name = required(item, "name", str, f"{place}.")
                 if item.get("strict"):
                     dropped.append("tools.strict")
+                dropped += unread(item, _FUNCTION, "tools")
                 yield tool(name, item.get("description"), item.get("parameters"), place)
             case "namespace":
                 yield from read_tools(item.get("tools") or [], f"{place}.tools", dropped, level + 1)
             case "custom":
+                dropped += unread(item, ("type", "name", "description", "format"), "tools")
                 yield tool(required(item, "name", str, f"{place}."), _described(item, dropped), _CUSTOM_SCHEMA, place)
             case "local_shell":
                 yield tool(SHELL, "Runs a command on the user's machine, and returns its output.", _SHELL_SCHEMA, place)
