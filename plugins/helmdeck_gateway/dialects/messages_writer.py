@@ -44,6 +44,15 @@ def stop_reason(response: ChatResponse) -> str:
     return STOP_REASONS.get(response.stop_reason, "max_tokens")
 
 
+def ending(reply: Reply) -> dict[str, str | None]:
+    """Return the fields for the end of a response. Responses do not carry the matched sequence: it is known if one was requested."""
+    response, sequences = reply.response, set(reply.parsed.request.stop)
+    native = (response.raw_stop_reason or "").strip().casefold()
+    if response.stop_reason is not StopReason.END_TURN or native != "stop_sequence":
+        return {"stop_reason": stop_reason(response), "stop_sequence": None}
+    return {"stop_reason": "stop_sequence", "stop_sequence": sequences.pop() if len(sequences) == 1 else None}
+
+
 def shows_thinking(parsed: Parsed) -> bool:
     """Whether the client takes reasoning."""
     thinking = parsed.body.get("thinking")
@@ -82,7 +91,7 @@ def whole(reply: Reply) -> dict[str, Any]:
     return {
         **_message(reply.opening, reply.model),
         "content": content,
-        "stop_reason": stop_reason(response),
+        **ending(reply),
         "usage": usage_of(response.usage),
     }
 
@@ -151,8 +160,7 @@ class Writer:
         for delta in self._calls.rest(response.tool_calls):
             out += self._call(delta)
         out += self._close()
-        delta_end = {"stop_reason": stop_reason(response), "stop_sequence": None}
-        out += self._event("message_delta", delta=delta_end, usage=usage_of(response.usage))
+        out += self._event("message_delta", delta=ending(reply), usage=usage_of(response.usage))
         return out + self._event("message_stop")
 
     def fail(self, problem: Problem) -> bytes:
