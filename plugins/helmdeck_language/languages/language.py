@@ -14,11 +14,11 @@ Phrases = Mapping[str, tuple[tuple[str, ...], ...]]
 """Phrases as folded words, longest first, by their first word."""
 
 _TABLES: Final = ("verbs", "words", "prepositions", "participles")
-_PHRASES: Final = ("lead_in_phrases", "negators", "exclusions", "positive", "asking", "trailing_phrases")
+_PHRASES: Final = ("lead_in_phrases", "negators", "exclusions", "positive", "asking", "trailing_phrases", "inquiries")
 _WORDS: Final = (
     "function_words", "determiners", "lead_ins", "joints", "strong_joints", "references", "questions", "free_negators",
     "action_exclusions", "naming", "nothing", "statements", "trailing", "passive", "empty", "wishes", "ordinals", "asking_fillers",
-    "conditions", "clause_questions",
+    "conditions", "clause_questions", "modals",
 )  # fmt: skip
 _STEMS: Final = ("stems", "related")
 _MAX_ENDING: Final = 12
@@ -68,6 +68,8 @@ class Language:
     :ivar asking_fillers: words between them and the question: "exactly".
     :ivar conditions: the words of such questions that want a yes or a no: "whether".
     :ivar clause_questions: the other question words of such questions.
+    :ivar inquiries: phrases of the speaker that ask whether an act is possible or allowed: "may I".
+    :ivar modals: the first words of such questions about a thing: "can" of "can it be deleted?".
     :ivar trailing: words after a request that mean nothing, such as polite ones; ``trailing_phrases`` are of several words.
     :ivar empty: words that name nothing in particular: "everything", "still".
     :ivar wishes: words of lead-ins that ask for a thing rather than for an act: "need".
@@ -108,6 +110,8 @@ class Language:
     asking_fillers: frozenset[str]
     conditions: frozenset[str]
     clause_questions: frozenset[str]
+    inquiries: Phrases
+    modals: frozenset[str]
     trailing: frozenset[str]
     empty: frozenset[str]
     wishes: frozenset[str]

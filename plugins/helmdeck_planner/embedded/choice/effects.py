@@ -16,6 +16,8 @@ _LIGHT: Final = word_list("light")
 _TURNING: Final = word_list("turning")
 # Of the verbs that read, those that request more than to see something: "validate the file" is not to read it.
 _SPECIFIC: Final = word_list("specific")
+# Those that read in one catalog and change something in another: "resolve" a name or a ticket.
+_ACTING_TOO: Final = word_list("acting_too")
 # A change that could be any of its class: "set the status", but not "rename the task".
 _VAGUE: Final = word_list("vague")
 _CHANGING: Final = frozenset((Action.CREATE, Action.UPDATE, Action.MOVE))
@@ -55,11 +57,19 @@ def loses_content(part: Part, profile: Profile) -> bool:
     return part.verb in word_list("appending") or at_end
 
 
+def may_answer(part: Part, profile: Profile) -> bool:
+    """Whether an entry may serve a part that asks: "is the ticket resolved?" resolves none, though "resolve" may look something up."""
+    actions = ACTIONS.get(profile.verb, frozenset())
+    is_plain = profile.verb not in _ACTING_TOO and actions <= READING | {Action.PRODUCE}
+    verb = stem(profile.verb)
+    return profile.answers and (is_plain or all(stem(token.word) != verb for token in part.tokens if token.is_word))
+
+
 def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
-    """Whether an entry does no more than a part requests: nothing that reads may write, and only deletions delete."""
+    """Whether an entry does no more than a part requests: nothing that asks may have an effect, and only deletions delete."""
     actions = requested_actions(part)
     sides = requested_sides(part)
-    if loses_content(part, profile):
+    if loses_content(part, profile) or (part.asks and not may_answer(part, profile)):
         return False
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False

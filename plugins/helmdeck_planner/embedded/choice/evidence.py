@@ -24,7 +24,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
-from helmdeck_planner.embedded.choice.effects import loses_content, requested_actions
+from helmdeck_planner.embedded.choice.effects import loses_content, may_answer, requested_actions
 from helmdeck_planner.embedded.choice.features import (
     Seen,
     direct_object_of,
@@ -257,11 +257,11 @@ class _Requested:
 
 
 def _may_serve(part: Part, weighted: Weighted, profile: Profile) -> bool:
-    """Whether an entry is about things of the kind that a part has; a question has none that changes something, also before a statement."""
+    """Whether an entry is about things of the kind that a part has; a question has none with an effect, also before a statement."""
     if profile.entry.kind is EntryKind.PIPELINE or counts_others(part, weighted, profile) or lists_file(part, profile):
         return False
     asks = not part.is_question and part.text.partition(" ")[0].lower() in _ASKING
-    return not (asks and profile.writes)
+    return not (asks and profile.writes) and (not part.asks or may_answer(part, profile))
 
 
 def _may_be_meant(part: Part, profile: Profile) -> bool:
@@ -281,11 +281,12 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
         return not part.is_question and (is_named or (close.share >= _DELETES and _is_meant(part, profile, close)))
     if profile.writes and (_is_meant(part, profile, close) or names_statement(part, profile)):
         return True
-    if part.is_question or not (part.verb or intended.verbs):
+    if part.is_question:
+        return profile.answers
+    if not (part.verb or intended.verbs):
         # "process 4 is stuck" kills none.
-        may_act = profile.writes is None and bool(profile.verb) and not part.is_question and not part.is_wish
-        may_act = may_act and part.act.nothing >= _TOLD
-        return (not profile.writes and not may_act) or (part.is_question and verb in own)
+        may_act = profile.writes is None and bool(profile.verb) and not part.is_wish
+        return not profile.writes and not (may_act and part.act.nothing >= _TOLD)
     if profile.writes or is_other:
         return is_intended
     actions = requested_actions(part)

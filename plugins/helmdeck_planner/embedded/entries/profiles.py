@@ -29,6 +29,7 @@ from helmdeck_language import (
 )
 from helmdeck_planner.embedded.entries.properties import QUOTED_ROLES, Property, Role, properties_of
 from helmdeck_planner.embedded.request.opposites import OPPOSITES
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Vocabulary
 from helmdeck_selection import (
     Companions,
@@ -48,6 +49,11 @@ _MAX_PRODUCERS: Final = 8
 _BY_LEAD: Final = 1.5
 _MAX_LOOKING_UP: Final = 100
 _STATUS: Final = frozenset({"status", "state"})
+# What a question may request: "what is 5 km in miles?" converts.
+_HARMLESS: Final = READING | {Action.PRODUCE}
+_COMPUTING: Final = word_list("computing")
+# Words at the start of a description that may have the verb.
+_LEAD: Final = 6
 # Names made from HTTP methods: "API-post-search".
 _METHODS: Final = frozenset("get post put patch delete".split())
 
@@ -69,6 +75,7 @@ class Profile:
     :ivar sides: the first and the last word of its name, if another word undoes it: "decode", "off"; not "pull" of a pull request.
     :ivar successor: the id of the entry that its description names in its place, if it is deprecated.
     :ivar writes: it changes something; ``None`` if it is unknown.
+    :ivar answers: it is known to change nothing, so that a question may have it: it reads or computes something.
     """
 
     entry: Entry
@@ -85,6 +92,7 @@ class Profile:
     writes: bool | None
     deletes: bool
     is_deprecated: bool
+    answers: bool
     choice_verbs: frozenset[str] = frozenset()
     sides: frozenset[str] = frozenset()
     successor: str = ""
@@ -217,7 +225,7 @@ class Profiles:
         verb = acting[0] if acting else (first if first in ENGLISH.verbs else "")
         found = properties_of(entry)
         choices = [str(choice) for each in found for choice in each.choices]
-        writes, deletes = self._effect(entry, verb, first)
+        writes, deletes = self._effect(entry, verb, first, opening)
         keywords = keyword_phrases(entry)
         return Profile(
             entry=entry,
@@ -244,6 +252,7 @@ class Profiles:
             properties=found,
             writes=writes,
             deletes=deletes,
+            answers=self._answers(entry, writes, verb, opening, own),
             is_deprecated="deprecated" in entry.description[:_MAX_DESCRIPTION].lower(),
             choice_verbs=frozenset(
                 stem(word)
@@ -274,7 +283,7 @@ class Profiles:
             "",
         )
 
-    def _effect(self, entry: Entry, verb: str, first: str) -> tuple[bool | None, bool]:
+    def _effect(self, entry: Entry, verb: str, first: str, opening: Sequence[str]) -> tuple[bool | None, bool]:
         annotations = entry.data.get("annotations")
         hints: Mapping[str, Any] = annotations if isinstance(annotations, Mapping) else {}
         actions = ACTIONS.get(verb, frozenset())
@@ -285,11 +294,29 @@ class Profiles:
             return False, False
         if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is True:
             return True, deletes or first in DELETING_WORDS
+        # "Get or update the scale"
+        others = ACTIONS.get(_base_form(opening[2]), frozenset()) if opening[1:2] == ["or"] and opening[2:] else frozenset()
         if actions & READING:
-            return False, False
+            return (None if others & WRITING else False), False
         if actions & WRITING:
             return True, deletes
         return None, False
+
+    def _answers(
+        self, entry: Entry, writes: bool | None, verb: str, opening: Sequence[str], own: Sequence[str]
+    ) -> bool:
+        """Whether an entry only reads or computes, by its effect, its description ("Convert an address") or a name without an act."""
+        if entry.kind is EntryKind.PIPELINE:
+            return all((other := self.of(pack)) is None or other.answers for pack in step_packs(entry))
+        if writes is not None or opening[1:2] == ["or"]:
+            return writes is False
+        for word in (*map(_base_form, opening[:1]), verb):
+            if (actions := ACTIONS.get(word)) or word in _COMPUTING:
+                return not actions or actions <= _HARMLESS
+        first, second = (*opening, "", "")[:2]
+        acts = {f"{own[0]}s", f"{own[0]}es"} & set(opening[:_LEAD])  # "Flushes the cache"
+        is_act = bool(verb or acts) or second in ENGLISH.determiners or _base_form(first) in ENGLISH.verbs
+        return bool(opening) and not is_act
 
 
 def _base_form(word: str) -> str:

@@ -17,6 +17,7 @@ from helmdeck_planner.embedded.request.clauses import (
     is_recording,
     passive_verb,
 )
+from helmdeck_planner.embedded.request.inquiries import is_inquiry
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import excluded_from, is_set_aside
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
@@ -60,6 +61,7 @@ class Part:
     :ivar verb_place: its place in the tokens, -1 without one.
     :ivar is_question: it starts with a question word.
     :ivar is_excluded: it must not be planned.
+    :ivar is_inquiry: it asks whether an act is possible or allowed: "can I delete it?".
     :ivar is_wish: it names no act, but a thing that is needed.
     :ivar is_purpose: it only says what for the next part is requested: "I want to compare them, so show me both".
     :ivar is_heading: it only names what the next one acts on: "issue 92 in acme/web: close it".
@@ -74,12 +76,18 @@ class Part:
     verb_place: int
     is_question: bool
     is_excluded: bool
+    is_inquiry: bool = False
     is_wish: bool = False
     is_purpose: bool = False
     is_heading: bool = False
     act: DialogueAct = _ANY_ACT
     recording: tuple[Token, ...] = ()
     further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks something, so that only an entry without an effect may serve it."""
+        return self.is_question or self.is_inquiry
 
     @property
     def content(self) -> tuple[Token, ...]:
@@ -114,6 +122,8 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         if wording.language is ENGLISH:
             made = attrs.evolve(made, act=act_model().of_request(segment[: len(segment) - len(own) + cut]))
         lead = segment[: len(segment) - len(own)]
+        if is_inquiry(lead, own, made.verb, wording):
+            made = attrs.evolve(made, is_inquiry=True)
         if not (made.verb or made.is_question) and any(
             token.word in wording.language.wishes | _ADDING for token in lead
         ):
