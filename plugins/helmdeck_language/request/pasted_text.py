@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from helmdeck_language.request.document_starts import document_start
 from helmdeck_language.request.reading import Reading
 from helmdeck_language.values.scanner import Kind, scan
 
@@ -35,7 +36,7 @@ class Separated:
 
 
 def separate(text: str, reading: Reading) -> Separated:
-    """Separate a request from a pasted text, by a colon after "this text", else by the reading.
+    """Separate a request from a pasted text, by a colon after "this text" or the start of a document, else by the reading.
 
     >>> from helmdeck_language import read, separate
     >>> text = "Translate this text into French: The harbour opens at nine."
@@ -43,9 +44,15 @@ def separate(text: str, reading: Reading) -> Separated:
     Separated(request='Translate this text into French', document='The harbour opens at nine.')
     """
     if reading.document.strip():
-        inner = _at_colon("\n".join(reading.asking))
+        inner = _within("\n".join(reading.asking))
         return Separated(inner.request, inner.document or reading.document.strip())
-    return _at_colon(text)
+    return _within(text)
+
+
+def _within(text: str) -> Separated:
+    found = _at_colon(text)
+    end, start = (0, 0) if found.document else document_start(text)
+    return Separated(text[:end].rstrip(), text[start:].strip()) if end else found
 
 
 def _at_colon(text: str) -> Separated:
