@@ -37,13 +37,17 @@ def tools(request: str, catalog: Catalog = PIPES) -> list[str]:
 
 
 @pytest.mark.parametrize("verb", ["restart", "reboot", "flush", "scale", "migrate", "drain", "stop", "finalize"])
-@pytest.mark.parametrize("question", ["how do I {} the host db1?", "when did the host db1 {}?", "may I {} the host db1?"])
+@pytest.mark.parametrize(
+    "question", ["how do I {} the host db1?", "when did the host db1 {}?", "may I {} the host db1?"]
+)
 def test_no_question_has_a_tool_of_unknown_effect(verb: str, question: str) -> None:
     assert tools(question.format(verb), _hosts(verb)) == ["unknown"]
 
 
 @pytest.mark.parametrize("verb", ["restart", "flush", "scale", "migrate", "stop"])
-@pytest.mark.parametrize("request_", ["can you {} the host db1?", "would you {} the host db1?", "could you please {} the host db1"])
+@pytest.mark.parametrize(
+    "request_", ["can you {} the host db1?", "would you {} the host db1?", "could you please {} the host db1"]
+)
 def test_a_request_in_the_form_of_a_question_has_it(verb: str, request_: str) -> None:
     assert tools(request_.format(verb), _hosts(verb)) == [f"{verb}_host"]
 
@@ -72,7 +76,7 @@ def test_a_tool_whose_name_and_description_have_no_act_answers_a_question() -> N
         "¿puedo borrar valve V-7?",
     ],
 )
-def test_whether_an_act_is_possible_is_asked_without_doing_it(question: str) -> None:
+def test_a_question_whether_an_act_is_possible_does_nothing(question: str) -> None:
     assert not {"close_valve", "delete_valve"} & set(tools(question))
 
 

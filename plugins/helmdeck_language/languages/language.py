@@ -18,7 +18,7 @@ _PHRASES: Final = ("lead_in_phrases", "negators", "exclusions", "positive", "ask
 _WORDS: Final = (
     "function_words", "determiners", "lead_ins", "joints", "strong_joints", "references", "questions", "free_negators",
     "action_exclusions", "naming", "nothing", "statements", "trailing", "passive", "empty", "wishes", "ordinals", "asking_fillers",
-    "conditions", "clause_questions", "modals",
+    "conditions", "clause_questions", "modals", "quantifiers",
 )  # fmt: skip
 _STEMS: Final = ("stems", "related")
 _MAX_ENDING: Final = 12
@@ -70,6 +70,7 @@ class Language:
     :ivar clause_questions: the other question words of such questions.
     :ivar inquiries: phrases of the speaker that ask whether an act is possible or allowed: "may I".
     :ivar modals: the first words of such questions about a thing: "can" of "can it be deleted?".
+    :ivar quantifiers: words for all of a kind: "every".
     :ivar trailing: words after a request that mean nothing, such as polite ones; ``trailing_phrases`` are of several words.
     :ivar empty: words that name nothing in particular: "everything", "still".
     :ivar wishes: words of lead-ins that ask for a thing rather than for an act: "need".
@@ -112,6 +113,7 @@ class Language:
     clause_questions: frozenset[str]
     inquiries: Phrases
     modals: frozenset[str]
+    quantifiers: frozenset[str]
     trailing: frozenset[str]
     empty: frozenset[str]
     wishes: frozenset[str]

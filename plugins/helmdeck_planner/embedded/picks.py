@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.choice.evidence import choose_by_evidence
 from helmdeck_planner.embedded.choice.pipelines import covering_pipeline
 from helmdeck_planner.embedded.choice.ranked import choose_by_rank
 from helmdeck_planner.embedded.choice.weighing import weigh
+from helmdeck_planner.embedded.conditions import without_unchecked
 from helmdeck_planner.embedded.continuations import continued, joined_act, with_subject
 from helmdeck_planner.embedded.divisions import divided, enumerated
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
@@ -102,6 +103,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     reader.join()
     headings = headings_of(reader.picks, separated.request, wording)
     picks = without_background(tuple(pick for pick in reader.picks if pick not in headings), wording)
+    picks = without_unchecked(picks, wording)
     is_foreign = is_foreign_text(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:
@@ -304,6 +306,8 @@ class _Reader:
         """Replace parts by one, with its step; excluded parts among them stay."""
         old = self.parts[start : start + length]
         kept = [part for part in old if part.is_excluded]
+        if condition := next((part.condition for part in old if part.condition), ""):
+            pick = attrs.evolve(pick, part=attrs.evolve(pick.part, condition=condition))
         places = [place for place, each in enumerate(self.picks) if any(each.part is part for part in old)]
         self.picks[places[0] : places[-1] + 1] = [pick]
         self.parts[start : start + length] = [pick.part, *kept]

@@ -127,7 +127,7 @@ def _plan(understood: Understood, task: Task) -> dict[str, Any]:
 
 def _nothing_requested(understood: Understood, request: str) -> dict[str, Any]:
     """Return the gap of a request without a part to plan: an empty one, or one that only excludes."""
-    excluded = [quoted(part.text) for part in understood.parts if part.is_excluded]
+    excluded = [quoted(part.text) for part in understood.parts if part.is_excluded or part.is_withdrawn]
     if understood.is_too_long:
         why = (
             f"{GAP} {quoted(request)} has more than {MAX_TOKENS:,} words, values and marks, the most that local/lexical reads: "
@@ -152,7 +152,7 @@ def _reasoning(understood: Understood, steps: Sequence[Mapping[str, Any]]) -> st
     requested = [step for step in steps if "inferred_for" not in step]
     gaps = sum(step["tool"] == UNKNOWN_TOOL for step in requested)
     matched = f"matched by words: {len(requested) - gaps} of {len(requested)} parts of the request fit the catalog"
-    excluded = [quoted(part.text) for part in understood.parts if part.is_excluded]
+    excluded = [quoted(part.text) for part in understood.parts if part.is_excluded or part.is_withdrawn]
     return f"{matched}; excluded: {', '.join(excluded)}" if excluded else matched
 
 

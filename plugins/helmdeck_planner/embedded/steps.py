@@ -152,6 +152,8 @@ def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, An
     quote = quoted(pick.part.text)
     if pick.profile is None:
         why = f"{quote} is in a language that the catalog does not use" if is_foreign else ""
+        if pick.part.condition and not pick.found:
+            why = f"{quote} depends on {quoted(pick.part.condition)}, which no step checks"
         if pick.found and not is_foreign:
             why = f"unsure of {quote}: {pick.found[0].profile.entry.id} is the nearest ({pick.probability:.0%})"
         return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} {why or f'nothing in the catalog fits {quote}'}"}

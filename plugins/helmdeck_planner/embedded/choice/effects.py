@@ -23,6 +23,7 @@ _VAGUE: Final = word_list("vague")
 _CHANGING: Final = frozenset((Action.CREATE, Action.UPDATE, Action.MOVE))
 _APPENDING: Final = stemmed("appending")
 _OVERWRITING: Final = frozenset({stem("overwrite")})
+_EXCLUDING: Final = word_list("excluding_inputs")
 _ENDS: Final = word_list("ends")
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
 _CREATING_SQL: Final = re.compile(r"\s*create\b", re.IGNORECASE)
@@ -57,7 +58,15 @@ def loses_content(part: Part, profile: Profile) -> bool:
     return part.verb in word_list("appending") or at_end
 
 
-def may_answer(part: Part, profile: Profile) -> bool:
+def does_too_much(part: Part, profile: Profile) -> bool:
+    """Whether an entry has an effect that a question does not request, or that spares nothing of what a part leaves out."""
+    if part.only_reads and not _may_answer(part, profile):
+        return True
+    leaves_out = any(not _EXCLUDING.isdisjoint(each.words) for each in profile.properties)
+    return part.is_partial and not (profile.answers or leaves_out)
+
+
+def _may_answer(part: Part, profile: Profile) -> bool:
     """Whether an entry may serve a part that asks: "is the ticket resolved?" resolves none, though "resolve" may look something up."""
     actions = ACTIONS.get(profile.verb, frozenset())
     is_plain = profile.verb not in _ACTING_TOO and actions <= READING | {Action.PRODUCE}
@@ -69,7 +78,7 @@ def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
     """Whether an entry does no more than a part requests: nothing that asks may have an effect, and only deletions delete."""
     actions = requested_actions(part)
     sides = requested_sides(part)
-    if loses_content(part, profile) or (part.asks and not may_answer(part, profile)):
+    if loses_content(part, profile) or does_too_much(part, profile):
         return False
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
         return False

@@ -24,7 +24,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
-from helmdeck_planner.embedded.choice.effects import loses_content, may_answer, requested_actions
+from helmdeck_planner.embedded.choice.effects import does_too_much, loses_content, requested_actions
 from helmdeck_planner.embedded.choice.features import (
     Seen,
     direct_object_of,
@@ -261,7 +261,7 @@ def _may_serve(part: Part, weighted: Weighted, profile: Profile) -> bool:
     if profile.entry.kind is EntryKind.PIPELINE or counts_others(part, weighted, profile) or lists_file(part, profile):
         return False
     asks = not part.is_question and part.text.partition(" ")[0].lower() in _ASKING
-    return not (asks and profile.writes) and (not part.asks or may_answer(part, profile))
+    return not (asks and profile.writes) and not does_too_much(part, profile)
 
 
 def _may_be_meant(part: Part, profile: Profile) -> bool:

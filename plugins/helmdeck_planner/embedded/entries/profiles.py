@@ -295,7 +295,9 @@ class Profiles:
         if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is True:
             return True, deletes or first in DELETING_WORDS
         # "Get or update the scale"
-        others = ACTIONS.get(_base_form(opening[2]), frozenset()) if opening[1:2] == ["or"] and opening[2:] else frozenset()
+        others = (
+            ACTIONS.get(_base_form(opening[2]), frozenset()) if opening[1:2] == ["or"] and opening[2:] else frozenset()
+        )
         if actions & READING:
             return (None if others & WRITING else False), False
         if actions & WRITING:
@@ -305,14 +307,16 @@ class Profiles:
     def _answers(
         self, entry: Entry, writes: bool | None, verb: str, opening: Sequence[str], own: Sequence[str]
     ) -> bool:
-        """Whether an entry only reads or computes, by its effect, its description ("Convert an address") or a name without an act."""
+        """Whether an entry only reads or computes, by its effect, its description ("Convert a date") or a name without an act."""
         if entry.kind is EntryKind.PIPELINE:
             return all((other := self.of(pack)) is None or other.answers for pack in step_packs(entry))
         if writes is not None or opening[1:2] == ["or"]:
             return writes is False
         for word in (*map(_base_form, opening[:1]), verb):
-            if (actions := ACTIONS.get(word)) or word in _COMPUTING:
-                return not actions or actions <= _HARMLESS
+            if word in _COMPUTING:
+                return True
+            if actions := ACTIONS.get(word):
+                return actions <= _HARMLESS
         first, second = (*opening, "", "")[:2]
         acts = {f"{own[0]}s", f"{own[0]}es"} & set(opening[:_LEAD])  # "Flushes the cache"
         is_act = bool(verb or acts) or second in ENGLISH.determiners or _base_form(first) in ENGLISH.verbs

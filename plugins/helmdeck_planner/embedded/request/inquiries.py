@@ -1,4 +1,4 @@
-"""Tells questions about an act from requests: "can I delete it?" and "can it be merged?" ask, "can you delete it?" requests."""
+"""Separates questions about an act from requests: "can I delete it?" and "can it be merged?" ask, "can you delete it?" requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
-# "could somebody restart it" requests it.
+# "could anyone restart it" requests it.
 _ADDRESSED: Final = word_list("addressed")
 _POLITE: Final = word_list("polite")
 
@@ -44,5 +44,5 @@ def _starts_inquiry(own: Sequence[Token], wording: Wording) -> bool:
     language = wording.language
     if len(own) < 2 or phrase_length(own, 0, language.inquiries):
         return len(own) > 1
-    is_asked = own[0].word in language.modals and own[1].word not in _ADDRESSED
-    return is_asked and (language is ENGLISH or any(token.word in language.passive for token in own))
+    is_modal = own[0].word in language.modals and own[1].word not in _ADDRESSED
+    return is_modal and (language is ENGLISH or any(token.word in language.passive for token in own))

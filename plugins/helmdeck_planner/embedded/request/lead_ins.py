@@ -29,6 +29,8 @@ def without_lead_ins(tokens: Sequence[Token], wording: Wording) -> list[Token]:
             place += 2
         elif emphasizes(tokens, place, wording):
             place += 1
+        elif place + 2 < len(tokens) and token.word == "no" and tokens[place + 1].value == ",":
+            place += 2  # "no, just show it"
         elif length := phrase_length(tokens, place, language.positive):
             if "only" in tokens[place + length - 1].word:
                 break

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import ENGLISH, Kind, Phrases, Token
+from helmdeck_language import ACTIONS, ENGLISH, NOUNS_TOO, READING, Kind, Phrases, Token
+from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -17,6 +18,7 @@ _SPEAKERS: Final = word_list("speakers")
 _NO_MORE: Final = word_list("no_more")
 # "leave b.txt out", "keep the drafts as they are"
 _SPARING: Final = word_list("sparing")
+_HOLDING: Final = word_list("holding_off")
 _SPARED: Final = word_list("spared")
 # "it was never meant to stay"
 _TELLING: Final = word_list("telling")
@@ -34,6 +36,13 @@ _NEW: Final = ("a", "an", "one", "some")
 _RELATIVE: Final = ("that", "which", "who", "what")
 # A part that starts with one of these is a condition or a question.
 _SUBORDINATE: Final = word_list("conditions")
+
+# "everything but web-1"
+_EXCEPTING: Final = word_list("excepting")
+_LEAVING_OUT: Final = _EXCEPTING | word_list("leaving_out")
+# What follows "but" in "all of it but I like it" is no thing.
+_NO_THINGS: Final = word_list("no_things")
+_NEAR_ALL: Final = 6
 
 # "which nothing may change" limits a thing of at least two words.
 _LIMITING_STARTS: Final = word_list("limiting_starts")
@@ -94,7 +103,7 @@ def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
     for place in range(1, len(tokens)):
         is_factual = tokens[place].word == "never" and tokens[place - 1].word in _TELLING
         is_excluding = phrase_length(tokens, place, wording.language.exclusions) and not is_factual
-        if is_excluding or _excludes_action(tokens, place, wording):
+        if is_excluding or _excludes_action(tokens, place, wording) or _leaves_some_out(tokens, place, wording):
             return place
     return len(tokens)
 
@@ -123,6 +132,21 @@ def is_set_aside(tokens: Sequence[Token], wording: Wording) -> bool:
     if is_own and is_future and any(token.word in _LATER for token in tokens[1:]):
         return True  # "we'll send it tomorrow"
     return _is_task_of_other(tokens) or _judges_act(tokens)
+
+
+def ends_exclusion(excluded: Sequence[Token], joint: Sequence[Token], verb: str, wording: Wording) -> bool:
+    """Whether a command behind "and" is none of those that a part excludes: "hold off on merging PR 5 and list its reviews".
+
+    :param excluded: the tokens of the part that excludes.
+    :param joint: the words between both.
+    """
+    if wording.language is not ENGLISH or [token.word for token in joint] not in (["and"], ["but"], ["while"]):
+        return False
+    if not any(token.is_value or wording.is_of_catalog(token.word) for token in excluded[1:]):
+        return False  # "don't stage and commit it" has one object
+    # "leave the heating as it is and turn on the fan", but "don't delete a.txt and overwrite b.txt"
+    is_spared = excluded[0].word in _SPARING | _HOLDING
+    return is_spared or not ACTIONS.get(verb, frozenset()).isdisjoint(READING)
 
 
 def _judges_act(tokens: Sequence[Token]) -> bool:
@@ -204,6 +228,30 @@ def _free_negator(tokens: Sequence[Token], wording: Wording) -> int:
         ),
         -1,
     )
+
+
+def _leaves_some_out(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether "but web-1" follows a word for all of a kind, and no other command."""
+    if wording.language is not ENGLISH or tokens[place].word not in _EXCEPTING:
+        return False
+    before = [token.word for token in tokens[max(0, place - _NEAR_ALL) : place]]
+    after = tokens[place + 1 : place + 3]
+    if wording.language.quantifiers.isdisjoint(before) or not after or after[0].word in _NO_THINGS:
+        return False
+    # "every test but email", and "all lights but dim them"
+    verb = after[0].is_word and (wording.verb(after[0].word) or is_act(after[0].word))
+    return not verb or (len(after) == 1 and after[0].word in NOUNS_TOO)
+
+
+def is_exception(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether an excluded part names only things, and no act: "except the fridge", "just not web-1"."""
+    language = wording.language
+    length = max(phrase_length(tokens, 0, language.negators), phrase_length(tokens, 0, language.exclusions), 1)
+    rest = [token for token in tokens[length:] if token.word not in language.determiners]
+    if tokens[0].word not in _LEAVING_OUT or not rest or rest[0].word in _NO_THINGS:
+        return False
+    is_verb = rest[0].is_word and bool(wording.verb(rest[0].word)) and rest[0].word not in NOUNS_TOO
+    return not is_verb and not rest[0].word.endswith("ing")
 
 
 def _excludes_action(tokens: Sequence[Token], place: int, wording: Wording) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import attrs
 
@@ -19,15 +19,19 @@ from helmdeck_planner.embedded.request.clauses import (
 )
 from helmdeck_planner.embedded.request.inquiries import is_inquiry
 from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
-from helmdeck_planner.embedded.request.negation import excluded_from, is_set_aside
+from helmdeck_planner.embedded.request.negation import ends_exclusion, excluded_from, is_set_aside
+from helmdeck_planner.embedded.request.part import Part
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
 from helmdeck_planner.embedded.request.restated import restated
 from helmdeck_planner.embedded.request.segments import segments
 from helmdeck_planner.embedded.request.states import is_never_verb, state_verb
 from helmdeck_planner.embedded.request.subjects import subject_before
+from helmdeck_planner.embedded.request.withdrawals import as_heading, reviewed
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
-from helmdeck_selection import DialogueAct, act_model
+from helmdeck_selection import act_model
+
+__all__ = ["Part", "refers", "split_parts"]
 
 _PARTICLES: Final = word_list("particles")
 # Words before the object of an unknown verb: "water the plants".
@@ -47,59 +51,14 @@ _OF: Final = ("of", "in", "at", "on", "from")
 _CLAUSES: Final = ("that", "which", "who", "what", "if", "whether")
 _BEFORE_NAMES: Final = word_list("before_names")
 _DEMONSTRATIVES: Final = word_list("demonstratives")
-# What a part asks for whose language the model does not know.
-_ANY_ACT: Final = DialogueAct(nothing=0.0, look_up=0.5, change=0.5)
-
-
-@attrs.frozen
-class Part:
-    """One part of a request.
-
-    :ivar text: without list numbers, polite words and conjunctions.
-    :ivar tokens: of the text.
-    :ivar verb: the English verb; empty without one.
-    :ivar verb_place: its place in the tokens, -1 without one.
-    :ivar is_question: it starts with a question word.
-    :ivar is_excluded: it must not be planned.
-    :ivar is_inquiry: it asks whether an act is possible or allowed: "can I delete it?".
-    :ivar is_wish: it names no act, but a thing that is needed.
-    :ivar is_purpose: it only says what for the next part is requested: "I want to compare them, so show me both".
-    :ivar is_heading: it only names what the next one acts on: "issue 92 in acme/web: close it".
-    :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
-    :ivar recording: the words that ask to record what it states: "write that down" behind "gave H-4 two litres of syrup".
-    :ivar further: arguments of its step that a clause behind it states: "and label it bug".
-    """
-
-    text: str
-    tokens: tuple[Token, ...]
-    verb: str
-    verb_place: int
-    is_question: bool
-    is_excluded: bool
-    is_inquiry: bool = False
-    is_wish: bool = False
-    is_purpose: bool = False
-    is_heading: bool = False
-    act: DialogueAct = _ANY_ACT
-    recording: tuple[Token, ...] = ()
-    further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
-
-    @property
-    def asks(self) -> bool:
-        """Whether it asks something, so that only an entry without an effect may serve it."""
-        return self.is_question or self.is_inquiry
-
-    @property
-    def content(self) -> tuple[Token, ...]:
-        """The tokens without the verb."""
-        return tuple(token for place, token in enumerate(self.tokens) if place != self.verb_place)
 
 
 def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Part]:
     """Return the parts of a request in order, excluded ones included."""
     parts: list[Part] = []
     lead: Sequence[Token] = ()
-    for segment, is_bare in segments(_reworded(tokens, wording), wording):
+    tokens = _reworded(tokens, wording)
+    for segment, is_bare in segments(tokens, wording):
         lead_before, lead = lead, ()
         own = without_lead_ins(segment, wording)
         own = list(repeated(own, parts[-1].tokens if parts else (), wording)) or own
@@ -133,12 +92,16 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         if parts and _is_purpose(parts[-1], lead_before, made, lead, wording):
             parts[-1] = attrs.evolve(parts[-1], is_purpose=True)
         if parts and parts[-1].is_excluded and is_bare and made.verb and not is_set_aside(parts[-1].tokens, wording):
-            # "don't move or delete it": the exclusion continues.
-            made = attrs.evolve(made, is_excluded=True)
+            if ends_exclusion(parts[-1].tokens, lead, made.verb, wording):
+                parts[-1] = as_heading(parts[-1]) or parts[-1]
+            else:
+                # "don't move or delete it": the exclusion continues.
+                made = attrs.evolve(made, is_excluded=True)
         parts.append(made)
         if cut < len(own):
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
+    parts = reviewed(text, parts, tokens, wording)
     return _with_conditions(text, _with_headings(text, parts, wording), wording)
 
 

@@ -1,0 +1,185 @@
+"""Finds commands that the words around them take back: "I should probably delete it", "fork it? No, wait", "but not today".
+
+What is only considered, reported or taken back is excluded; what depends on a condition, or leaves a part of a whole out, is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_language import ACTIONS, ENGLISH, READING, Kind, Token
+from helmdeck_planner.embedded.request.negation import is_exception, phrase_length
+from helmdeck_planner.embedded.request.part import Part
+from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
+from helmdeck_planner.embedded.request.wording import Wording
+
+_ENDS: Final = frozenset(".!?;\u2026")
+_CANCELLING: Final = phrase_list("cancelling")
+_AFTER_CANCELLING: Final = word_list("after_cancelling")
+_CANCELLING_WORDS: Final = frozenset(word for rows in _CANCELLING.values() for row in rows for word in row)
+_DOUBTING: Final = phrase_list("doubting")
+_CONTRASTING: Final = word_list("contrasting")
+_HEDGING: Final = word_list("hedging")
+_WAVERING: Final = phrase_list("wavering")
+_NEEDING: Final = word_list("needing_verbs")
+_ADDRESSED: Final = word_list("addressed") | word_list("polite")
+_CONDITIONAL: Final = word_list("conditional")
+_POLITE_CONDITIONS: Final = word_list("polite_conditions")
+_REPORTING: Final = word_list("reporting_persons")
+_REPORTED: Final = word_list("reported_starts")
+_SPEAKING: Final = word_list("speakers")
+_DIRECTED: Final = word_list("directed")
+# A name of two words, with its article.
+_MOST_NAME: Final = 3
+
+
+def reviewed(text: str, parts: Sequence[Part], tokens: Sequence[Token], wording: Wording) -> list[Part]:
+    """Return parts with what their surroundings say of them.
+
+    :param text: the request.
+    :param tokens: all tokens of the request.
+    """
+    found: list[Part] = []
+    condition: Part | None = None
+    is_quoted = False  # "according to Bob, ..."
+    for part in parts:
+        end = found[-1].tokens[-1].end if found else 0
+        lead = [token for token in tokens if end <= token.start and token.end <= part.tokens[0].start]
+        is_new = any(token.value in _ENDS or token.kind is Kind.BREAK for token in lead)
+        condition, is_quoted = (None, False) if is_new else (condition, is_quoted)
+        if wording.language is ENGLISH:
+            if is_new and _is_cancelled_by((*lead, *part.tokens)):
+                found = _without_last_sentence(found, tokens)
+                # "Scratch that" scratches nothing.
+                is_only = all(token.word in _CANCELLING_WORDS for token in part.tokens)
+                part = attrs.evolve(part, is_excluded=part.is_excluded or is_only)
+            if found and not is_new and _has_doubt((*lead, *part.tokens), at_start=True):
+                found[-1] = _withdrawn(found[-1])
+            is_quoted_act = is_quoted and part.verb_place != 0 and not part.only_reads
+            is_quoted = is_quoted or _names_source(part.tokens)
+            if is_quoted_act or _is_withdrawn(part, lead, wording):
+                part = _withdrawn(part)
+            if condition is not None and not (part.is_excluded or part.is_withdrawn):
+                part = attrs.evolve(part, condition=condition.text)
+            if _states_condition(part):
+                condition = part
+        if found and part.is_excluded and _excepts(found[-1], part, wording):
+            whole = text[found[-1].tokens[0].start : part.tokens[-1].end]
+            found[-1] = attrs.evolve(found[-1], text=whole, is_partial=True)
+        found.append(part)
+    return found
+
+
+def _withdrawn(part: Part) -> Part:
+    """Return a part that is not planned, but whose things later parts may refer to: "fork acme/web? No, show its issues"."""
+    if part.is_excluded or part.is_withdrawn:
+        return part
+    return as_heading(part) or attrs.evolve(part, is_excluded=True)
+
+
+def as_heading(part: Part) -> Part | None:
+    """Return a part that only says what later ones are about: "PR 5" of "hold off on merging PR 5"; ``None`` if it names nothing."""
+    things = part.tokens
+    end = next((place for place, token in enumerate(things) if token.word in _CONTRASTING), len(things))
+    first = next((place for place, token in enumerate(things[:end]) if token.is_value), -1)
+    if first < 0:
+        return None
+    named = things[max(first - 1, 0) : end]
+    return attrs.evolve(
+        part, tokens=named, verb="", verb_place=-1, is_excluded=False, is_heading=True, is_withdrawn=True, is_wish=False
+    )
+
+
+def _without_last_sentence(parts: Sequence[Part], tokens: Sequence[Token]) -> list[Part]:
+    """Exclude the commands of the last sentence."""
+    found = list(parts)
+    for place in range(len(found) - 1, -1, -1):
+        if not found[place].is_question:
+            found[place] = _withdrawn(found[place])
+        start = found[place].tokens[0].start
+        before = found[place - 1].tokens[-1].end if place else 0
+        if any(before <= token.start < start and token.value in _ENDS for token in tokens):
+            break
+    return found
+
+
+def _is_cancelled_by(tokens: Sequence[Token]) -> bool:
+    """Whether a sentence takes back the one before: "No, wait", "Scratch that", but not "no need to wait"."""
+    place = 0
+    while place < len(tokens) and (
+        tokens[place].kind in (Kind.MARK, Kind.BREAK) or tokens[place].word in _AFTER_CANCELLING
+    ):
+        place += 1
+    length = phrase_length(tokens, place, _CANCELLING)
+    if not length:
+        return False
+    after = tokens[place + length] if place + length < len(tokens) else None
+    return after is None or after.kind in (Kind.MARK, Kind.BREAK) or after.word in _AFTER_CANCELLING
+
+
+def _has_doubt(tokens: Sequence[Token], *, at_start: bool = False) -> bool:
+    """Whether "but not today" or "though I'm not sure" is in a part."""
+    places = range(1, len(tokens))
+    if at_start:
+        first = next((place for place, token in enumerate(tokens) if token.word in _CONTRASTING), -1)
+        is_first = first >= 0 and all(token.kind is Kind.MARK for token in tokens[:first])
+        places = range(first + 1, first + 2) if is_first else range(0)
+    return any(tokens[place - 1].word in _CONTRASTING and phrase_length(tokens, place, _DOUBTING) for place in places)
+
+
+def _is_withdrawn(part: Part, lead: Sequence[Token], wording: Wording) -> bool:
+    """Whether a command is only considered, or is what another person said."""
+    if part.is_question or part.is_excluded:
+        return False
+    if _has_doubt(part.tokens) or _is_reported(part.tokens):
+        return True
+    verb, place = part.verb, part.verb_place
+    if not verb:
+        # "I might move it": a verb that is a noun too is none in the middle of a sentence.
+        place = next((place for place, token in enumerate(part.tokens) if wording.verb(token.word)), 0)
+        verb = part.tokens[place].word
+    start = next((place + 1 for place in range(len(lead) - 1, -1, -1) if lead[place].kind is Kind.MARK), 0)
+    before = (*lead[start:], *part.tokens[: max(place, 0)])
+    words = [token.word.replace("\u2019", "'") for token in before]
+    if not ACTIONS.get(verb, frozenset()).isdisjoint(READING) or not _ADDRESSED.isdisjoint(words):
+        return False
+    if any(phrase_length(before, place, _WAVERING) for place in range(len(before))):
+        return verb not in _NEEDING
+    return not _HEDGING.isdisjoint(words)
+
+
+def _is_reported(tokens: Sequence[Token]) -> bool:
+    """Whether a sentence says what a person said or wants others to do: "Sue said to overwrite it", "Tom wants me to post it"."""
+    place = next((place for place, token in enumerate(tokens[: _MOST_NAME + 1]) if token.word in _REPORTING), 0)
+    if _names_source(tokens):
+        return True
+    is_name = place > 0 and all(token.is_word and token.value[:1].isupper() for token in tokens[:place])
+    is_name = is_name and tokens[0].word not in _SPEAKING
+    after = tokens[place + 1 : place + 3]
+    if not is_name or len(after) < 2:
+        return False
+    is_directed = after[0].word in _DIRECTED and after[1].word in ("to", "that")
+    return is_directed or (after[0].word in _REPORTED and not tokens[place].word.startswith("want"))
+
+
+def _names_source(tokens: Sequence[Token]) -> bool:
+    """Whether words start like "according to Bob"."""
+    is_source = [token.word for token in tokens[:2]] == ["according", "to"] and len(tokens) > 2
+    return is_source and tokens[2].is_word and tokens[2].value[:1].isupper()
+
+
+def _states_condition(part: Part) -> bool:
+    """Whether a part is a condition of what follows it: "if it rains", but not "if you don't mind"."""
+    words = {token.word for token in part.tokens}
+    is_condition = part.tokens[0].word in _CONDITIONAL and not part.is_question and len(part.tokens) > 2
+    return is_condition and words.isdisjoint(_POLITE_CONDITIONS)
+
+
+def _excepts(before: Part, part: Part, wording: Wording) -> bool:
+    """Whether an excluded part leaves out some of the whole that the part before names: "everything except the fridge"."""
+    if before.is_excluded or not any(token.word in wording.language.quantifiers for token in before.tokens):
+        return False
+    return is_exception(part.tokens, wording)
