@@ -10,6 +10,7 @@ import attrs
 from helmdeck_core import EntryKind
 from helmdeck_language import ACTIONS, READING
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
+from helmdeck_planner.embedded.arguments.labels import labels_of
 from helmdeck_planner.embedded.choice.ranked import is_bare
 from helmdeck_planner.embedded.choice.weighing import weigh
 from helmdeck_planner.embedded.continuations import together
@@ -46,6 +47,8 @@ def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
     :param sources: with the parts before both as the earlier ones.
     :returns: both picks unchanged if they are two steps.
     """
+    if field := _with_field(before, after, sources):
+        return (field,)
     both, profile, tokens = (before, after), before.profile, after.part.tokens
     if profile is None or after.profile is not profile or not profile.properties:
         return both
@@ -65,6 +68,33 @@ def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
     if all(more.get(name) == value for name, value in {**own, **args}.items()):
         return (attrs.evolve(before, part=joined),)
     return (before, attrs.evolve(after, profile=None)) if own else (before,)
+
+
+def _with_field(before: Pick, after: Pick, sources: Sources) -> Pick | None:
+    """Return the step of two parts with one verb that states inputs of it by their labels: "set the brightness to 50 and the color to red".
+
+    "set the lamp to 20% and the volume to 30%" names two things.
+    """
+    first, second = before.part, after.part
+    profile = before.profile or after.profile
+    has_one_verb = first.verb_place >= 0 and first.tokens[first.verb_place].start == second.tokens[0].start
+    if profile is None or not has_one_verb or after.profile not in (None, profile):
+        return None
+    own = attrs.evolve(second, tokens=second.tokens[1:])
+    joined = together(first, own, sources.request, sources.wording)
+    draft = drafted(joined, profile, sources)
+    start = len(first.tokens)
+    stated = [
+        each
+        for each in profile.properties
+        if each.role not in _THINGS and any(place >= start for place in draft.stated_at.get(each.name, ()))
+    ]
+    words = frozenset[str]().union(*(draft.stems(place) for place in range(start, len(joined.tokens))))
+    is_named = bool(stated) and all(words & labels_of(draft, each) for each in stated)
+    is_taken = all(place in draft.used_places for place, token in enumerate(joined.tokens) if token.is_value)
+    if not (is_named and is_taken and draft.is_complete):
+        return None
+    return Pick(joined, profile, before.found if before.profile is not None else after.found)
 
 
 def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:

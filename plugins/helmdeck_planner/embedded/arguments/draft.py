@@ -19,6 +19,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     PATH_WORDS,
 )
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.repeats import MOST_OF_CLAUSE, repeats_first
 from helmdeck_planner.embedded.request.wording import Wording
 
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
@@ -73,6 +74,25 @@ class Draft:
             if self.tokens[place].kind is Kind.QUOTE and self.stems(place - 1) & (ids - others)
         )
 
+    @cached_property
+    def repeated(self) -> range:
+        """The places of what a part states for a second object: "b.txt to y" in "move a.txt to x and b.txt to y"."""
+        tokens, verb = self.tokens, max(self.part.verb_place, 0)
+        joints = self.wording.language.joints
+        head = tokens[verb : verb + MOST_OF_CLAUSE]
+        for place in range(verb + 1, len(tokens)):
+            if self.part.verb_place >= 0 and tokens[place] == tokens[verb]:
+                return range(place, len(tokens))  # parts that have one verb
+            is_joined = tokens[place - 1].word in joints or tokens[place - 1].value == ","
+            if is_joined and repeats_first(tokens, place, head[: place - 1 - verb], self.wording):
+                return range(place, self._end_of_pair(place))
+        return range(0)
+
+    def _end_of_pair(self, place: int) -> int:
+        """Return the place behind an object and what its preposition says: a further "for ENG-5" is of both objects."""
+        first, *others = (*(at for at in range(place, len(self.tokens)) if self.preposition(at)), len(self.tokens))
+        return next((at for at in others if at > first + 1), len(self.tokens))
+
     @property
     def is_complete(self) -> bool:
         """Whether all required inputs are set."""
@@ -108,6 +128,8 @@ class Draft:
             return False
         if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
             return False
+        if self._is_of_second(each, places):
+            return False
         if self.part.verb_place in places and each.role is not Role.CHOICE and self._is_verb():
             return False
         if isinstance(value, str) and places and self._is_possessive(each, places[-1]):
@@ -119,6 +141,13 @@ class Draft:
         self.used_places.update(places)
         self.used_places.update(beside)
         return True
+
+    def _is_of_second(self, each: Property, places: Sequence[int]) -> bool:
+        """Whether a value is stated for a second object of the verb, where no label says that it is of the same step."""
+        if each.is_list or each.is_object or set(self.repeated).isdisjoint(places):
+            return False
+        labels = each.labels | frozenset(map(stem, each.words))
+        return all(labels.isdisjoint(self.stems(place)) for place in self.repeated)
 
     def _is_verb(self) -> bool:
         """Whether the verb of the part is one: the first word of "lodash 4.17.21" is none."""

@@ -9,6 +9,7 @@ import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.corrections import without_corrections
+from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
@@ -21,6 +22,13 @@ _OF: Final = ("of", "from", "for")
 _NEGATIONS: Final = word_list("negations")
 _BETWEEN: Final = word_list("before_participles")
 _NEAR: Final = 4
+_COMPARING: Final = word_list("taking_two")
+_ARTICLES: Final = word_list("possessives") | {"a", "an"}
+_BORDERS: Final = (Kind.MARK, Kind.BREAK, Kind.SQL)
+# Words before the preposition: "the last 4 lines of b.txt".
+_MOST_OF_OBJECT: Final = 5
+# Words of the first object and its value, so that a long list takes no long time.
+MOST_OF_CLAUSE: Final = 20
 _FORGETTING: Final = phrase_list("forgetting")
 _WAITING: Final = phrase_list("waiting")
 
@@ -111,7 +119,82 @@ def repeats_object(tokens: Sequence[Token], place: int, current: Sequence[Token]
     if wording.language is not ENGLISH:
         return False
     shape = _shape(tokens, place, wording)
-    return bool(shape) and any(_shape(current, at, wording) == shape for at in range(1, len(current)))
+    if shape and any(_shape(current, at, wording) == shape for at in range(1, len(current))):
+        return True
+    own = without_lead_ins(current, wording)
+    return repeats_first(tokens, place, own, wording) and _label(tokens, place, wording) == _label(own, 1, wording)
+
+
+@attrs.frozen
+class _Pair:
+    """An object and the value behind its preposition: "the lamp to 20%".
+
+    :ivar kind: of the object; ``None`` for one without a value.
+    :ivar label: the word before the value of the object.
+    :ivar value: the kind behind the preposition; ``None`` for a word.
+    """
+
+    kind: Kind | None
+    label: str
+    preposition: str
+    value: Kind | None
+
+
+def repeats_first(tokens: Sequence[Token], place: int, current: Sequence[Token], wording: Wording) -> bool:
+    """Whether an object and its value have the form of the first ones of the verb: "b.txt to y" after "move a.txt to x".
+
+    Objects that are words need values behind the same preposition: "the volume to 30%" after "set the lamp to 20%". Two things that are
+    compared belong to one act.
+    """
+    current = current[:MOST_OF_CLAUSE]
+    if not current or current[0].word in _COMPARING or any(token.word == "between" for token in current):
+        return False
+    first, second = _pair(current, 1, wording), _pair(tokens, place, wording)
+    if first is None or second is None or tokens[place - 1].value == ":":
+        return False
+    if first.kind is None or second.kind is None:
+        later = (_behind(current, at, wording) for at in range(2, len(current)))
+        return first.kind is second.kind and second.value is not None and (second.preposition, second.value) in later
+    if first.kind is not second.kind or second.label not in ("", first.label):
+        return False
+    # "assign issue 7 in acme/web to Dana and issue 8 to Lee"
+    others = [wording.preposition(token) for token in current[2:]] if first.label else []
+    return second.preposition in (first.preposition, *others)
+
+
+def _pair(tokens: Sequence[Token], place: int, wording: Wording) -> _Pair | None:
+    """Return the object that starts at a place and the value behind it; ``None`` without both."""
+    end = place
+    while end < len(tokens) and end - place < _MOST_OF_OBJECT and not wording.preposition(tokens[end]):
+        if tokens[end].kind in _BORDERS or tokens[end].word in wording.language.joints | wording.language.references:
+            return None
+        end += 1
+    own = tokens[place:end]
+    preposition, value = _behind(tokens, end, wording)
+    if not preposition or all(token.is_word and wording.is_filler(token.word) for token in own):
+        return None
+    last = own[-1]
+    kind = last.kind if last.is_value else Kind.ID if _is_numbered(last) else None
+    label = own[-2].word if kind and len(own) > 1 and own[-2].is_word else ""
+    return _Pair(kind, label, preposition, value)
+
+
+def _label(tokens: Sequence[Token], place: int, wording: Wording) -> str:
+    pair = _pair(tokens, place, wording)
+    return pair.label if pair is not None and pair.kind is not None else ""
+
+
+def _behind(tokens: Sequence[Token], place: int, wording: Wording) -> tuple[str, Kind | None]:
+    """Return the preposition at a place and the kind of the value behind it, if it has one; an empty one without anything behind it."""
+    behind = [token for token in tokens[place + 1 : place + 4] if token.word not in _ARTICLES]
+    if place >= len(tokens) or not behind or behind[0].kind in _BORDERS:
+        return "", None
+    return wording.preposition(tokens[place]), next((token.kind for token in behind[:2] if token.is_value), None)
+
+
+def _is_numbered(token: Token) -> bool:
+    """Whether a word has a digit, as "e1" has."""
+    return token.is_word and any(char.isdigit() for char in token.value)
 
 
 def _shape(tokens: Sequence[Token], place: int, wording: Wording) -> tuple[object, ...]:
