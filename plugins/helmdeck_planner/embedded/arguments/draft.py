@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import attrs
 
 from helmdeck_language import Kind, Token, scan, stem
+from helmdeck_planner.embedded.arguments.fields import Field, assigned, field_of
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -75,6 +76,16 @@ class Draft:
         )
 
     @cached_property
+    def field(self) -> Field | None:
+        """The field that the part changes: "the title of ENG-5"."""
+        return field_of(self.part, self.profile, self.wording)
+
+    @cached_property
+    def assigned(self) -> Mapping[int, Property]:
+        """The inputs that the part names exactly, by the places of their values."""
+        return assigned(self.part, self.profile)
+
+    @cached_property
     def repeated(self) -> range:
         """The places of what a part states for a second object: "b.txt to y" in "move a.txt to x and b.txt to y"."""
         tokens, verb = self.tokens, max(self.part.verb_place, 0)
@@ -128,7 +139,7 @@ class Draft:
             return False
         if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
             return False
-        if self._is_of_second(each, places):
+        if self._is_of_second(each, places) or self._is_of_field(each, places):
             return False
         if self.part.verb_place in places and each.role is not Role.CHOICE and self._is_verb():
             return False
@@ -148,6 +159,13 @@ class Draft:
             return False
         labels = each.labels | frozenset(map(stem, each.words))
         return all(labels.isdisjoint(self.stems(place)) for place in self.repeated)
+
+    def _is_of_field(self, each: Property, places: Sequence[int]) -> bool:
+        """Whether a value is that of a field which the part names, and which is not an input."""
+        if any(self.assigned.get(place, each) != each or place + 2 in self.assigned for place in places):
+            return True
+        field = self.field
+        return field is not None and not set(field.places).isdisjoint(places) and field.closes(each, self.tokens)
 
     def _is_verb(self) -> bool:
         """Whether the verb of the part is one: the first word of "lodash 4.17.21" is none."""

@@ -44,7 +44,7 @@ from helmdeck_planner.embedded.arguments.references import alike_of, moved_to, r
 from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fill_revision_paths
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
-from helmdeck_planner.embedded.arguments.sides import fill_sides, fill_words_beside_to
+from helmdeck_planner.embedded.arguments.sides import fill_field, fill_sides, fill_words_beside_to
 from helmdeck_planner.embedded.arguments.told import fill_dated_title, fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
@@ -144,6 +144,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_dated_title(draft)
     _fill_listed(draft)
     fill_phrases(draft)
+    fill_field(draft)
     fill_described_quotes(draft)
     _fill_labelled_quotes(draft)
     fill_background(draft, *_background(profile, sources), is_labelled=True)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from helmdeck_language import Kind
+import re
+from typing import Final
+
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import named
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import STATE_WORDS
+
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d\S{0,12}")
+_SWITCHES: Final = {"true": True, "on": True, "false": False, "off": False}
+_TEXTS: Final = (Role.TEXT, Role.NAME, Role.CONTENT)
+_TIMES: Final = (Kind.DATE, Kind.TIME)
+_TIMED: Final = frozenset(map(stem, ("date", "time", "day", "due", "when")))
 
 
 def fill_sides(draft: Draft) -> None:
@@ -86,8 +95,37 @@ def fill_words_beside_to(draft: Draft) -> None:
             "new" in each.hints and (each.role is Role.NAME or not each.is_required)
         )
         is_old = "old" in each.words
+        if is_new and draft.tokens[min(to + 1, len(draft.tokens) - 1)].kind in _TIMES and _TIMED.isdisjoint(each.hints):
+            continue  # "postpone 'File taxes' to Friday"
         if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
             draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def fill_field(draft: Draft) -> None:
+    """Set the input that "the title of ENG-5 to 'Fix header'" names, and those of "set max_size to 5"."""
+    for place, each in draft.assigned.items():
+        token = draft.tokens[place]
+        number = re.fullmatch(r"-?\d{1,12}", token.value)
+        if each.role is Role.NUMBER and number and each.unit is None:
+            draft.set(each, int(token.value), [place])
+        elif each.role is Role.BOOLEAN and token.word in _SWITCHES:
+            draft.set(each, _SWITCHES[token.word], [place])
+        elif each.role in _TEXTS and not each.takes_objects and (token.is_value or token.is_word):
+            draft.set(each, token.value, [place])
+    field = draft.field
+    if field is None:
+        return
+    places, text_input = list(field.places), field.text_input
+    if text_input is not None and text_input.name not in draft.args:
+        draft.set(text_input, draft.text(places[0], places[-1]), places)
+    token = draft.tokens[places[0]]
+    if len(field.inputs) != 1 or field.inputs[0].name in draft.args:
+        return
+    other = field.inputs[0]
+    if other.role is Role.CHOICE and token.value.isdecimal() and int(token.value) in other.choices:
+        draft.set(other, int(token.value), places)
+    elif other.role is Role.DATE and _MOMENT.fullmatch(token.value):
+        draft.set(other, token.value, places)
 
 
 def _state_after(draft: Draft, to: int) -> list[int]:
