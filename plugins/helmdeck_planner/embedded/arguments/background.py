@@ -31,6 +31,8 @@ _ID_KINDS: Final = (Kind.ID, Kind.HASH, Kind.SLUG)
 _OPTIONAL_ROLES: Final = (Role.NUMBER, Role.DATE, Role.CHOICE, Role.BOOLEAN)
 _LOOSE_ROLES: Final = (Role.QUERY, Role.CONTENT, Role.NAME, Role.TEXT, Role.PLACE, Role.EXPRESSION, Role.CODE)
 _PREFERRING: Final = word_list("preferring")
+_SUBJECTS: Final = word_list("subjects")
+_OWNING: Final = ("have", "has", "had")
 _NAMED_ROLES: Final = (Role.NAME, Role.PLACE, Role.ZONE)
 
 
@@ -99,6 +101,7 @@ def fill_background(
                 is_meant = (is_about or names_step) and (
                     has_label or each.role in _OPTIONAL_ROLES or bool(COLOUR_NAMES & set(each.words))
                 )
+            is_meant = is_meant and (has_label or not _only_exists(facts, each))
             # "Hamburg to Oslo": both sides of the way
             is_way = each.is_required and bool(each.side) and {"source", "target"} == sides
             if value is not None and (is_meant or is_way) and draft.set(each, value, []):
@@ -106,6 +109,14 @@ def fill_background(
         is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
         if taken and is_whole:
             draft.stated_by.append(part)
+
+
+def _only_exists(facts: Part, each: Property) -> bool:
+    """Whether a sentence counts or dates something else for an optional input: "there are 40 people in our team"."""
+    first, second = (*(token.word for token in facts.tokens[:2]), "", "")[:2]
+    is_owned = first in _SUBJECTS and second in _OWNING and each.unit is None
+    is_counted = each.role is Role.NUMBER and (first == "there" or is_owned)
+    return not each.is_required and (is_counted or (each.role in (Role.DATE, Role.TIME) and first == "there"))
 
 
 def _is_own_number(draft: Draft, each: Property, place: int) -> bool:

@@ -10,6 +10,7 @@ import attrs
 
 from helmdeck_language import Kind, Token, scan, stem
 from helmdeck_planner.embedded.arguments.fields import Field, assigned, field_of
+from helmdeck_planner.embedded.arguments.foreign_numbers import cannot_take, takes_whole
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -139,6 +140,8 @@ class Draft:
             return False
         if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
             return False
+        if each.role is Role.NUMBER and not self._is_number_of(each, value, places):
+            return False
         if self._is_of_second(each, places) or self._is_of_field(each, places):
             return False
         if self.part.verb_place in places and each.role is not Role.CHOICE and self._is_verb():
@@ -159,6 +162,19 @@ class Draft:
             return False
         labels = each.labels | frozenset(map(stem, each.words))
         return all(labels.isdisjoint(self.stems(place)) for place in self.repeated)
+
+    def _is_number_of(self, each: Property, value: Any, places: Sequence[int]) -> bool:
+        """Whether an input takes a number, in the unit that is beside it; no part of one is dropped for an integer."""
+        if isinstance(value, float) and not value.is_integer() and takes_whole(self.profile, each):
+            return False
+        if places and each.unit is not None and self._counts_objects(each, places[0]):
+            return False
+        return not places or not cannot_take(self.tokens, places[0], each)
+
+    def _counts_objects(self, each: Property, place: int) -> bool:
+        """Whether a number is before the object of the entry: the tasks of "add two tasks" are no minutes."""
+        following = self.stems(place + 1) if place + 1 < len(self.tokens) else frozenset[str]()
+        return bool(following & frozenset(self.profile.name)) and following.isdisjoint(map(stem, each.words))
 
     def _is_of_field(self, each: Property, places: Sequence[int]) -> bool:
         """Whether a value is that of a field which the part names, and which is not an input."""

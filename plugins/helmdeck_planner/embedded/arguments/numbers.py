@@ -21,6 +21,7 @@ from helmdeck_planner.embedded.arguments.number_context import (
 from helmdeck_planner.embedded.arguments.number_words import digits_of
 from helmdeck_planner.embedded.arguments.quantities import part_of_unit, quantity_at, unit_word
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber, stated_numbers
+from helmdeck_planner.embedded.arguments.unit_parts import fill_unit_parts
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     COMMON_WORDS,
@@ -58,6 +59,7 @@ _ONLY: Final = ("just", "only")
 def fill_numbers(draft: Draft) -> None:
     """Set the inputs that take numbers."""
     _fill_listed(draft)
+    fill_unit_parts(draft)
     fill_left_numbers(draft, draft, SURE)
     _fill_by_evidence(draft)
 

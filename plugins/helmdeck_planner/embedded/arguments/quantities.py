@@ -29,11 +29,15 @@ _AND_PART: Final = 3
 
 @attrs.frozen
 class Quantity:
-    """A number with a unit in a request, and the places of both."""
+    """A number with a unit in a request, and the places of both.
+
+    :ivar largest: the first of several units: hours in "1 hour and 20 minutes", whose unit is minutes.
+    """
 
     value: int | float | Fraction
     unit: Unit
     places: tuple[int, ...]
+    largest: Unit | None = None
 
 
 def quantity_at(draft: Draft, place: int) -> Quantity | None:
@@ -71,7 +75,7 @@ def _in_one_token(draft: Draft, place: int) -> Quantity | None:
     if not (token.is_word or token.kind is Kind.ID):
         return None
     if found := _CHAINED.fullmatch(text):
-        return Quantity(int(found[1]) * 60 + int(found[2]), UNIT_OF["minute"], (place,))
+        return Quantity(int(found[1]) * 60 + int(found[2]), UNIT_OF["minute"], (place,), UNIT_OF["hour"])
     in_words, _, name = text.lower().rpartition("-")
     if in_words in NUMBER_WORDS and name in UNIT_OF:
         return Quantity(NUMBER_WORDS[in_words], UNIT_OF[name], (place,))  # "ten-minute"
@@ -170,7 +174,7 @@ def _counts_nothing(draft: Draft, place: int) -> bool:
 
 def _sum(first: Quantity, second: Quantity) -> Quantity:
     total = Fraction(str(first.value)) * first.unit.size / second.unit.size + Fraction(str(second.value))
-    return Quantity(total, second.unit, (*range(first.places[0], second.places[0]), *second.places))
+    return Quantity(total, second.unit, (*range(first.places[0], second.places[0]), *second.places), first.unit)
 
 
 def unit_word(draft: Draft, place: int) -> Unit | None:

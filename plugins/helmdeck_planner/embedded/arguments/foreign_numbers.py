@@ -1,0 +1,66 @@
+"""Numbers that an input cannot take: "10 GB" for bytes, "70 °F" for degrees Celsius, "five" of "four out of five", "1.5" as an integer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from helmdeck_language import Kind, Token, words
+from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
+from helmdeck_selection import input_properties
+
+# Units that are not converted: whether "GB" has 1000 or 1024 MB is not stated.
+_FAMILIES: Final = (
+    "kb kilobyte kilobytes", "mb megabyte megabytes", "gb gigabyte gigabytes", "tb terabyte terabytes",
+    "kib kibibyte kibibytes", "mib mebibyte mebibytes", "gib gibibyte gibibytes", "tib tebibyte tebibytes",
+)  # fmt: skip
+_SIZES: Final[Mapping[str, frozenset[str]]] = {
+    word: frozenset(family.split()) for family in _FAMILIES for word in family.split()
+}
+_DEGREES: Final[Mapping[str, frozenset[str]]] = {"f": frozenset(("fahrenheit", "f")), "c": frozenset(("celsius", "c"))}
+_PAGES: Final = frozenset(("page", "per", "limit"))
+_TO: Final = ("to", "through")
+_KELVIN: Final = frozenset(("kelvin", "k"))
+_WHOLES: Final = frozenset(("total", "of", "scale", "max", "maximum", "most", "all"))
+
+
+def cannot_take(tokens: Sequence[Token], place: int, each: Property) -> bool:
+    """Whether the words beside a number say that it is not the one of an input."""
+    is_share = _is_whole(tokens, place) and _WHOLES.isdisjoint(each.words)
+    is_of_range = _is_of_range(tokens, place) and not each.side and not _PAGES.isdisjoint(each.words)
+    return is_share or is_of_range or _has_foreign_unit(tokens, place, each)
+
+
+def _is_of_range(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a number is one of "21 to 40"."""
+    return any(
+        first >= 0 and len(run) == 3 and run[0].kind is run[2].kind is Kind.NUMBER and run[1].word in _TO
+        for first in (place - 2, place)
+        for run in (tokens[max(first, 0) : first + 3],)
+    )
+
+
+def _has_foreign_unit(tokens: Sequence[Token], place: int, each: Property) -> bool:
+    after = tokens[place + 1 : place + 3]
+    known = frozenset((*each.words, *words(each.text)))
+    if after and after[0].value == "\u00b0" and len(after) > 1:
+        own = _DEGREES.get(after[1].word, frozenset())
+        others = frozenset().union(*_DEGREES.values(), _KELVIN) - own
+        return own.isdisjoint(known) and not others.isdisjoint(known)
+    return bool(after) and after[0].word in _SIZES and _SIZES[after[0].word].isdisjoint(known)
+
+
+def _is_whole(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a number is the second one of "3 of 6" or "four out of five"."""
+    before = place - 2 - (place > 2 and tokens[place - 2].word == "out")
+    if before < 0 or tokens[place - 1].word != "of":
+        return False
+    return tokens[before].kind is Kind.NUMBER or tokens[before].word in NUMBER_WORDS
+
+
+def takes_whole(profile: Profile, each: Property) -> bool:
+    """Whether an input takes integers only."""
+    schema: Any = input_properties(profile.entry).get(each.name, {})
+    return isinstance(schema, Mapping) and schema.get("type") == "integer"
