@@ -11,6 +11,7 @@ import attrs
 from helmdeck_language import Kind, Token, scan, stem
 from helmdeck_planner.embedded.arguments.fields import Field, assigned, field_of
 from helmdeck_planner.embedded.arguments.foreign_numbers import cannot_take, takes_whole
+from helmdeck_planner.embedded.arguments.refused import is_refused
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -141,6 +142,8 @@ class Draft:
         if each.role is not Role.ID and not self.named_ids.isdisjoint(places):
             return False
         if each.role is Role.NUMBER and not self._is_number_of(each, value, places):
+            return False
+        if is_refused(self.tokens, self.profile, each, value, () if is_shared else places):
             return False
         if self._is_of_second(each, places) or self._is_of_field(each, places):
             return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from helmdeck_language import stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.refused import NEGATED_NAMES, is_negation
 from helmdeck_planner.embedded.entries.property_words import EXCLUDED, EXCLUDING_WORDS, FOLDER_WORDS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.word_lists import word_list
@@ -35,9 +37,22 @@ def fill_passive_exclusion(draft: Draft, part: Part) -> None:
 
 def fill_own_exclusions(draft: Draft) -> None:
     """Set an open list from the words after "skip", "without" and the like in the part itself."""
+    fill_negated(draft)
     start = next((place for place in range(1, len(draft.tokens)) if draft.is_one_of(place, "excluding")), -1)
     if start > 0:
         _set(draft, draft, draft.tokens[start].start, range(start, len(draft.tokens)))
+
+
+def fill_negated(draft: Draft) -> None:
+    """Set ``not_contains`` from the value behind "not containing"."""
+    for each in draft.open_inputs():
+        labels = frozenset(stem(word) for word in each.words if word not in NEGATED_NAMES)
+        if NEGATED_NAMES.isdisjoint(each.words) or not labels or each.is_list:
+            continue
+        for place in range(2, len(draft.tokens)):
+            is_label = bool(draft.stems(place - 1) & labels) and is_negation(draft.tokens[place - 2])
+            if is_label and draft.tokens[place].is_value:
+                draft.set(each, draft.tokens[place].value, [place])
 
 
 def _set(draft: Draft, own: Draft, start: int, used: Sequence[int]) -> bool:

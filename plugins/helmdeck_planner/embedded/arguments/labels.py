@@ -28,6 +28,7 @@ _MAX_BETWEEN: Final = 3
 _RELATIVE: Final = ("that", "which", "who")
 _AUXILIARIES: Final = ("is", "are", "was", "were")
 _MIN_LABEL: Final = 5
+_WORTH: Final = ("worth", "including")
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
 _PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
@@ -355,6 +356,7 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
             not (token.is_word or continues_name)
             or draft.wording.preposition(token)
             or run[-1] + 1 in draft.used_places
+            or (token.word in _WORTH and run[-1] + 2 < len(draft.tokens) and draft.tokens[run[-1] + 2].is_value)
             or (token.word in _RELATIVE and draft.tokens[start].value[:1].isupper() and token.value.islower())
         ):
             break

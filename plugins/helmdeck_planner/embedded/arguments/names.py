@@ -10,6 +10,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import is_inside_name, labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, set_names
+from helmdeck_planner.embedded.arguments.refused import image_at
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -158,15 +159,19 @@ def _fill_image(draft: Draft) -> None:
         if "image" in each.words or (_IMAGE in each.hints and "tag" not in each.words)
     ]
     places = [place for place in draft.free(Kind.ID) if _TAGGED.fullmatch(draft.tokens[place].value)]
-    if len(images) != 1 or len(places) != 1:
+    joined = next(
+        (found for place in draft.free(Kind.PATH, Kind.SLUG) if (found := image_at(draft.tokens, place))), None
+    )
+    places = list(joined or places)
+    if len(images) != 1 or (len(places) != 1 and not joined):
         return
-    value, tags = draft.tokens[places[0]].value, _tags(draft)
+    value, tags = draft.text(places[0], places[-1]), _tags(draft)
     if not tags:
-        draft.set(images[0], value, places)
+        draft.set(images[0], value, places[:1], places)
         return
     name, _, tag = value.rpartition(":")
-    if draft.set(images[0], name, places):
-        draft.set(tags[0], tag, places, is_shared=True)
+    if draft.set(images[0], name, places[:1], places, is_shared=True):
+        draft.set(tags[0], tag, places[-1:], is_shared=True)
 
 
 def _fill_package(draft: Draft) -> None:

@@ -33,6 +33,7 @@ _APART: Final = (
     Kind.PHONE,
 )
 _MIN_WORDS: Final = 2
+_WORTH: Final = ("worth", "including")
 _RELATIVE: Final = ("that", "which", "who")
 # "Tuesday plan", "3 new lamps"
 _STARTS: Final = (Kind.WORD, Kind.DATE, Kind.NUMBER)
@@ -167,6 +168,8 @@ def _ends(draft: Draft, place: int, labels: frozenset[str], *, is_text: bool) ->
         return is_act or (not is_last and bool(draft.stems(following) & labels))
     if not is_text and place and token.value in _RELATIVE and draft.tokens[place - 1].value[:1].isupper():
         return not is_last  # "a coupon named Early Bird that takes 12 % off"
+    if not is_text and token.word in _WORTH and not is_last:
+        return draft.tokens[following].is_value  # "Welcome worth $5 off"
     if not is_text and draft.preposition(place) and not is_last:
         return _starts_other(draft, place, following, labels)
     if not is_text and token.value in ".!?" and not is_last:
@@ -180,6 +183,9 @@ def _starts_other(draft: Draft, place: int, following: int, labels: frozenset[st
     token = draft.tokens[following]
     if token.kind in (*_APART, Kind.ID):
         return True
+    choices = (choice for each in draft.open_inputs() if each.role is Role.CHOICE for choice in each.choices)
+    if any(str(choice).lower() == token.value for choice in choices):
+        return True  # "Renovation in green"
     if token.kind in (Kind.DATE, Kind.TIME):
         return any(each.role in (Role.DATE, Role.TIME) for each in draft.open_inputs())
     if (quantity := quantity_at(draft, following)) is not None:
