@@ -152,7 +152,7 @@ def _message(item: Mapping[str, Any], where: str, opaque_of: OpaqueOf, lost: lis
         for i, each in enumerate(objects(item.get("tool_calls") or [], f"{where}tool_calls"))
     )
     opaque = opaque_of(call.id for call in calls)
-    # A provider that wants its reasoning back gets it as it sent it.
+    # A provider that requires its reasoning gets it unchanged from the stored turn.
     lost += unread(item, _MESSAGE | {"tool_calls"} | ({"reasoning_content"} if opaque else set()), "messages")
     return Message(role, parts, calls, opaque=opaque)
 
