@@ -92,7 +92,7 @@ def request(number, text):
     return SessionMessage(types.JSONRPCRequest(jsonrpc="2.0", id=number, method="echo", params={"text": text}))
 
 
-def test_request_that_is_no_text_gets_an_error_and_others_are_answered():
+def test_request_that_is_not_text_gets_an_error_and_others_are_answered():
     async def serve():
         streams = stdio_transport.process_streams(sys.executable, ("-c", ECHO), {}, None, 1_000, print)
         async with streams as (incoming, outgoing):

@@ -267,7 +267,7 @@ class ServerConnection:
             self._lose()
             return tool_error(entry_id, "connection_lost", self.describe(exc))
         finally:
-            calling.cancel()  # not waited for: it tells the server, which may take as long again
+            calling.cancel()  # not waited for: the notice to the server may take as long again
         return failure_of(entry_id, result, self.quote) or output_of(result)
 
     def _protocol_failure(self, entry_id: str, exc: MCPError) -> ToolError:
