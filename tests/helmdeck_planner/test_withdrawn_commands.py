@@ -153,3 +153,23 @@ def test_a_command_behind_and_ends_an_exclusion(request_: str) -> None:
 @pytest.mark.parametrize("request_", ["don't launch or delete ship S-1", "don't launch ship S-1 and delete ship S-2"])
 def test_an_exclusion_covers_the_acts_that_are_joined_to_it(request_: str) -> None:
     assert changes(request_) == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "launch ship S-1 - actually no, leave it. Show ship S-2",
+        "launch ship S-1, no wait, show ship S-2",
+        "launch ship S-1... hmm, scratch that. Show ship S-2",
+        "launch ship S-1 -- no, hold on, show ship S-2",
+    ],
+)
+def test_a_command_that_is_taken_back_in_its_own_sentence_is_not_done(request_: str) -> None:
+    assert steps(request_) == [("get_ship", {"ship_id": "S-2"})]
+
+
+@pytest.mark.parametrize(
+    "request_", ["launch ship S-1, no, S-2", "launch ship S-1, sorry, ship S-2", "launch SHIP S-1, no, SHIP S-2"]
+)
+def test_a_value_that_is_corrected_keeps_the_command(request_: str) -> None:
+    assert steps(request_) == [("launch_ship", {"ship_id": "S-2"})]

@@ -17,6 +17,7 @@ _PHRASES: Final = {
     for first in {row.split("_")[0] for row in word_list("correcting")}
 }
 _LEADS: Final = word_list("correction_leads")
+_ENDS: Final = frozenset(".!?\u2026")
 # How far before its correction a value may be.
 _NEAR: Final = 10
 
@@ -31,7 +32,9 @@ def without_corrections(tokens: Sequence[Token], wording: Wording) -> Sequence[T
         # Of a run of marks, only the first may start a cue: a line of dots is looked at once.
         end = 0 if _is_border(found[place - 1]) else _end_of_cue(found, place)
         start = _after_leads(found, place, end, wording) if end else 0
-        new = _name(found, start) if start else []
+        # "Merge PR 9 ... scratch that. List the open ones": a new command is no name.
+        is_command = bool(start) and found[start - 1].value in _ENDS and bool(wording.verb(found[start].word))
+        new = _name(found, start) if start and not is_command else []
         old = _corrected(found, place, new, wording, preposition=found[start - 1] if start > end else None)
         if not old:
             place += 1
@@ -67,7 +70,13 @@ def _is_border(token: Token) -> bool:
 
 def _after_leads(tokens: Sequence[Token], cue: int, place: int, wording: Wording) -> int:
     """Return the place of the new value, behind a preposition, an article or the label of the old one."""
-    labels = {token.word for token in tokens[:cue] if token.is_word and token.value.islower()}
+    labels = {
+        token.word
+        for before, token in enumerate(tokens[1:cue])
+        # "PR 8, no, PR 9", but not "read a.txt and move b.txt, no, read c.txt"
+        if token.is_word and (token.value.islower() or tokens[before + 2].is_value)
+        if not (_is_border(tokens[before]) or tokens[before].word in wording.language.joints)
+    } - {tokens[0].word}
     while place < len(tokens) - 1 and (
         tokens[place].word in _LEADS | labels
         or wording.preposition(tokens[place])

@@ -51,8 +51,9 @@ def reviewed(text: str, parts: Sequence[Part], tokens: Sequence[Token], wording:
         is_new = any(token.value in _ENDS or token.kind is Kind.BREAK for token in lead)
         condition, is_quoted = (None, False) if is_new else (condition, is_quoted)
         if wording.language is ENGLISH:
-            if is_new and _is_cancelled_by((*lead, *part.tokens)):
-                found = _without_last_sentence(found, tokens)
+            has_mark = any(token.kind is Kind.MARK for token in lead)
+            if found and (is_new or has_mark) and _is_cancelled_by((*lead, *part.tokens)):
+                found = _without_last_sentence(found, tokens) if is_new else [*found[:-1], _withdrawn(found[-1])]
                 # "Scratch that" scratches nothing.
                 is_only = all(token.word in _CANCELLING_WORDS for token in part.tokens)
                 part = attrs.evolve(part, is_excluded=part.is_excluded or is_only)
