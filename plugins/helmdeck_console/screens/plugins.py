@@ -96,7 +96,9 @@ def _lines(file: Path | None) -> dict[str, int]:
 
 
 def _place(where: str, lines: dict[str, int], file: Path | None) -> str:
-    near = [key for key in lines if where == key or where.startswith((f"{key}.", f"{key}["))]
+    # "helmdeck.toml: gateway.port"
+    named = where.split(": ")
+    near = [key for key in lines if any(each == key or each.startswith((f"{key}.", f"{key}[")) for each in named)]
     return f"{file.name}, line {lines[max(near, key=len)]}" if near and file is not None else where
 
 
