@@ -56,7 +56,7 @@ async def read_spend(store: _Store, first: datetime.date, last: datetime.date) -
         async with gate:
             if not record.teams_before:
                 return [AccountSpend(record=record, team=record.team, spend=await total(record.id))]
-            teams, parts = tuple(dict.fromkeys((*record.teams_before, record.team))), list[Period]()
+            teams, parts, whole = tuple(dict.fromkeys((*record.teams_before, record.team))), list[Period](), Period()
             for _ in range(TRIES):
                 former, whole = parts, await total(record.id)
                 parts = [await total(record.account_in(team)) for team in teams]
