@@ -32,7 +32,7 @@ def without_corrections(tokens: Sequence[Token], wording: Wording) -> Sequence[T
         # Of a run of marks, only the first may start a cue: a line of dots is looked at once.
         end = 0 if _is_border(found[place - 1]) else _end_of_cue(found, place)
         start = _after_leads(found, place, end, wording) if end else 0
-        # "Merge PR 9 ... scratch that. List the open ones": a new command is no name.
+        # "Merge PR 9 ... scratch that. List the open ones": a new command is not a name.
         is_command = bool(start) and found[start - 1].value in _ENDS and bool(wording.verb(found[start].word))
         new = _name(found, start) if start and not is_command else []
         old = _corrected(found, place, new, wording, preposition=found[start - 1] if start > end else None)
