@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,11 +42,7 @@ def read_docx(path: Path) -> Document:
 
 def is_docx(path: Path) -> bool:
     """Return whether a ZIP archive has the main part of a DOCX file; raises ``Refused`` for a damaged archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return any(name in ("word/document.xml", "[Content_Types].xml") for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as exc:
-        raise Refused(f"it is a damaged ZIP archive ({exc})") from exc
+    return any(member.filename in ("word/document.xml", "[Content_Types].xml") for member in _members(path))
 
 
 def check_archive(path: Path) -> None:
@@ -53,17 +50,22 @@ def check_archive(path: Path) -> None:
 
     :raises Refused: the archive is malformed, encrypted or too large.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as exc:
-        raise Refused(f"it is a damaged ZIP archive ({exc})") from exc
+    members = _members(path)
     unpacked = sum(member.file_size for member in members)
     if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
         limits = f"{MAX_MEMBERS:,} files and {MAX_UNPACKED_BYTES:,} bytes"
         raise Refused(f"unpacked, it has {len(members):,} files and {unpacked:,} bytes; at most {limits} are read")
     if any(member.flag_bits & 1 for member in members):
         raise Refused("it is encrypted with a password; save it without one")
+
+
+def _members(path: Path) -> Sequence[zipfile.ZipInfo]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.infolist()
+    # The library raises NotImplementedError for archives of newer versions of the format.
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as exc:
+        raise Refused(f"it is a damaged ZIP archive ({exc})") from exc
 
 
 def _add(document: Document, paragraph: Paragraph) -> None:
