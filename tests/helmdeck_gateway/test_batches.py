@@ -3,12 +3,13 @@
 import asyncio
 import datetime
 import json
-import time
+from types import SimpleNamespace
 
 import attrs
 import pytest
 
 from helmdeck_gateway import edit_key, revoke_key
+from helmdeck_gateway.batches import own_requests
 from helmdeck_gateway.batches.own_requests import OwnAnswer
 from helmdeck_gateway.stores.records import Limits, to_nusd
 from helmdeck_storage import DAY_S
@@ -82,13 +83,14 @@ def test_lines_over_a_spend_limit_wait_until_it_is_raised_or_reset(server):
         assert batches.ended(path)["request_counts"] == {"total": 6, "completed": 6, "failed": 0}
 
 
-def test_line_waits_for_the_reset_of_a_spend_limit_and_fails_if_it_comes_after_the_batch_expires(server):
+def test_line_waits_for_the_reset_of_a_spend_limit_and_fails_if_it_comes_after_the_batch_expires(server, monkeypatch):
     with keyed(config(server), day_nusd=1, month_nusd=None) as own:
         own.chat()
         refused = own.chat()
         answer = OwnAnswer(refused.status, {}, refused.raw)
         resets_s = datetime.datetime.fromisoformat(refused.body["error"]["resets_at"]).timestamp()
-        assert answer.wait_s == pytest.approx(max(1.0, resets_s - time.time()), abs=5)
+        monkeypatch.setattr(own_requests, "time", SimpleNamespace(time=lambda: resets_s - 90))
+        assert answer.wait_s == 90
         never = {"error": {"code": "spend_limit", "resets_at": "2099-01-01T00:00:00+00:00"}}
         assert OwnAnswer(402, {}, json.dumps(never).encode()).wait_s > DAY_S
         assert OwnAnswer(402, {}, b'{"error": {"code": "insufficient_quota"}}').wait_s is None
