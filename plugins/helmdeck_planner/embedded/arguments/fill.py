@@ -259,12 +259,12 @@ def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:
 
 def _telling_words(draft: Draft, each: Property) -> int:
     """Return how many words of a part describe an input and none of the others that take a text."""
-    is_text = each.role in QUOTED_ROLES
-    if len(draft.profile.texts) <= is_text:
+    own = 1 if each.role in QUOTED_ROLES else 0
+    if len(draft.profile.texts) == own:
         return 0
     places = (place for place in range(len(draft.tokens)) if place != draft.part.verb_place)
     words = {term for place in places if not draft.is_filler(place) for term in draft.stems(place)}
-    return sum(draft.profile.text_terms[term] <= is_text for term in (each.hints | each.labels) & words)
+    return sum(draft.profile.text_terms[term] <= own for term in (each.hints | each.labels) & words)
 
 
 def _only_text(draft: Draft) -> Property | None:

@@ -42,7 +42,9 @@ def _has_inquiry(lead: Sequence[Token], wording: Wording) -> bool:
 def _starts_inquiry(own: Sequence[Token], wording: Wording) -> bool:
     """Whether a part starts like "can the branch be merged"."""
     language = wording.language
-    if len(own) < 2 or phrase_length(own, 0, language.inquiries):
-        return len(own) > 1
+    if len(own) < 2:
+        return False
+    if phrase_length(own, 0, language.inquiries):
+        return True
     is_modal = own[0].word in language.modals and own[1].word not in _ADDRESSED
     return is_modal and (language is ENGLISH or any(token.word in language.passive for token in own))
