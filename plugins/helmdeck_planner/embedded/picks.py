@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry, EntryKind
-from helmdeck_language import ENGLISH, scan, separate, stem
+from helmdeck_language import ENGLISH, scan, separate
 from helmdeck_planner.embedded.arguments.context import Earlier, settings_of
 from helmdeck_planner.embedded.arguments.enumerations import one_id_each, one_value_each
 from helmdeck_planner.embedded.arguments.fill import Sources, fill
@@ -31,6 +31,7 @@ from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
 from helmdeck_planner.embedded.hints import headings_of, is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
+from helmdeck_planner.embedded.parallel import named_objects, parallel, repeated_object, with_rest
 from helmdeck_planner.embedded.pick import Pick, is_risky, taking_all
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading, recorded_readings
@@ -161,7 +162,7 @@ class _Reader:
             is_step = is_added and not is_gap(found) and not is_risky(found) and found[0].is_complete
             self._append(part, found[0].profile if is_step else None, found)
             return
-        for own in self._objects(part):
+        for own in named_objects(part, self._by_rules, self.sources.wording):
             self._add_single(own)
 
     def _add_single(self, own: Part) -> None:
@@ -174,6 +175,10 @@ class _Reader:
         if own.recording:
             own = self._recorded(own)
         found = self._of_same_thing(own, self._chosen(own, self.sources))
+        before = self.picks[-1] if self.picks else None
+        if before is not None and (same := repeated_object(own, found, before, self.sources, self._chosen)):
+            self._append_all([same])
+            return
         if comment := commented(own, found, self.sources, self.profiles):
             found = [comment]
         if update := updated(own, found, self.sources, self.profiles):
@@ -183,6 +188,9 @@ class _Reader:
         if sides := enumerated(own, self.sources, self._chosen) or divided(own, found, self.sources, self._chosen):
             for side in sides:
                 self._add_single(side)
+            return
+        if several := parallel(own, found, self.sources, self._chosen):
+            self._append_all(several)
             return
         profile = found[0].profile if found else None
         if is_gap(found) and (each_found := self._one_each(own)):
@@ -194,6 +202,9 @@ class _Reader:
         elif len(single) > 1:
             # The other values are not left over: they have steps of their own.
             found = self._by_rules(single[0]) or found
+        if len(single) == 1 and (rest := with_rest(own, found, self.sources, self._chosen)):
+            self._append_all(rest)
+            return
         adds = bool(found) and self._only_states(own, found[0].profile)
         if found and (adds or is_gap(found)):
             profile, single = None, [own]
@@ -209,7 +220,6 @@ class _Reader:
             as_wish = self._chosen(wish, self.sources)
             if as_wish and not is_gap(as_wish) and _serves_wish(as_wish[0]):
                 found, profile, single = as_wish, as_wish[0].profile, [wish]
-        before = self.picks[-1] if self.picks else None
         if before is not None and adds_nothing(own, profile, before, wording):
             return
         for each in single:
@@ -233,6 +243,10 @@ class _Reader:
         if is_gap(found) or not found[0].is_complete or found[0].unused:
             return []
         return found if len(one_value_each(part, found[0].profile, self.sources.request, wording)) > 1 else []
+
+    def _append_all(self, picks: Sequence[Pick]) -> None:
+        for each in picks:
+            self._append(each.part, each.profile, each.found)
 
     def _append(self, part: Part, profile: Profile | None, found: Sequence[Scored]) -> None:
         self.parts.append(part)
@@ -272,7 +286,8 @@ class _Reader:
         while place < len(self.picks):
             before, after = self.picks[place - 1 : place + 1]
             first, last = self.parts.index(before.part), self.parts.index(after.part)
-            same = of_same_step(before, after, self._before(first))
+            both = (before, after)
+            same = both if after.part.is_other_object else of_same_step(*both, self._before(first))
             if len(same) == 1:
                 self._replace(first, last - first + 1, same[0])
                 continue
@@ -282,10 +297,10 @@ class _Reader:
 
     def _joined_from(self, start: int) -> tuple[int, Pick | None]:
         """Return how many parts from a place are one, and their step."""
-        following = self.parts[start : start + _MAX_JOINED]
+        following = [self.parts[start], *itertools.takewhile(_may_join, self.parts[start + 1 : start + _MAX_JOINED])]
         if objects := joined_objects(following, self._pick_of, self._before(start), self._chosen):
             return objects
-        run = list(itertools.takewhile(self._is_open, self.parts[start : start + _MAX_JOINED]))
+        run = list(itertools.takewhile(self._is_open, following))
         after = next(iter(self.parts[start + len(run) :]), None)
         if after is not None and after.verb and refers(after, self.sources.wording):
             # "pid 482 is stuck, terminate it": what a step is about is no step of its own.
@@ -296,7 +311,7 @@ class _Reader:
         first = self._pick_of(self.parts[start])
         length = next((n for n, part in enumerate(self.parts[start + 1 :], 1) if not part.is_excluded), 0)
         second = self._pick_of(self.parts[start + length]) if length else None
-        if first is None or second is None:
+        if first is None or second is None or second.part.is_other_object:
             return 1, None
         before = self._before(start)
         joined = continued(first, second, before, self._chosen) or with_subject(first, second, before, self._chosen)
@@ -388,31 +403,9 @@ class _Reader:
             return found
         return [attrs.evolve(same[0], evidence=found[0].evidence), *(each for each in found if each is not same[0])]
 
-    def _objects(self, part: Part) -> Sequence[Part]:
-        """Return a part for each object of "list the containers and images", if each of them is the name of another entry."""
-        wording = self.sources.wording
-        joints = [
-            place
-            for place in range(part.verb_place + 2, len(part.tokens) - 1)
-            if part.tokens[place].word in wording.language.joints and not part.tokens[place - 1].is_value
-        ]
-        if part.verb_place != 0 or part.is_question or len(joints) != 1:
-            return [part]
-        first = attrs.evolve(part, tokens=part.tokens[: joints[0]])
-        second = attrs.evolve(part, tokens=(part.tokens[0], *part.tokens[joints[0] + 1 :]))
-        names: list[tuple[Profile, frozenset[str]]] = []
-        for own in (first, second):
-            found = self._by_rules(own)
-            stems = frozenset(
-                stem(word) for token in own.content if token.is_word for word in wording.nouns(token.word)
-            )
-            if not found:
-                return [part]
-            names.append((found[0].profile, stems))
-        (one, its_words), (other, other_words) = names
-        is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
-        is_mixed = its_words & set(other.name) or other_words & set(one.name)
-        return [first, second] if is_apart and not is_mixed else [part]
+
+def _may_join(part: Part) -> bool:
+    return not part.is_other_object
 
 
 def _is_maybe_wish(part: Part, wording: Wording) -> bool:

@@ -68,7 +68,8 @@ def _background(understood: Understood, part: Part) -> tuple[Part, ...]:
         parts = (*before, *itertools.takewhile(lambda other: other not in steps, parts))
     names = frozenset(name for pick in understood.picks if pick.profile is not None for name in pick.profile.name)
     others = [pick.part for pick in understood.picks if _asks_for_other(pick, names)]
-    return tuple(other for other in parts if other not in (*steps, *understood.settings, *others))
+    taken = (*steps, *understood.settings, *others)
+    return tuple(other for other in parts if other not in taken and not other.is_other_object)
 
 
 def _asks_for_other(pick: Pick, names: frozenset[str]) -> bool:

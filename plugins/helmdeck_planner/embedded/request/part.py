@@ -30,6 +30,7 @@ class Part:
     :ivar is_heading: it only names what the next one acts on: "issue 92 in acme/web: close it".
     :ivar is_withdrawn: it was requested, and then taken back; as a heading, it still says what later parts are about.
     :ivar is_partial: it requests all of a kind but some that the next part excludes: "stop everything except web-1".
+    :ivar is_other_object: it names a further object for the verb before it, which has values of its own: no other step takes them.
     :ivar condition: the words that say when it is requested: "if it rains"; empty without any.
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
     :ivar recording: the words that ask to record what it states: "write that down" behind "gave H-4 two litres of syrup".
@@ -48,6 +49,7 @@ class Part:
     is_heading: bool = False
     is_withdrawn: bool = False
     is_partial: bool = False
+    is_other_object: bool = False
     condition: str = ""
     act: DialogueAct = _ANY_ACT
     recording: tuple[Token, ...] = ()
