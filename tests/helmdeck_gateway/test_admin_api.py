@@ -102,6 +102,18 @@ def test_audit_log_names_who_changed_what(admin):
     assert admin("GET", f"audit?limit=9&before={entries[-1]['number']}")[1]["entries"][0]["action"] == "key created"
 
 
+def test_long_value_hides_no_other_change_in_the_audit_log(admin):
+    names = [f"{number:03}{'x' * 250}" for number in range(20)]
+    admin("POST", "keys", {"name": "bot", "spend_per_day_usd": 5})
+    admin("PATCH", "keys/bot", {"models": names, "role": "admin", "spend_per_day_usd": 9})
+    admin("PATCH", "keys/bot", {"models": names[:-1]})
+    shortened, edited = (each["detail"] for each in admin("GET", "audit?limit=2")[1]["entries"])
+    assert "; spend_per_day_usd: 5.0 -> 9.0; role: none -> admin" in edited
+    before, after = shortened.split(" -> ")
+    assert before.endswith(edited.partition("; ")[0].partition("… ")[2]), "the same value has the same digest"
+    assert before.split("SHA-256")[1] != after.split("SHA-256")[1]
+
+
 def test_admin_of_a_team_sees_that_team_and_those_below_it_alone(lead):
     assert [each["name"] for each in lead("GET", "keys")[1]["keys"]] == ["lead"]
     assert [each["name"] for each in lead("GET", "teams")[1]["teams"]] == ["crawl", "search"]

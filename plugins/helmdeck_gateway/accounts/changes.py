@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 import secrets
 import time
@@ -26,6 +27,8 @@ MAX_TRIES: Final = 100
 """Attempts to store a change while others change the same record or add to the audit log."""
 HIDDEN: Final = ("id", "state", "created")
 """Fields that are not details of a change."""
+MAX_SHOWN: Final = 1_000
+"""Characters of one value in the audit log. A long value takes no place of another one, so that no change is left out."""
 
 
 @attrs.frozen(kw_only=True)
@@ -392,10 +395,13 @@ def _details(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
         for name, value in after.items()
         if name not in HIDDEN and (value is not None if before is None else before.get(name) != value)
     ]
-    return "; ".join(rows)[:4_000]
+    return "; ".join(rows)
 
 
 def _shown(value: Any) -> str:
     if value is None:
         return "none"
-    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple | list) else str(value)
+    text = ", ".join(map(str, value)) or "none" if isinstance(value, tuple | list) else str(value)
+    if len(text) <= MAX_SHOWN:
+        return text
+    return f"{text[:MAX_SHOWN]}… ({len(text):,} characters, SHA-256 {hashlib.sha256(text.encode()).hexdigest()})"
