@@ -9,7 +9,7 @@ import pytest
 
 from helmdeck_core import ConfigError
 from helmdeck_gateway import GatewaySettings, KeyRecord, Node, Open, TeamRecord, open_store, read_spend
-from helmdeck_gateway.accounts.changes import ChangeRefused, create_key, revoke_key, rotate_key
+from helmdeck_gateway.accounts.changes import ChangeRefused, create_key, edit_key, revoke_key, rotate_key
 from helmdeck_gateway.accounts.keys import CACHE_S
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_storage import StorageError
@@ -317,6 +317,17 @@ def test_account_that_an_operator_revokes_is_refused_within_the_time_of_the_cach
     cached, *refused = asyncio.run(run())
     assert cached.caller == "ann@company"
     assert [(each.status, each.code) for each in refused] == [(401, "account_revoked")] * 2
+
+
+def test_edit_of_an_account_is_refused_since_the_next_token_would_undo_it():
+    async def run():
+        sign_in = SignIn()
+        await sign_in.send(token())
+        with pytest.raises(ChangeRefused, match=r"'ann@company' signs in with tokens: .* \[gateway.sign_in\]"):
+            await edit_key(sign_in.store, "ann@company", lambda record: attrs.evolve(record, role="admin"))
+        return await sign_in.store.list_audit(9)
+
+    assert asyncio.run(run()) == []
 
 
 def test_limits_and_revocation_of_the_team_of_a_token_apply():

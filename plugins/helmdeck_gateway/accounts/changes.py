@@ -126,12 +126,18 @@ async def edit_key(
 
     :raises KeyUnknown: there is no active key of the name.
     :raises TeamUnknown: there are teams, and none of its name.
-    :raises ChangeRefused: its team, before or after, is not that of the actor, or its caller is reserved.
+    :raises ChangeRefused: its team, before or after, is not that of the actor, its caller is reserved, or it signs in with
+        tokens.
     """
 
     async def change() -> tuple[KeyRecord, KeyRecord]:
         stored = await active(store, name)
         await _check_key(store, stored, actor, is_stored=True)
+        if not stored.has_secret:  # the next token would undo the change
+            raise ChangeRefused(
+                f"{name!r} signs in with tokens: its team, role, models and limits are those of the token and of "
+                "[gateway.sign_in]; only keys revoke changes it"
+            )
         edited = edit(stored)
         if edited.name != name:
             raise ChangeRefused(f"the name of the key {name!r} cannot be changed")
