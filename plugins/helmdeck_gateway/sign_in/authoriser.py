@@ -68,12 +68,11 @@ class SignedTokens:
         self._clock, self._now = clock, now
         self._teams = KnownTeams(find_store, clock)
         self._known: collections.OrderedDict[bytes, _Known] = collections.OrderedDict()
-        self._issuers: dict[str, tuple[str, KeySet]] = {}
+        self._issuers: dict[str, tuple[str, SignInSettings, KeySet]] = {}
         sets: KeySets = {} if key_sets is None else key_sets
         for name, settings in issuers.items():
             keys = sets.setdefault((settings.issuer, settings.jwks_url), KeySet(name, settings))
-            keys.name, keys.settings = name, settings
-            self._issuers[settings.issuer] = name, keys
+            self._issuers[settings.issuer] = name, settings, keys
 
     async def authorise(self, headers: Mapping[bytes, bytes]) -> Principal:
         """Implement ``Authoriser.authorise``."""
@@ -104,9 +103,11 @@ class SignedTokens:
             issuer = unverified(token)[1].get("iss")
             if not isinstance(issuer, str) or issuer not in self._issuers:
                 raise BadToken("issuer", "its issuer is unknown to the gateway")
-            name, keys = self._issuers[issuer]
-            verified = await verify(token, keys.settings, keys, self._now())
-            record = await self._stored(record_of(verified.claims, name, keys.settings))
+            name, settings, keys = self._issuers[issuer]
+            # A configuration that was read and cannot be used changes nothing, so its settings are not taken over before.
+            keys.name, keys.settings = name, settings
+            verified = await verify(token, settings, keys, self._now())
+            record = await self._stored(record_of(verified.claims, name, settings))
         except BadToken as exc:
             self._outcomes[name, exc.reason] += 1
             raise exc.problem() from None
@@ -171,7 +172,7 @@ class SignedTokens:
                 "age_s": None if keys.age_s is None else round(keys.age_s),
                 "is_reachable": not keys.error,
             }
-            for name, keys in self._issuers.values()
+            for name, _, keys in self._issuers.values()
         }
 
 
