@@ -71,7 +71,7 @@ class KeySet:
     """The keys of one issuer.
 
     :param fetch: fetches a document.
-    :ivar settings: those of the issuer; a reload of the configuration replaces them.
+    :ivar settings: those of the issuer, for fetches; the gateway that serves after a reload replaces them.
     :ivar error: why the last fetch failed; empty if it succeeded.
     :ivar fetches: successful and failed fetches.
     """
@@ -116,6 +116,16 @@ class KeySet:
             await self._join()
             found = self._matching(kid, algorithm)
         return found
+
+    async def find_new(self, kid: str | None, algorithm: str) -> Sequence[SigningKey]:
+        """Return the keys for a token that no key of ``find`` has signed, after a fetch; none if it is too early for one.
+
+        An issuer may publish its next key under the id of the former one, or without an id.
+        """
+        if not self._may_fetch():
+            return ()
+        await self._join()
+        return self._matching(kid, algorithm)
 
     async def refresh(self) -> None:
         """Fetch the keys if they are too old; in the background, while they may be used.
@@ -192,8 +202,11 @@ class KeySet:
         if not url:
             document = await self._fetch(self.settings.issuer.rstrip("/") + DISCOVERY)
             url = document.get("jwks_uri") if isinstance(document, Mapping) else None
-            if not isinstance(url, str) or document.get("issuer") != self.settings.issuer:
-                raise FetchError("the discovery document names another issuer, or no jwks_uri")
+            if not isinstance(url, str):
+                raise FetchError("the discovery document has no jwks_uri")
+            if (issuer := document.get("issuer")) != self.settings.issuer:
+                shown = repr(issuer)[:200]
+                raise FetchError(f"the discovery document has the issuer {shown}, expected {self.settings.issuer!r}")
             if not is_fetchable(url):
                 raise FetchError("the discovery document has a jwks_uri that is not https://")
         document = await self._fetch(url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -102,10 +102,21 @@ async def verify(token: bytes, settings: SignInSettings, keys: KeySet, now_s: fl
     if not candidates:
         missing = "has no key id, and the issuer has several keys" if kid is None else "is signed by an unknown key"
         raise BadToken("key", f"it {missing}")
+    found = _signer(token, candidates, algorithm) or _signer(token, await keys.find_new(kid, algorithm), algorithm)
+    if found is None:
+        raise BadToken("signature", "its signature is wrong")
+    key, claims = found
+    return Verified(claims=claims, expires_s=check_claims(claims, settings, now_s), key=key)
+
+
+def _signer(
+    token: bytes, candidates: Sequence[SigningKey], algorithm: str
+) -> tuple[SigningKey, Mapping[str, Any]] | None:
+    """The key that has signed a token, and the claims; ``None`` if none of them has."""
     for key in candidates[:MAX_CANDIDATES]:
         if (claims := _signed_claims(token, key, algorithm)) is not None:
-            return Verified(claims=claims, expires_s=check_claims(claims, settings, now_s), key=key)
-    raise BadToken("signature", "its signature is wrong")
+            return key, claims
+    return None
 
 
 def _signed_claims(token: bytes, key: SigningKey, algorithm: str) -> Mapping[str, Any] | None:
