@@ -17,7 +17,7 @@ from helmdeck_gateway.sign_in.identity import record_of
 from helmdeck_gateway.sign_in.key_set import KeySet
 from helmdeck_gateway.sign_in.settings import SignInSettings
 from helmdeck_gateway.sign_in.tokens import BadToken, Verified, is_token, unverified, verify
-from helmdeck_gateway.stores.records import KeyRecord
+from helmdeck_gateway.stores.records import KeyRecord, TeamRecord
 from helmdeck_gateway.stores.store import GatewayStore
 from helmdeck_storage import StorageError
 
@@ -107,14 +107,15 @@ class SignedTokens:
             # A configuration that was read and cannot be used changes nothing, so its settings are not taken over before.
             keys.name, keys.settings = name, settings
             verified = await verify(token, settings, keys, self._now())
-            record = await self._stored(record_of(verified.claims, name, settings))
+            record = record_of(verified.claims, name, settings)
+            teams, until_s = await self._teams_of(record)
+            record = await self._stored(record)
         except BadToken as exc:
             self._outcomes[name, exc.reason] += 1
             raise exc.problem() from None
         if record.revoked_s is not None:
             raise _revoked(record)
         self._outcomes[name, "accepted"] += 1
-        teams, until_s = await self._teams.find(record.team)
         return _Known(token=verified, keys=keys, principal=principal_of(record, teams), until_s=until_s)
 
     async def _recheck(self, known: _Known) -> Problem | None:
@@ -129,9 +130,22 @@ class SignedTokens:
             known.until_s = self._clock() + CACHE_S  # the other requests of this moment need not look it up as well
             if (stored := await self._find(record)) is not None and stored.revoked_s is not None:
                 return _revoked(record)
-            teams, _ = await self._teams.find(record.team)
+            try:
+                teams, _ = await self._teams_of(record)
+            except BadToken as exc:
+                return exc.problem()
             known.principal = principal_of(record, teams)
         return None
+
+    async def _teams_of(self, record: KeyRecord) -> tuple[tuple[TeamRecord, ...], float]:
+        """The team of an account and those above it, as ``KnownTeams.find`` returns them.
+
+        :raises BadToken: the store has teams, and none of the name: no limit of a team would apply.
+        """
+        found, store = await self._teams.find(record.team), self._find_store()
+        if record.team and not found[0] and store is not None and await answered(store.list_teams()):
+            raise BadToken("team", "its team does not exist in the gateway")
+        return found
 
     async def _find(self, record: KeyRecord) -> KeyRecord | None:
         store = self._find_store()
