@@ -32,7 +32,7 @@ from helmdeck_gateway.dialects import messages as messages_dialect
 from helmdeck_gateway.dialects.reply import Dialect
 from helmdeck_gateway.endpoints.admin import AdminEndpoints
 from helmdeck_gateway.endpoints.batches import BatchEndpoints
-from helmdeck_gateway.endpoints.bodies import headers_of, is_anthropic
+from helmdeck_gateway.endpoints.bodies import Disconnected, headers_of, is_anthropic
 from helmdeck_gateway.endpoints.calls import CallEndpoint, CountTokens, Door
 from helmdeck_gateway.endpoints.conversations import ConversationEndpoints
 from helmdeck_gateway.endpoints.embeddings import EmbeddingsEndpoint
@@ -45,7 +45,7 @@ from helmdeck_gateway.endpoints.openapi import document
 from helmdeck_gateway.endpoints.rerank import RerankEndpoint
 from helmdeck_gateway.endpoints.responses import ResponsesEndpoint
 from helmdeck_gateway.http_server.counters import Counters
-from helmdeck_gateway.problems import Problem
+from helmdeck_gateway.problems import CLIENT_CLOSED, Problem
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.sign_in.authoriser import SignedTokens
 from helmdeck_gateway.stores import GatewayStore
@@ -129,7 +129,9 @@ class Gateway:
             Route("/v1/realtime", _no_realtime, methods=["GET", "POST"]),
             Route("/v1/realtime/{name:path}", _no_realtime, methods=["GET", "POST"]),
             *self._stored_routes(),
-            *AdminEndpoints(self.state.find_store, endpoint_names(self.deck.runtime)).routes(self._checked),
+            *AdminEndpoints(
+                self.state.find_store, endpoint_names(self.deck.runtime), body_s=self.settings.body_s
+            ).routes(self._checked),
             Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
             *(Route(path, self._checked(self._models), methods=["GET"]) for path in GEMINI_PATHS),
@@ -216,6 +218,9 @@ class Gateway:
             try:
                 request.state.principal = await self.door.authoriser.authorise(headers)
                 return await serve(request)
+            except Disconnected:
+                self.counters.disconnects += 1
+                return Response(status_code=CLIENT_CLOSED)  # which no client gets
             except Exception as exc:
                 return refusal(self.door.failures.problem(exc, headers), _dialect_of(request))
 

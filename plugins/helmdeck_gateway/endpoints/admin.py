@@ -26,7 +26,7 @@ from helmdeck_gateway.accounts.node_fields import (
 )
 from helmdeck_gateway.accounts.node_kinds import KEYS, TEAMS, NodeKind, Record
 from helmdeck_gateway.accounts.visibility import audit_entries
-from helmdeck_gateway.endpoints.bodies import decode_object, read_body
+from helmdeck_gateway.endpoints.bodies import decode_object, read_in_time
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.stores import GatewayStore
 from helmdeck_gateway.stores.records import KeyRecord, TeamRecord
@@ -49,11 +49,15 @@ class AdminEndpoints:
 
     :param find_store: returns the store of keys and teams; ``None`` while there is none.
     :param endpoints: the names to which keys and teams can be limited.
+    :param body_s: seconds until the body of a request must be complete.
     """
 
-    def __init__(self, find_store: Callable[[], GatewayStore | None], endpoints: Sequence[str] = ENDPOINTS) -> None:
+    def __init__(
+        self, find_store: Callable[[], GatewayStore | None], endpoints: Sequence[str] = ENDPOINTS, *, body_s: float
+    ) -> None:
         self._find_store = find_store
         self._endpoints = endpoints
+        self._body_s = body_s
 
     def routes(self, checked: Callable[[Serve], Serve]) -> Sequence[Route]:
         """Return the routes.
@@ -116,7 +120,7 @@ class AdminEndpoints:
     async def _edit(self, kind: NodeKind[Record], request: Request) -> Response:
         """Change fields of a key or team."""
         record, actor, store = await self._node(kind, request)
-        fields = await _fields(request)
+        fields = await self._fields(request)
         edited = await kind.edit(store, record.name, lambda stored: with_fields(stored, fields, self._endpoints), actor)
         _log(actor, f"{kind.word} edited", record.name)
         return _json(kind.data(edited))
@@ -131,7 +135,7 @@ class AdminEndpoints:
     async def create_key(self, request: Request) -> Response:
         """Create a key; the response has it once."""
         actor, store = self._admitted(request)
-        fields = await _fields(request)
+        fields = await self._fields(request)
         name = fields.get("name")
         blank = KeyRecord(name="", id="", digest="", caller="", created_s=time.time(), team=actor.team)
         record = with_fields(blank, {"name": name, "caller": name, **fields}, self._endpoints)
@@ -142,7 +146,7 @@ class AdminEndpoints:
     async def create_team(self, request: Request) -> Response:
         """Create a team."""
         actor, store = self._admitted(request)
-        fields = await _fields(request)
+        fields = await self._fields(request)
         blank = TeamRecord(name="", id="", parent=actor.team, created_s=time.time())
         record = with_fields(blank, {"name": None, **fields}, self._endpoints)
         made = await changes.create_team(store, record, actor)
@@ -152,7 +156,7 @@ class AdminEndpoints:
     async def rotate_key(self, request: Request) -> Response:
         """Give a key a new secret; the response has it once."""
         record, actor, store = await self._node(KEYS, request)
-        fields = await _fields(request)
+        fields = await self._fields(request)
         grace_s = fields.pop("grace_s", 0)
         is_number = isinstance(grace_s, int | float) and not isinstance(grace_s, bool)
         if fields or not is_number or not 0 <= grace_s <= MAX_GRACE_S:
@@ -171,6 +175,10 @@ class AdminEndpoints:
         return _json({"entries": [msgspec.json.decode(each.to_json()) for each in rows]})
 
     # -- what the endpoints need -------------------------------------------------------------------------------
+
+    async def _fields(self, request: Request) -> dict[str, Any]:
+        data = await read_in_time(request.scope, request.receive, MAX_BYTES, self._body_s)
+        return decode_object(data) if data.strip() else {}
 
     def _store(self) -> GatewayStore:
         store = self._find_store()
@@ -236,11 +244,6 @@ def _by_method(serves: Mapping[str, Serve]) -> Serve:
 def _actor(request: Request) -> changes.Actor:
     key = request.state.principal.key
     return changes.Actor(name=key.name, source="api", team=key.team)
-
-
-async def _fields(request: Request) -> dict[str, Any]:
-    data = await read_body(request.scope, request.receive, MAX_BYTES)
-    return decode_object(data) if data.strip() else {}
 
 
 def _number(request: Request, name: str, default: int) -> int:

@@ -65,12 +65,7 @@ async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -
     :raises Problem: it is too large or too slow, not a JSON object, or there is no room for it.
     :raises Disconnected: the client closed the connection.
     """
-    until_s = asyncio.get_running_loop().time() + settings.body_s
-    try:  # most bodies have arrived with the head
-        data = await Limited(read_body(scope, receive, settings.max_request_bytes).__await__(), until_s)
-    except TimeoutError:
-        message = f"the body did not arrive within {settings.body_s:g} seconds"
-        raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
+    data = await read_in_time(scope, receive, settings.max_request_bytes, settings.body_s)
     load: RequestLoad | None = scope.get(LOAD)
     if load is not None:
         try:
@@ -106,13 +101,24 @@ def _undecodable(data: bytes, error: Exception) -> Problem:
     return Problem(message=message, code="invalid_json")
 
 
-async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+async def read_in_time(scope: Scope, receive: Receive, most: int, seconds: float) -> bytes:
     """Read the body of a request.
 
-    :raises Problem: it is too large.
+    :raises Problem: it is too large or too slow.
     :raises Disconnected: the client closed the connection.
     """
-    length = headers_of(scope).get(b"content-length", b"0")
+    until_s = asyncio.get_running_loop().time() + seconds
+    try:  # most bodies have arrived with the head
+        return await Limited(_read_body(scope, receive, most).__await__(), until_s)
+    except TimeoutError:
+        message = f"the body did not arrive within {seconds:g} seconds"
+        raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
+
+
+async def _read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    headers = headers_of(scope)
+    check_encoding(headers)
+    length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > most:
         raise _too_large(most)
     load: RequestLoad | None = scope.get(LOAD)
@@ -131,6 +137,19 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
         parts.append(part)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def check_encoding(headers: Mapping[bytes, bytes]) -> None:
+    """Check that a body is not compressed: a small one could become larger than any limit.
+
+    :raises Problem: it is.
+    """
+    encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip()
+    if encoding.lower() not in ("", "identity"):
+        raise Problem(
+            message=f"compressed bodies are not accepted (content-encoding: {encoding[:40]!r}); send the body as it is",
+            status=415, code="unsupported_encoding",
+        )  # fmt: skip
 
 
 def _too_large(most: int) -> Problem:

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from helmdeck_gateway.batches.files import PART_BYTES, Files, StoredFile, checked_purpose, media_type_of, too_large
 from helmdeck_gateway.conversations.gateway_state import DAY_S, GatewayState
-from helmdeck_gateway.endpoints.bodies import is_anthropic
+from helmdeck_gateway.endpoints.bodies import Disconnected, check_encoding, headers_of, is_anthropic
 from helmdeck_gateway.endpoints.pages import Page, iso_time, json_response, stored
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.settings import GatewaySettings
@@ -77,6 +77,7 @@ class FileEndpoints:
         if not request.headers.get("content-type", "").startswith("multipart/form-data"):
             fields = "field file" if is_anthropic(request.scope) else "fields purpose and file"
             raise invalid(f"a file is sent as multipart/form-data with the {fields}")
+        check_encoding(headers_of(request.scope))
         most = self._settings.max_file_bytes
         request._receive = _limited(request.receive, most + FORM_BYTES, self._settings.body_s)  # noqa: SLF001
         try:
@@ -149,6 +150,8 @@ def _limited(receive: Receive, most: int, idle_s: float) -> Callable[[], Any]:
         except TimeoutError:
             message_text = f"no part of the body arrived within {idle_s:g} seconds"
             raise Problem(message=message_text, status=408, kind="timeout_error", code="request_timeout") from None
+        if message["type"] == "http.disconnect":
+            raise Disconnected
         size += len(message.get("body", b""))
         if size > most:
             raise too_large(most - FORM_BYTES)
