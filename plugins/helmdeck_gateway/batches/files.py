@@ -180,15 +180,20 @@ async def _joined(content: AsyncIterable[bytes], size: int) -> AsyncIterator[byt
         yield bytes(waiting)
 
 
-async def joined_lines(content: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines of a content, without their ends."""
-    rest = b""
+async def joined_lines(content: AsyncIterable[bytes], most: int) -> AsyncIterator[bytes | None]:
+    """Yield the lines of a content, without their ends; ``None`` for one that has more bytes than ``most``."""
+    parts: list[bytes] = []
+    size = 0
     async for data in content:
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            yield line
-    if rest:
-        yield rest
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            size += len(end)
+            yield b"".join((*parts, end)) if size <= most else None
+            parts, size = [], 0
+        size += len(rest)
+        parts = [*parts, rest] if size <= most else []
+    if size:
+        yield b"".join(parts) if size <= most else None
 
 
 async def parts_of(parts: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -8,6 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from helmdeck_gateway.batches.batch import CANCELLED, EXPIRED, SUCCEEDED, Batches, Line, Result
+from helmdeck_gateway.batches.files import joined_lines
+from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.problems import Problem
 
 MAX_LINES: Final = 50_000
@@ -34,23 +36,28 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def read_lines(
-    content: AsyncIterable[bytes], endpoint: str, batches: Batches, batch_id: str
+    content: AsyncIterable[bytes], endpoint: str, batches: Batches, batch_id: str, most: int
 ) -> tuple[int, list[dict[str, Any]]]:
-    """Store the lines of a file; return their number, and the mistakes."""
+    """Store the lines of a file; return their number, and the mistakes.
+
+    :param most: bytes that a line may have.
+    """
     mistakes: list[dict[str, Any]] = []
     known: set[str] = set()
     waiting: dict[int, Line] = {}
     size = count = number = 0
-    async for text in content:
+    async for text in joined_lines(content, most):
         number += 1
-        if not text.strip():
+        if text is not None and not text.strip():
             continue
         count += 1
         if count > MAX_LINES:
             mistakes.append(_mistake("too_many_requests", f"at most {MAX_LINES:,} requests are allowed", None, number))
             break
         try:
-            line = read_line(text, endpoint, known)
+            if text is None:
+                raise Problem(message=f"the line is larger than {most:,} bytes", code="line_too_large")
+            line = await aside(len(text), read_line, text, endpoint, known)
         except Problem as exc:
             mistakes.append(_mistake(exc.code, str(exc), exc.param, number))
             if len(mistakes) >= MAX_ERRORS:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from helmdeck_gateway.batches.batch import ERRORED, EXPIRED, SUCCEEDED, Batch, Batches, sender_of
-from helmdeck_gateway.batches.files import joined_lines, new_id
+from helmdeck_gateway.batches.files import new_id
 from helmdeck_gateway.batches.lines import ENDPOINTS, read_lines
 from helmdeck_gateway.conversations.gateway_state import DAY_S, GatewayState
 from helmdeck_gateway.dialects.parsed import field, one_of, required
@@ -66,7 +66,9 @@ class BatchEndpoints:
         if file.purpose != "batch":
             raise invalid(f"the file has the purpose {file.purpose!r}, expected 'batch'", "input_file_id")
         batch_id, now = new_id("batch_"), int(time.time())
-        total, mistakes = await read_lines(joined_lines(files.content(file.id)), endpoint, batches, batch_id)
+        total, mistakes = await read_lines(
+            files.content(file.id), endpoint, batches, batch_id, self._settings.max_request_bytes
+        )
         batch = Batch(
             id=batch_id, kind="openai", endpoint=endpoint, total=total, created_s=now, input_file=file.id,
             sender=sender_of(principal, request.headers.get("x-helmdeck-tags", "")), window=window, metadata=metadata,
