@@ -4,7 +4,11 @@ import asyncio
 import contextlib
 import tracemalloc
 
+import pytest
+
+from helmdeck_gateway import Problem
 from helmdeck_gateway.batches.files import joined_lines, parts_of
+from helmdeck_gateway.endpoints.message_batches import read_requests
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.case_support import each_case
 from tests.helmdeck_gateway.batch_support import BatchClient, chat_lines
@@ -50,3 +54,10 @@ def test_line_larger_than_a_request_is_a_mistake_of_the_file():
     (mistake,) = batch["errors"]["data"]
     assert (batch["status"], mistake["line"], mistake["code"]) == ("failed", 2, "line_too_large")
     assert mistake["message"] == "the line is larger than 1,000 bytes"
+
+
+def test_message_batch_has_up_to_100_000_requests():
+    requests = [{"custom_id": str(number), "params": {}} for number in range(100_001)]
+    assert len(read_requests(requests[:-1])) == 100_000
+    with pytest.raises(Problem, match=r"requests: at most 100,000 items are allowed, found 100,001"):
+        read_requests(requests)

@@ -78,15 +78,15 @@ def required(body: Mapping[str, Any], name: str, kind: type[Any] | tuple[type, .
     return value
 
 
-def objects(value: Any, where: str) -> list[dict[str, Any]]:
+def objects(value: Any, where: str, most: int = MAX_MESSAGES) -> list[dict[str, Any]]:
     """Return a list of objects.
 
-    :raises Problem: it is something else.
+    :raises Problem: it is something else, or has more than ``most`` of them.
     """
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise invalid("expected a list of objects", where)
-    if len(value) > MAX_MESSAGES:
-        raise invalid(f"at most {MAX_MESSAGES:,} items are allowed, found {len(value):,}", where)
+    if len(value) > most:
+        raise invalid(f"at most {most:,} items are allowed, found {len(value):,}", where)
     return value
 
 

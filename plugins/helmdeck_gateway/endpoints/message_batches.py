@@ -22,6 +22,7 @@ from helmdeck_gateway.batches.batch import (
 )
 from helmdeck_gateway.batches.files import new_id
 from helmdeck_gateway.batches.lines import PUT_LINES, anthropic_line, check_body
+from helmdeck_gateway.calls.aside import aside
 from helmdeck_gateway.conversations.gateway_state import GatewayState
 from helmdeck_gateway.dialects.parsed import objects, required
 from helmdeck_gateway.endpoints.batches import BatchEndpoints
@@ -89,8 +90,8 @@ class MessageBatchEndpoints:
 
     async def _create(self, request: Request) -> Response:
         principal = request.state.principal
-        body = (await read_json(request.scope, request.receive, self._settings)).fields
-        lines = _lines(required(body, "requests", list))
+        body = await read_json(request.scope, request.receive, self._settings)
+        lines = await aside(body.size, read_requests, required(body.fields, "requests", list))
         batches = self._batches.batches_of(principal.caller)
         batch_id, now = new_id("msgbatch_"), int(time.time())
         for start in range(0, len(lines), PUT_LINES):
@@ -109,16 +110,16 @@ class MessageBatchEndpoints:
         return json_response(page.anthropic_data([_data(request, each, await batches.counts(each)) for each in found]))
 
 
-def _lines(requests: list[Any]) -> list[Line]:
+def read_requests(requests: list[Any]) -> list[Line]:
     """Read the requests of a batch.
 
     :raises Problem: one of them is invalid.
     """
-    if not 1 <= len(requests) <= MAX_REQUESTS:
-        raise invalid(f"1 to {MAX_REQUESTS:,} requests are expected, found {len(requests):,}", "requests")
+    if not requests:
+        raise invalid("at least one request is expected", "requests")
     known: set[str] = set()
     lines: list[Line] = []
-    for number, row in enumerate(objects(requests, "requests")):
+    for number, row in enumerate(objects(requests, "requests", MAX_REQUESTS)):
         where = f"requests[{number}]."
         custom_id, params = required(row, "custom_id", str, where), required(row, "params", dict, where)
         if not _CUSTOM_ID.fullmatch(custom_id):
