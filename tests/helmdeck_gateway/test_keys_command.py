@@ -8,7 +8,7 @@ import pytest
 
 from helmdeck_core.cli import main
 from helmdeck_gateway.stores import open_store
-from helmdeck_gateway.stores.records import NANO
+from helmdeck_gateway.stores.records import NANO, KeyRecord
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.helmdeck_gateway.gateway_key_support import COST, USAGE, config
 from tests.helmdeck_gateway.gateway_support import FormatServer, running_gateway
@@ -174,6 +174,21 @@ def test_calls_of_a_key_are_listed_with_their_cost_and_no_others(helmdeck):
     assert failed in text and answered[0] not in text and ann not in text
     assert first["time"][len("2026-11-24T") : -len("+00:00")] in text, "the second is the same"
     assert main(["explain", "--run", answered[0], "--no-plugins"]) == 0
+
+
+def test_error_for_an_unknown_name_lists_the_nearest_ones_of_many(helmdeck):
+    async def sign_in():
+        store = open_store(f"sqlite:{helmdeck.path}")
+        for number in range(50):
+            name = f"user{number}@company"
+            await store.save_key(KeyRecord(name=name, id=f"sso-{number}", digest=f"sso:{number}", caller=name))
+        await store.aclose()
+
+    asyncio.run(sign_in())
+    for command in ("show", "revoke"):
+        err = helmdeck(command, "user33@compny")[2]
+        assert "keys: user33@company, " in err
+        assert "and 47 more (`helmdeck keys list` lists all)" in err
 
 
 def test_calls_of_an_unknown_key_and_of_one_without_calls(helmdeck):

@@ -45,7 +45,7 @@ def with_store(
     except StorageError as exc:
         raise UsageError(f"{exc}; [gateway] store names the store") from exc
     except KeyUnknown as exc:
-        raise _unknown(arguments.name, str(exc)) from None
+        raise _unknown("key", arguments.name, str(exc)) from None
     except TeamUnknown as exc:
         raise unknown_team(*exc.args) from None
     except ChangeRefused as exc:
@@ -73,11 +73,14 @@ def endpoints_for(arguments: argparse.Namespace, fields: Mapping[str, Any]) -> S
 
 def unknown_team(name: str, names: str) -> UsageError:
     """Return the error for a team that does not exist."""
-    return UsageError(f"there is no team named {name!r}; teams: {names or 'none'}")
+    return _unknown("team", name, names)
 
 
-def _unknown(name: str, names: str) -> UsageError:
-    return UsageError(f"there is no key named {name!r}; keys: {names or 'none'}")
+def _unknown(kind: str, name: str, names: str) -> UsageError:
+    from helmdeck_core import nearest_names
+
+    shown = nearest_names(name, names.split(", "), more=f"`helmdeck {kind}s list`") or "none"
+    return UsageError(f"there is no {kind} named {name!r}; {kind}s: {shown}")
 
 
 def find_key(arguments: argparse.Namespace) -> KeyRecord:
@@ -93,4 +96,4 @@ def find_key(arguments: argparse.Namespace) -> KeyRecord:
     for record in records:
         if record.name == arguments.name:
             return record
-    raise _unknown(arguments.name, ", ".join(each.name for each in records))
+    raise _unknown("key", arguments.name, ", ".join(each.name for each in records))
