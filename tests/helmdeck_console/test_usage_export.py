@@ -243,6 +243,7 @@ def test_calls_of_a_moved_and_of_a_replaced_key_stay_in_the_bill_that_they_were_
 
 def test_wrong_spans_are_refused_and_an_empty_one_has_no_rows(helmdeck):
     assert "is later than" in helmdeck("--from", "2024-11-02", "--to", "2024-11-01")
+    assert "'9999-12-31' is too late" in helmdeck("--from", "9999-12-01", "--to", "9999-12-31")
     assert "at most ten years" in helmdeck("--from", "1970-01-01", "--to", "2024-11-01")
     assert helmdeck("--from", "2024-11-01", "--to", "2024-11-01", "--csv") == (
         "from,to,team,keys,requests,refused,unpriced,held_usd,spent_usd\n"

@@ -89,9 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _date(text: str) -> datetime.date:
     try:
-        return datetime.date.fromisoformat(text.strip())
+        date = datetime.date.fromisoformat(text.strip())
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2026-11-30") from None
+    if date == datetime.date.max:  # it has no next day
+        raise argparse.ArgumentTypeError(f"{text!r} is too late")
+    return date
 
 
 def _span(arguments: argparse.Namespace) -> tuple[datetime.date, datetime.date]:

@@ -22,6 +22,8 @@ WINDOWS_S: Final[Mapping[str, float]] = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d
 MAX_RATE: Final = 100_000
 MAX_TOKENS: Final = 1_000_000_000
 MAX_USD: Final = 1_000_000
+LATEST_S: Final = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC).timestamp()
+"""The latest time at which a key may expire; no later day has a date."""
 _RATE: Final = re.compile(r"(\d{1,6})\s*/\s*(s|min|h|day)")
 _LISTED: Final = re.compile(r"[!-~]{1,256}")
 
@@ -272,8 +274,8 @@ def _expires(value: Any) -> dict[str, Any]:
         expires_s = None if when is None else (when if when.tzinfo else when.replace(tzinfo=datetime.UTC)).timestamp()
     except (ValueError, OverflowError):
         expires_s = None
-    if expires_s is None or expires_s <= time.time():
-        raise ValueError("expected a time in the future such as 2027-01-31T12:00:00+00:00, or null")
+    if expires_s is None or not time.time() < expires_s <= LATEST_S:
+        raise ValueError("expected a time in the future, up to 9999-12-31, such as 2027-01-31T12:00:00+00:00, or null")
     return {"expires_s": expires_s}
 
 

@@ -26,7 +26,6 @@ WINDOWS_S = {
     "day": 86_400.0,
 }
 UNITS_S = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
-LATEST_S = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC).timestamp()
 _RATE = re.compile(r"(\d{1,3}(?:_?\d{1,3}){0,3})/([a-z]+)")
 _AGE = re.compile(r"(\d{1,9})([mhd])")
 
@@ -258,19 +257,21 @@ def _usd(text: str) -> float:
 
 
 def _expiry(text: str) -> float:
+    from helmdeck_gateway.accounts.node_fields import LATEST_S
+
     now = time.time()
     if match := _AGE.fullmatch(text.strip()):
         when_s = now + int(match[1]) * UNITS_S[match[2]]
-        if when_s > LATEST_S:
-            raise argparse.ArgumentTypeError(f"{text!r} is later than the year 9999")
-        return when_s
-    try:
-        when = datetime.datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a time such as 30d nor a date such as 2027-01-31"
-        ) from None
-    when_s = (when if when.tzinfo else when.replace(tzinfo=datetime.UTC)).timestamp()
+    else:
+        try:
+            when = datetime.datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is neither a time such as 30d nor a date such as 2027-01-31"
+            ) from None
+        when_s = (when if when.tzinfo else when.replace(tzinfo=datetime.UTC)).timestamp()
     if when_s <= now:
         raise argparse.ArgumentTypeError(f"{text!r} is in the past")
+    if when_s > LATEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is later than 9999-12-31")
     return when_s
