@@ -34,12 +34,15 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     """The sender of a batch; what its key may do is looked up again for every line.
 
     :ivar key_id: the id of its key; empty for a sender without one.
+    :ivar digest: what the store had of the key then; by it, the key is found without reading all keys. Empty in rows of earlier
+        releases.
     :ivar models: of a sender without a key.
     :ivar tags: the header of that name.
     """
 
     caller: str
     key_id: str = ""
+    digest: str = ""
     key_name: str = ""
     models: tuple[str, ...] | None = None
     narrows_tools: bool | None = None
@@ -111,7 +114,7 @@ _decode_result = msgspec.msgpack.Decoder(Result).decode
 def sender_of(principal: Principal, tags: str = "") -> Sender:
     """Return the sender of a request."""
     if (key := principal.key) is not None:
-        return Sender(caller=principal.caller, key_id=key.id, key_name=key.name, tags=tags)
+        return Sender(caller=principal.caller, key_id=key.id, digest=key.digest, key_name=key.name, tags=tags)
     models = None if principal.models is None else tuple(sorted(principal.models))
     return Sender(caller=principal.caller, models=models, narrows_tools=principal.narrows_tools, tags=tags)
 

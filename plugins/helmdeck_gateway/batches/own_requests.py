@@ -126,13 +126,15 @@ class Senders:
             return Principal(caller=sender.caller, models=models, narrows_tools=sender.narrows_tools)
         known = self._known.get(sender.key_id)
         if known is None or known[1] <= time.monotonic():
-            records = [record for record in await store.list_keys() if record.id == sender.key_id]
-            if not records:
+            record = await store.find_key(sender.digest) if sender.digest else None
+            if record is None or record.id != sender.key_id:  # the key was rotated, or replaced under its name
+                record = next((each for each in await store.list_keys() if each.id == sender.key_id), None)
+            if record is None:
                 raise Problem(
                     message=f"the key {sender.key_name!r} does not exist any more",
                     status=401, kind="authentication_error", code="invalid_api_key",
                 )  # fmt: skip
-            teams, _ = await self._teams.find(records[0].team)
-            known = self._known[sender.key_id] = (principal_of(records[0], teams), time.monotonic() + CACHE_S)
+            teams, _ = await self._teams.find(record.team)
+            known = self._known[sender.key_id] = (principal_of(record, teams), time.monotonic() + CACHE_S)
         check_active(known[0], time.time())
         return known[0]
