@@ -1,12 +1,14 @@
 """New keys and new settings of an issuer: when they take effect, and when not."""
 
 import asyncio
+import json
 
 import attrs
+from joserfc import jws
 
 from helmdeck_gateway.sign_in.authoriser import SignedTokens
 from tests.case_support import each_case
-from tests.helmdeck_gateway.sign_in_support import ISSUER, Issuer, SignIn, ec, token
+from tests.helmdeck_gateway.sign_in_support import ISSUER, Issuer, SignIn, b64, claims_of, ec, token
 
 
 @each_case("kid", ["ec", None])
@@ -60,3 +62,11 @@ def test_discovery_document_that_does_not_fit_is_named_in_the_log(discovery, err
     sign_in = SignIn(Issuer(**discovery))
     assert asyncio.run(sign_in.send(token())).code == "sign_in_unavailable"
     assert sign_in.keys.error == error
+
+
+@each_case("start", [b"{", b"{ ", b"{\n\t", b"{\r\n"])
+def test_token_whose_header_has_whitespace_is_read(start):
+    header = start + json.dumps({"alg": "ES256", "kid": "ec"}).encode()[1:]
+    text = f"{b64(header)}.{b64(claims_of())}"
+    signature = jws.JWSRegistry(algorithms=["ES256"]).get_alg("ES256").sign(text.encode(), ec())
+    assert asyncio.run(SignIn().send(f"{text}.{b64(signature)}")).caller == "ann@company"

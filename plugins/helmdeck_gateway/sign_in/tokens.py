@@ -23,7 +23,8 @@ MAX_CANDIDATES: Final = 4
 MAX_SUBJECT: Final = 255
 """Characters of ``sub``, as OpenID Connect defines."""
 
-_TOKEN: Final = re.compile(rb"eyJ[A-Za-z0-9_=-]*\.[A-Za-z0-9_=-]*(?:\.[A-Za-z0-9_=-]*){1,3}")
+# A header begins with { and a quotation mark or whitespace, in base64.
+_TOKEN: Final = re.compile(rb"e[wy][A-Za-z0-9_=-]*\.[A-Za-z0-9_=-]*(?:\.[A-Za-z0-9_=-]*){1,3}")
 _TYPES: Final = ("jwt", "at+jwt")
 
 
