@@ -69,7 +69,8 @@ class GatewaySettings:
     :ivar max_stored_responses: responses that ``previous_response_id`` can name; in a store, also turns and choices of tools.
     :ivar stored_days: days that stored responses and the data of conversations are kept.
     :ivar max_file_bytes: size of an uploaded file, such as the requests of a batch.
-    :ivar max_stored_file_bytes: size of all files of a caller; files are kept for ``stored_days``.
+    :ivar max_stored_file_bytes: size of all files of a caller, which are kept for ``stored_days``, and likewise of the requests of
+        its batches that have not ended.
     :ivar max_conversations: conversations of a caller.
     :ivar max_conversation_bytes: size of the items of a conversation.
     :ivar max_stored_conversation_bytes: size of the items of all conversations of a caller; requests beyond it are answered with

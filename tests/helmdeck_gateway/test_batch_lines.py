@@ -7,8 +7,10 @@ import tracemalloc
 import pytest
 
 from helmdeck_gateway import Problem
+from helmdeck_gateway.batches.batch import Batch, Batches, Sender
 from helmdeck_gateway.batches.files import joined_lines, parts_of
 from helmdeck_gateway.endpoints.message_batches import read_requests
+from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
 from tests.case_support import each_case
 from tests.helmdeck_gateway.batch_support import BatchClient, chat_lines
@@ -61,3 +63,48 @@ def test_message_batch_has_up_to_100_000_requests():
     assert len(read_requests(requests[:-1])) == 100_000
     with pytest.raises(Problem, match=r"requests: at most 100,000 items are allowed, found 100,001"):
         read_requests(requests)
+
+
+def test_requests_of_batches_that_have_not_ended_are_limited_together():
+    with contextlib.closing(FormatServer(OPENAI_CHAT, ScriptedAnswer(text="hello", **USAGE))) as server:
+        options = config(server)
+        options["gateway"]["max_stored_file_bytes"] = 400
+        with keyed(options, rate=1, window_s=3_600) as own:
+            batches = BatchClient(own.send)
+            (line,) = chat_lines(1)
+            first = batches.create([line, line.replace(b"r0", b"r1")])
+            body = {"input_file_id": first["input_file_id"], "endpoint": first["endpoint"], "completion_window": "24h"}
+            refused = own.send("/v1/batches", body)
+            requests = [{"custom_id": "a", "params": {"messages": "x" * 200}}]
+            own_refused = own.send("/v1/messages/batches", {"requests": requests})
+            size = 2 * len(line) + 1
+            message = (
+                f"the open batches of this key have {size} bytes; {size} more exceed 400, the limit of the gateway"
+            )
+            error = refused.body["error"]
+            assert (refused.status, error["code"], error["message"]) == (
+                413, "batch_quota_exceeded", f"{message}; wait until some have ended, or cancel some",
+            )  # fmt: skip
+            assert (own_refused.status, own_refused.body["type"]) == (413, "error")
+
+
+def test_batch_that_has_ended_or_was_refused_takes_no_room():
+    async def run():
+        store = MemoryStore()
+        batches = Batches(store, "ann", 60.0)
+        made = [
+            Batch(
+                id=name, kind="openai", endpoint="/v1/chat/completions", sender=Sender(caller="ann"), status=status,
+                total=1, created_s=0, expires_s=0, size=60,
+            )
+            for name, status in (("a", "in_progress"), ("b", "completed"))
+        ]  # fmt: skip
+        for each in made:
+            await batches.add(each)
+        with pytest.raises(Problem, match="have 60 bytes; 41 more exceed 100"):
+            await batches.take_room(41, 100)
+        await batches.take_room(40, 100)
+        await batches.give_room(40)
+        await batches.take_room(40, 100)
+
+    asyncio.run(run())

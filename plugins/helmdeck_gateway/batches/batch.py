@@ -14,6 +14,7 @@ import attrs
 import msgspec
 
 from helmdeck_gateway.accounts.principals import Principal
+from helmdeck_gateway.batches.byte_use import ByteUse
 from helmdeck_gateway.batches.files import ID, unknown
 from helmdeck_gateway.stores.rows import OPEN, Row, RowStore, group_of
 
@@ -55,6 +56,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     :ivar kind: the API that it was created with.
     :ivar endpoint: the path that all lines are sent to.
     :ivar counts: of the lines by state, once the batch has ended.
+    :ivar size: bytes of its requests.
     """
 
     id: str
@@ -74,6 +76,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[int, int] = {}
     cancelling_s: int = 0
     ended_s: int = 0
+    size: int = 0
 
     @property
     def lines(self) -> str:
@@ -133,6 +136,33 @@ class Batches:
     @property
     def _group(self) -> str:
         return group_of("batches", self.caller)
+
+    async def take_room(self, size: int, most: int) -> None:
+        """Count the bytes of a batch that is about to be stored; its results take the place of its requests one by one.
+
+        :param most: bytes that the requests of all batches which have not ended may have.
+        :raises Problem: they would have more.
+        """
+        await self._use.add(size, most)
+
+    async def give_room(self, size: int) -> None:
+        """Take back what ``take_room`` counted for a batch that is not stored."""
+        await self._use.add(-size)
+
+    @property
+    def _use(self) -> ByteUse:
+        advice = "wait until some have ended, or cancel some"
+        return ByteUse(
+            self.store, "open batches", self.caller, self.kept_s, self._open_bytes,
+            code="batch_quota_exceeded", advice=advice,
+        )  # fmt: skip
+
+    async def _open_bytes(self) -> int:
+        size, after = 0, ""
+        while rows := await self.store.list_rows(self._group, after=after, limit=PAGE):
+            found = [_decode(row.data) for row in rows]
+            size, after = size + sum(batch.size for batch in found if not batch.has_ended), rows[-1].name
+        return size
 
     async def add_lines(self, batch_id: str, lines: Mapping[int, Line]) -> None:
         """Store lines by their number."""

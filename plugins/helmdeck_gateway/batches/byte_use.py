@@ -25,6 +25,8 @@ class ByteUse:
     :param kind: of what is stored, in the plural.
     :param kept_s: seconds that a stored thing is kept.
     :param count: counts the bytes that are stored.
+    :param code: of the error; by default, it begins with the kind in the singular.
+    :param advice: what the caller can do where the limit is reached; by default, to delete some.
     """
 
     def __init__(
@@ -35,9 +37,14 @@ class ByteUse:
         kept_s: float,
         count: Callable[[], Awaitable[int]],
         clock: Callable[[], float] = time.time,
+        *,
+        code: str = "",
+        advice: str = "",
     ) -> None:
         self._store = store
         self._kind = kind
+        self._code = code or f"{kind.removesuffix('s')}_quota_exceeded"
+        self._advice = advice or f"delete {kind}"
         self._group = group_of(f"use:{kind}", caller)
         self._kept_s = kept_s
         self._count = count
@@ -83,6 +90,6 @@ class ByteUse:
     def _full(self, used: int, size: int, most: int, param: str | None) -> Problem:
         return Problem(
             message=f"the {self._kind} of this key have {used:,} bytes; {size:,} more exceed {most:,}, the limit of the gateway;"
-            f" delete {self._kind}",
-            status=413, kind="request_too_large", code=f"{self._kind.removesuffix('s')}_quota_exceeded", param=param,
+            f" {self._advice}",
+            status=413, kind="request_too_large", code=self._code, param=param,
         )  # fmt: skip

@@ -65,6 +65,7 @@ class BatchEndpoints:
         file = await files.find(required(body, "input_file_id", str), "input_file_id")
         if file.purpose != "batch":
             raise invalid(f"the file has the purpose {file.purpose!r}, expected 'batch'", "input_file_id")
+        await batches.take_room(file.size, self._settings.max_stored_file_bytes)
         batch_id, now = new_id("batch_"), int(time.time())
         total, mistakes = await read_lines(
             files.content(file.id), endpoint, batches, batch_id, self._settings.max_request_bytes
@@ -73,10 +74,11 @@ class BatchEndpoints:
             id=batch_id, kind="openai", endpoint=endpoint, total=total, created_s=now, input_file=file.id,
             sender=sender_of(principal, request.headers.get("x-helmdeck-tags", "")), window=window, metadata=metadata,
             expires_s=now + window_s, status="failed" if mistakes else "in_progress", errors=tuple(mistakes),
-            ended_s=now if mistakes else 0,
+            ended_s=now if mistakes else 0, size=file.size,
         )  # fmt: skip
         if mistakes:
             await batches.store.delete_rows(batch.lines)
+            await batches.give_room(file.size)
         await batches.add(batch)
         self._state.batches_changed.set()
         return json_response(batch_data(batch, {}))

@@ -93,12 +93,14 @@ class MessageBatchEndpoints:
         body = await read_json(request.scope, request.receive, self._settings)
         lines = await aside(body.size, read_requests, required(body.fields, "requests", list))
         batches = self._batches.batches_of(principal.caller)
+        await batches.take_room(body.size, self._settings.max_stored_file_bytes)
         batch_id, now = new_id("msgbatch_"), int(time.time())
         for start in range(0, len(lines), PUT_LINES):
             await batches.add_lines(batch_id, dict(enumerate(lines[start : start + PUT_LINES], start)))
         batch = Batch(
             id=batch_id, kind=KIND, endpoint=ENDPOINT, total=len(lines), created_s=now, expires_s=now + WINDOW_S,
             sender=sender_of(principal, request.headers.get("x-helmdeck-tags", "")), status="in_progress",
+            size=body.size,
         )  # fmt: skip
         await batches.add(batch)
         self._state.batches_changed.set()
