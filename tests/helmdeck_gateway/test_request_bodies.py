@@ -61,7 +61,7 @@ async def answered(path, *messages, **headers):
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_client_that_leaves_before_its_request_is_complete_is_counted_and_is_no_failure_of_the_gateway(path):
+def test_client_that_leaves_before_its_request_is_complete_is_counted_and_not_logged(path):
     messages = START, {"type": "http.disconnect"}
     _, gateway, logged = asyncio.run(answered(path, *messages))
     assert (gateway.counters.disconnects, logged) == (1, "")

@@ -143,7 +143,7 @@ class SignedTokens:
         :raises BadToken: the store has teams, and none of the name: no limit of a team would apply.
         """
         found, store = await self._teams.find(record.team), self._find_store()
-        if record.team and not found[0] and store is not None and await answered(store.list_teams()):
+        if record.team and not found[0] and store is not None and len(await answered(store.list_teams())):
             raise BadToken("team", "its team does not exist in the gateway")
         return found
 
