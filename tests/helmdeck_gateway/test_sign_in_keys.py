@@ -70,3 +70,10 @@ def test_token_whose_header_has_whitespace_is_read(start):
     text = f"{b64(header)}.{b64(claims_of())}"
     signature = jws.JWSRegistry(algorithms=["ES256"]).get_alg("ES256").sign(text.encode(), ec())
     assert asyncio.run(SignIn().send(f"{text}.{b64(signature)}")).caller == "ann@company"
+
+
+def test_state_of_an_issuer_that_was_not_fetched_yet_is_unknown():
+    sign_in = SignIn()
+    assert sign_in.tokens.state() == {"company": {"keys": 0, "age_s": None, "is_reachable": None}}
+    asyncio.run(sign_in.send(token()))
+    assert sign_in.tokens.state() == {"company": {"keys": 2, "age_s": 0, "is_reachable": True}}

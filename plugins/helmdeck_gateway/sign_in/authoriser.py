@@ -179,12 +179,12 @@ class SignedTokens:
         return current
 
     def state(self) -> Mapping[str, Any]:
-        """Return the number and the age of the keys of each issuer, and whether the last fetch failed."""
+        """Return the number and the age of the keys of each issuer, and whether the last fetch succeeded; ``None`` before one."""
         return {
             name: {
                 "keys": len(keys),
                 "age_s": None if keys.age_s is None else round(keys.age_s),
-                "is_reachable": not keys.error,
+                "is_reachable": not keys.error if keys.fetches else None,
             }
             for name, _, keys in self._issuers.values()
         }
