@@ -214,6 +214,23 @@ def test_a_run_resumes_from_its_failed_step(bench):
     asyncio.run(check())
 
 
+def test_a_resumed_run_that_ends_before_its_first_step_keeps_the_finished_steps(bench):
+    async def check():
+        run = bench.run_of("gate", {"n": 5})
+        task = asyncio.create_task(bench.engine.execute(attrs.evolve(run, done={"earlier": {"output": {}}})))
+        await asyncio.to_thread(bench.gate.started.acquire)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        bench.gate.opened.set()
+        (newest,) = await bench.engine.records(limit=1)
+        record = await bench.engine.record(newest.run.id)
+        assert record.state is RunState.CANCELLED
+        assert resumed(record).done == {"earlier": {"output": {}}}
+
+    asyncio.run(check())
+
+
 def test_identical_runs_are_joined_while_they_run_and_never_after_their_end(bench):
     async def check():
         first = asyncio.create_task(bench.engine.execute(bench.run_of("gate", {"n": 1})))

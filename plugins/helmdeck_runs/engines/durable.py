@@ -225,7 +225,7 @@ class DbosEngine:
             found = await dbos.DBOS.list_workflows_async(workflow_ids=[run_id])
             if not found or found[0].name != WORKFLOW:
                 return None
-            infos = await dbos.DBOS.list_workflow_steps_async(run_id) if steps else []
+            infos = await dbos.DBOS.list_workflow_steps_async(run_id) if steps else None
             return _record(found[0], infos)
 
         record: RunRecord | None = await self._in_host(lambda _: work())
@@ -240,7 +240,7 @@ class DbosEngine:
             offset = 0
             while len(found) < limit:
                 page = await dbos.DBOS.list_workflows_async(name=WORKFLOW, limit=PAGE, offset=offset, sort_desc=True)
-                records = (_record(status, []) for status in page)
+                records = (_record(status) for status in page)
                 found += [each for each in records if _is_wanted(each.run, kind, caller)]
                 offset += PAGE
                 if len(page) < PAGE:
@@ -277,7 +277,8 @@ def _is_wanted(run: Run, kind: str, caller: str) -> bool:
     return (not kind or run.kind == kind) and (not caller or run.caller == caller)
 
 
-def _record(status: dbos.WorkflowStatus, infos: Sequence[dbos.StepInfo]) -> RunRecord:
+def _record(status: dbos.WorkflowStatus, infos: Sequence[dbos.StepInfo] | None = None) -> RunRecord:
+    """The record of a run, with its steps if they were read."""
     data = status.input["args"][0] if status.input else {"kind": "", "name": ""}
     run = attrs.evolve(Run.from_dict(data), id=status.workflow_id)
     state = STATES.get(status.status, RunState.FAILED)
@@ -295,7 +296,7 @@ def _record(status: dbos.WorkflowStatus, infos: Sequence[dbos.StepInfo]) -> RunR
         state=state,
         output=status.output.get("output") if isinstance(status.output, dict) else None,
         failure=failure if state is RunState.FAILED else None,
-        steps=(*(done if infos else ()), *map(_step, infos)),
+        steps=() if infos is None else (*done, *map(_step, infos)),
         time=time,
         duration_s=max(0.0, ended - time),
         executor=executor,
