@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
 from helmdeck_core import (
     COSTS,
@@ -60,6 +61,11 @@ def no_progress(message: str) -> None:
     >>> from helmdeck_runs import no_progress
     >>> no_progress("half of the pages are read")
     """
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as it is after it was stored as JSON, which it is in every engine."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 async def execute(setup: RunSetup, run: Run, steps: RunSteps, progress: Callable[[str], None] = no_progress) -> Any:

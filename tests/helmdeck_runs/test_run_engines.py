@@ -1,6 +1,7 @@
 """What every run engine does: records, failures, resuming, joining and cancelling are the same for all of them."""
 
 import asyncio
+import math
 import os
 import threading
 import uuid
@@ -67,6 +68,10 @@ async def side_by_side(run, steps, context):
     return {"results": results, "model": run.model, "caller": run.caller}
 
 
+async def odd(*_):
+    return {"value": {1: (2, math.nan)}}
+
+
 async def fail():
     raise PackError("x.y", "artifact_failed", "the reason")
 
@@ -86,6 +91,7 @@ PIPELINES = {
         ],
         "inputs": {"n": {**NUMBER, "default": 0}},
     },
+    "odd": {"steps": [{"id": "s", "pack": "test.odd", "with": {}}], "outputs": {"value": "{{steps.s.value}}"}},
 }
 
 
@@ -97,6 +103,7 @@ class Bench:
         packs = (
             pack_of("test.flaky", lambda *arguments: self.flaky.run(*arguments), {"text": TEXT}),
             pack_of("test.gate", lambda *arguments: self.gate.run(*arguments)),
+            pack_of("test.odd", odd),
         )
         programs = plugin_with("programs", helmdeck_run_programs=[RunProgram(name="test", run=side_by_side)])
         self.deck = deck_of(PIPELINES, *packs, engine=engine, url=url, plugins=(programs,))
@@ -227,6 +234,16 @@ def test_a_resumed_run_that_ends_before_its_first_step_keeps_the_finished_steps(
         record = await bench.engine.record(newest.run.id)
         assert record.state is RunState.CANCELLED
         assert resumed(record).done == {"earlier": {"output": {}}}
+
+    asyncio.run(check())
+
+
+def test_results_of_steps_are_what_json_keeps_of_them(bench):
+    async def check():
+        record = await bench.engine.execute(bench.run_of("odd"))
+        assert record.output == {"value": {"1": [2, None]}}
+        (step,) = (await bench.engine.record(record.run.id)).steps
+        assert step.result["output"] == {"value": {"1": [2, None]}}
 
     asyncio.run(check())
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import attrs
 import dbos
-import msgspec
 
 from helmdeck_runs.engines.database import checked_url
 from helmdeck_runs.engines.durable_host import BEAT_S, QUEUE, SILENT_AFTER_S, WORKFLOW, Host, release_host, shared_host
 from helmdeck_runs.engines.records import executor_id, is_dead
-from helmdeck_runs.execution import RunSetup, execute, new_run_id, no_progress
+from helmdeck_runs.execution import RunSetup, as_json, execute, new_run_id, no_progress
 from helmdeck_runs.failures import StepFailedError, failure_data
 from helmdeck_runs.runs import Run, RunRecord, RunState, StepRecord
 
@@ -56,7 +55,7 @@ async def _workflow(data: dict[str, Any]) -> Any:
     engine = next((each for each in _engines if run.id in each.waiting), None) or _engines[-1]
     try:
         output = await execute(engine.setup, run, _Steps(run), engine.waiting.get(run.id, no_progress))
-        return {"output": output}
+        return {"output": as_json(output)}
     except Exception as exc:
         raise RunFailedError(failure_data(exc)) from None
 
@@ -81,7 +80,7 @@ class _Steps:
 
         async def step() -> dict[str, Any]:
             try:
-                return {"result": msgspec.to_builtins(await function(*arguments))}
+                return {"result": as_json(await function(*arguments))}
             except Exception as exc:
                 return {"failure": failure_data(exc)}
 

@@ -12,11 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
-import msgspec
 
 from helmdeck_runs.engines.database import checked_url
 from helmdeck_runs.engines.records import Records
-from helmdeck_runs.execution import RunSetup, execute, new_run_id, no_progress
+from helmdeck_runs.execution import RunSetup, as_json, execute, new_run_id, no_progress
 from helmdeck_runs.failures import StepFailedError, UnsupportedError, failure_data
 from helmdeck_runs.runs import Run, RunRecord, RunState, StepRecord
 
@@ -95,7 +94,7 @@ class LocalEngine:
                 await self._records.add(run)
                 started(run.id)
                 steps = _Steps(run, self._records)
-                output = _as_json(await execute(self._setup, run, steps, progress))
+                output = as_json(await execute(self._setup, run, steps, progress))
             except asyncio.CancelledError as exc:
                 state, failure = RunState.CANCELLED, failure_data(exc)
             except Exception as exc:
@@ -176,7 +175,7 @@ class _Steps:
         self._started.add(step_id)
         start_s = time.monotonic()
         try:
-            result = _as_json(await function(*arguments))
+            result = as_json(await function(*arguments))
         except Exception as exc:
             failure = failure_data(exc)
             await self._add(step_id, start_s, failure=failure)
@@ -192,8 +191,3 @@ class _Steps:
         step = StepRecord(id=step_id, result=result, failure=failure, duration_s=duration_s)
         if not await self._records.add_step(self._run.id, self._place, step):
             raise asyncio.CancelledError("the run was cancelled")
-
-
-def _as_json(value: Any) -> Any:
-    """The value as every other engine returns it, which stores JSON."""
-    return msgspec.json.decode(msgspec.json.encode(value))
