@@ -17,6 +17,7 @@ import pytest
 from benchmarks.runs.durability import trial
 from helmdeck_core import ConfigError
 from helmdeck_runs import RecordsError, runs_of
+from helmdeck_runs.engines.records import executor_id
 from tests.helmdeck_runs.pipelines_support import CHAIN, TEXT, deck_of, pack_of
 
 # Importing the library takes half a second, which only the worker that runs these tests needs to spend.
@@ -125,6 +126,42 @@ def test_old_records_are_deleted(tmp_path):
         host._config = attrs.evolve(host._config, keep_days=-1.0)  # as if a day had passed
         host.start(host.purge()).result(60)
         assert asyncio.run(runs_of(deck).records()) == []
+
+
+def test_old_records_are_deleted_without_a_worker(tmp_path):
+    url = f"sqlite:{tmp_path / 'one.db'}"
+    with deck_of({"chain": CHAIN}, engine="dbos", url=url) as deck:
+        deck.run("chain", {"x": 1})
+
+    async def until_deleted(runs):
+        async with asyncio.timeout(60):
+            while await runs.records():
+                pass
+
+    with deck_of({"chain": CHAIN}, engine="dbos", url=url) as later:
+        host = runs_of(later)._host
+        host._config = attrs.evolve(host._config, keep_days=-1.0)  # as if a day had passed
+        asyncio.run(until_deleted(runs_of(later)))
+
+
+def test_a_database_that_is_there_later_is_used(tmp_path):
+    folder = tmp_path / "data"
+    folder.write_text("")
+    with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{folder / 'runs.db'}") as deck:
+        with pytest.raises(RecordsError):
+            deck.run("chain", {"x": 1})
+        folder.unlink()
+        assert deck.run("chain", {"x": 1})["outputs"]["sum"] == 5
+
+
+def test_a_process_that_was_taken_for_ended_counts_as_alive_again_after_its_next_heartbeat(tmp_path):
+    with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'runs.db'}") as deck:
+        deck.run("chain", {"x": 1})
+        host = runs_of(deck)._host
+        host.start(host._change("DELETE FROM helmdeck_executors")).result(60)  # as a worker does after recovering its runs
+        host.start(host.beat()).result(60)
+        rows = host._database.submit(lambda session: session.rows("SELECT id FROM helmdeck_executors")).result(60)
+    assert rows == [(executor_id(),)]
 
 
 def test_errors_of_dbos_are_written_to_the_current_standard_error(tmp_path):

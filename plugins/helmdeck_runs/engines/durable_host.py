@@ -7,7 +7,6 @@ import concurrent.futures
 import contextlib
 import logging
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -44,7 +43,7 @@ CLOSE_S = 5.0
 
 PURGE_EVERY_S = 600.0
 PURGE_AT_ONCE = 1_000
-"""Records that a worker deletes at once, and the seconds between two deletions."""
+"""Records that a process deletes at once, and the seconds between two deletions."""
 
 SCHEMA = Schema(
     name="helmdeck_executors",
@@ -108,11 +107,20 @@ class Host:
 
     async def _launch(self, is_worker: bool) -> None:
         self.is_worker = is_worker
-        await self._change(
-            f"INSERT INTO helmdeck_executors VALUES (?, {self._now}) "  # noqa: S608
-            "ON CONFLICT (id) DO UPDATE SET beat = excluded.beat",
-            executor_id(),
-        )
+        try:
+            await self._launch_dbos()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                await asyncio.to_thread(dbos.DBOS.destroy, workflow_completion_timeout_sec=0)
+            with self._lock:
+                self._launching = None  # the database may be there at the next use
+            raise
+        if is_worker:
+            self._tasks.append(asyncio.create_task(self._recover_ended()))
+        self._tasks += (asyncio.create_task(self._beat()), asyncio.create_task(self._purge_old()))
+
+    async def _launch_dbos(self) -> None:
+        await self.beat()
         log = logging.getLogger("dbos")
         if not log.handlers and logging.lastResort is not None:
             # DBOS would add a handler that keeps the present sys.stderr, which may be closed later; this one looks it up.
@@ -129,11 +137,11 @@ class Host:
                 "enable_otlp": False,
             }
         )
-        if not is_worker:
+        if not self.is_worker:
             dbos.DBOS.listen_queues([])
         log.addFilter(_is_about_dbos)
         dbos.DBOS.launch()  # it adopts this loop
-        if is_worker:
+        if self.is_worker:
             await dbos.DBOS.register_queue_async(
                 QUEUE,
                 worker_concurrency=self._config.worker_concurrency,
@@ -141,8 +149,6 @@ class Host:
                 polling_interval_sec=POLL_S,
                 on_conflict="always_update",
             )
-            self._tasks.append(asyncio.create_task(self._recover_ended()))
-        self._tasks.append(asyncio.create_task(self._beat()))
 
     async def _change(self, statement: str, *parameters: Any) -> int:
         return await self._database.execute(lambda session: session.change(statement, parameters))
@@ -151,21 +157,30 @@ class Host:
         while True:
             await asyncio.sleep(BEAT_S)
             with contextlib.suppress(Exception):  # the database is away for a while; the next beat tries again
-                update = f"UPDATE helmdeck_executors SET beat = {self._now} WHERE id = ?"  # noqa: S608
-                await self._change(update, executor_id())
+                await self.beat()
+
+    async def beat(self) -> None:
+        """Record that this process works, also after a worker has taken it for ended, such as one that was suspended."""
+        await self._change(
+            f"INSERT INTO helmdeck_executors VALUES (?, {self._now}) "  # noqa: S608
+            "ON CONFLICT (id) DO UPDATE SET beat = excluded.beat",
+            executor_id(),
+        )
 
     async def _recover_ended(self) -> None:
-        """Queue the runs of processes that ended again; delete old records."""
-        purge_at_s = time.monotonic()
+        """Queue the runs of processes that ended again."""
         while True:
             with contextlib.suppress(Exception):
                 for name in await self.ended():
                     await self.recover(name)
                     await self._change("DELETE FROM helmdeck_executors WHERE id = ?", name)
-                if time.monotonic() >= purge_at_s:
-                    purge_at_s = time.monotonic() + PURGE_EVERY_S
-                    await self.purge()
             await asyncio.sleep(BEAT_S)
+
+    async def _purge_old(self) -> None:
+        while True:
+            with contextlib.suppress(Exception):
+                await self.purge()
+            await asyncio.sleep(PURGE_EVERY_S)
 
     async def purge(self) -> None:
         """Delete the records of runs that ended longer ago than ``keep_days``."""
