@@ -37,6 +37,11 @@ def test_a_reference_alone_keeps_its_type_and_is_rendered_within_text(template, 
     assert type(found) is type(value)
 
 
+def test_many_braces_that_are_not_closed_are_read_in_linear_time():
+    text = "{{" * 200_000
+    assert expanded(text, VALUES) == text
+
+
 def test_values_that_look_like_references_are_not_expanded_again():
     assert expanded("{{inputs.code}}", VALUES) == "{{steps.a.text}}"
     assert expanded("<{{inputs.code}}>", VALUES) == "<{{steps.a.text}}>"

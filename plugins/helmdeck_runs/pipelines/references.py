@@ -11,10 +11,9 @@ import msgspec
 
 from helmdeck_cli import counted
 
-_MARK = re.compile(r"\{\{(\s*'[^']*'\s*|.*?)\}\}", re.DOTALL)
 _PATH = re.compile(r"\s*(inputs|steps)((?:\.[\w-]+|\[\d+\])+)\s*")
 _PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
-_LITERAL = re.compile(r"\s*'(.*)'\s*", re.DOTALL)
+_LITERAL = re.compile(r"\s*'([^']*)'\s*\}\}")
 
 ALLOWED = "{{inputs.NAME}}, {{steps.ID.NAME[0].NAME}}, or {{'...'}} for literal text"
 
@@ -58,16 +57,24 @@ def parts_of(text: str) -> list[Part]:
     """
     parts: list[Part] = []
     end = 0
-    for match in _MARK.finditer(text):
-        parts += [text[end : match.start()], _reference(match[1])]
-        end = match.end()
+    while (start := text.find("{{", end)) >= 0:
+        if literal := _LITERAL.match(text, start + 2):
+            part: Part = literal[1]
+            after = literal.end()
+        elif (close := text.find("}}", start + 2)) >= 0:
+            part, after = _reference(text[start + 2 : close]), close + 2
+        else:
+            break
+        parts += [text[end:start], part]
+        end = after
     parts.append(text[end:])
     return [part for part in parts if part != ""]
 
 
 def _reference(expression: str) -> Part:
-    if literal := _LITERAL.fullmatch(expression):
-        return literal[1]
+    stripped = expression.strip()
+    if len(stripped) > 1 and stripped[0] == stripped[-1] == "'":
+        return stripped[1:-1]
     match = _PATH.fullmatch(expression)
     if match is None:
         raise ValueError(f"{{{{{expression}}}}} is not a reference")
