@@ -45,6 +45,7 @@ def test_a_pipeline_without_mistakes_has_none():
         ([{**step(a=1, b=2), "timeout": 1}], "unknown key (did you mean 'timeout_s'?)"),
         ([{"pack": "test.add"}], "id: missing or not a string"),
         ([step("a b", a=1, b=2)], "not an id, found 'a b'"),
+        ([step("_start", a=1, b=2)], "a reserved id, found '_start'"),
         (["test.add"], "steps[0]: not an object"),
         ([], "a pipeline that runs has steps"),
     ],

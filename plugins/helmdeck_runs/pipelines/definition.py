@@ -16,6 +16,9 @@ RETRY_KEYS = ("attempts", "on", "wait_s")
 MAX_PARALLEL = 4
 MAX_STEPS = 200
 
+START = "_start"
+"""The id of the step that records when a run with a time limit started."""
+
 
 @attrs.frozen(kw_only=True)
 class Retry:
@@ -175,6 +178,8 @@ class _Reader:
             step_id, pack = self.text(row, where, "id"), self.text(row, where, "pack")
             if step_id in seen:
                 self.add(f"{where}.id", "an earlier step has this id", step_id, "an id that is used once")
+            elif step_id == START:
+                self.add(f"{where}.id", "a reserved id", step_id, "another id")
             elif step_id and not step_id.replace("-", "_").replace("_", "a").isalnum():
                 self.add(f"{where}.id", "not an id", step_id, "letters, digits, - and _")
             seen.add(step_id)

@@ -9,13 +9,10 @@ from typing import Any
 
 from helmdeck_core import CallLimits, PackError, PackErrorCode, args_sha
 from helmdeck_runs.failures import StepFailedError, failure_data
-from helmdeck_runs.pipelines.definition import Definition, PipelineStep, read_definition
+from helmdeck_runs.pipelines.definition import START, Definition, PipelineStep, read_definition
 from helmdeck_runs.pipelines.references import MissingValueError, expanded
 from helmdeck_runs.pipelines.validation import dependencies
 from helmdeck_runs.runs import PackOutcome, Run, RunContext, RunSteps
-
-START = "_start"
-"""The id of the step that records when a run with a time limit started."""
 
 
 async def run_pipeline(run: Run, steps: RunSteps, context: RunContext) -> dict[str, Any]:

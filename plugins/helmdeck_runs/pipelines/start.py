@@ -21,7 +21,7 @@ from helmdeck_core import (
     schema_problems,
 )
 from helmdeck_runs.failures import failure_error
-from helmdeck_runs.pipelines.definition import Definition, parts_of_entry
+from helmdeck_runs.pipelines.definition import START, Definition, parts_of_entry
 from helmdeck_runs.pipelines.validation import checked_definition
 from helmdeck_runs.runs import Run, RunEngine, RunRecord, RunState
 
@@ -143,5 +143,5 @@ def is_optional(declared: Mapping[str, Any]) -> bool:
 def resumed(record: RunRecord) -> Run:
     """Return a run that continues another one with its failed step; finished steps keep their results."""
     done = {step.id: step.result for step in record.steps if step.failure is None}
-    done.pop("_start", None)  # the time limit counts from now
+    done.pop(START, None)  # the time limit counts from now
     return attrs.evolve(record.run, id="", done=done, resumes=record.run.id)
