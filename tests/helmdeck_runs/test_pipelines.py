@@ -293,6 +293,17 @@ def test_an_optional_input_that_is_missing_leaves_out_the_argument():
     assert seen == [{"text": "x"}, {"text": "x", "more": "y"}]
 
 
+def test_declared_outputs_without_a_value_are_left_out():
+    data = {
+        **CHAIN,
+        "inputs": {**CHAIN["inputs"], "note": {**TEXT, "optional": True}},
+        "outputs": {"note": "{{inputs.note}}"},
+    }
+    with deck_of({"p": data}) as deck:
+        assert deck.run("p", {"x": 1})["outputs"] == {}
+        assert deck.run("p", {"x": 1, "note": "y"})["outputs"] == {"note": "y"}
+
+
 def test_a_missing_output_of_a_step_fails_the_step_that_needs_it():
     data = {"steps": [{"id": "a", "pack": "test.add", "with": {"a": 1, "b": 2}},
                       {"id": "b", "pack": "test.shout", "with": {"text": "{{steps.a.total}}"}}]}  # fmt: skip

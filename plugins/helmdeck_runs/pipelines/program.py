@@ -62,7 +62,7 @@ class _Execution:
             outputs: dict[str, Any] = expanded(definition.outputs, self.values)
         except MissingValueError as exc:
             raise PackError(definition.id, PackErrorCode.INVALID_OUTPUT, str(exc)) from None
-        return outputs or dict(self.values["steps"])
+        return outputs if definition.outputs else dict(self.values["steps"])
 
     async def _step(self, step: PipelineStep, waits_for: list[asyncio.Task[None]]) -> None:
         if waits_for:
