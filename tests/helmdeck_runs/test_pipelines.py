@@ -185,6 +185,40 @@ def test_a_step_is_cancelled_at_the_time_limit_of_the_step_or_of_the_pipeline(da
         assert caught.value.code == "timeout"
 
 
+def test_a_step_is_not_tried_again_if_the_time_limit_ends_before_its_wait():
+    failing = Failing(RateLimited("busy"))
+    data = {**failing_pipeline(retry={"wait_s": 3_600}), "limits": {"timeout_s": 60}}
+    with (
+        deck_of({"p": data}, pack_of("test.failing", failing.run)) as deck,
+        pytest.raises(RateLimited, match="not tried again: the time limit of the pipeline, 60 s, ends before the wait"),
+    ):
+        deck.run("p", {})
+    assert failing.attempts == 1
+
+
+def test_attempts_of_a_step_share_the_cost_limit(answering):
+    left = []
+
+    async def ask(context, arguments):
+        left.append(context.limits.max_cost_usd)
+        await context.complete(ChatRequest(model="fake/m", messages=(Message(Role.USER, (TextPart("hi"),)),)))
+        raise RateLimited("busy")
+
+    steps = [{"id": "s", "pack": "test.ask", "with": {}, "retry": {"attempts": 5, "wait_s": 0.001}}]
+    data = {"steps": steps, "limits": {"max_cost_usd": 3.5}}
+    plugin = plugin_with(helmdeck_packs=[pack_of("test.ask", ask)], helmdeck_pipelines=[Pipeline(name="p", data=data)])
+    usage = Usage(input_tokens=1, output_tokens=2)
+    reply = ChatResponse(text="hello", stop_reason=StopReason.END_TURN, raw_stop_reason="stop", usage=usage)
+    budgets = {"fake/m": {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 1e6}}
+    deck, _ = answering(reply, beside=(plugin,), config={"budgets": budgets})
+    with (
+        deck,
+        pytest.raises(RateLimited, match="not tried again: the cost limit of the pipeline, 3.5 US dollars, is used up"),
+    ):
+        deck.run("p", {})
+    assert left == [3.5, 1.5]
+
+
 def test_no_step_starts_after_the_cost_limit_and_costs_are_recorded(answering):
     async def ask(context, arguments):
         request = ChatRequest(model="fake/m", messages=(Message(Role.USER, (TextPart("hi"),)),))

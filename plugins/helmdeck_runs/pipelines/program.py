@@ -90,39 +90,55 @@ class _Execution:
             raise StepFailedError(step.id, {**failure_data(error), **facts}) from None
         facts["input_sha"] = args_sha(arguments)
         self.context.progress(f"{step.id}: {step.name or step.pack}")
-        wait_s = step.retry.wait_s
+        wait_s, spent_usd = step.retry.wait_s, 0.0
         while True:
             facts["attempts"] += 1
-            outcome = await self._attempt(step, arguments)
-            spent_usd: float | None = facts["cost_usd"]
-            is_known = spent_usd is not None and outcome.cost_usd is not None
-            facts["cost_usd"] = (spent_usd or 0.0) + (outcome.cost_usd or 0.0) if is_known else None
+            outcome = await self._attempt(step, arguments, spent_usd)
+            spent_usd += outcome.cost_usd or 0.0
+            is_known = facts["cost_usd"] is not None and outcome.cost_usd is not None
+            facts["cost_usd"] = spent_usd if is_known else None
             if outcome.error is None:
                 return {**facts, "output": outcome.output, "duration_s": round(outcome.duration_s, 4)}
             failure = failure_data(outcome.error)
             if facts["attempts"] >= step.retry.attempts or not _is_worth_it(step, failure):
                 raise StepFailedError(step.id, {**failure, **facts}) from None
+            if (limit := self._used_up(step, spent_usd, wait_s)) is not None:
+                failure["message"] = f"{failure['message']}; not tried again: {limit.detail}"
+                raise StepFailedError(step.id, {**failure, **facts}) from None
             self.context.progress(f"{step.id}: attempt {facts['attempts']} failed ({failure['cause']}); trying again")
             await asyncio.sleep(wait_s)
             wait_s *= 2
 
-    async def _attempt(self, step: PipelineStep, arguments: Mapping[str, Any]) -> PackOutcome:
-        deadline_s, definition = step.timeout_s, self.definition
-        if definition.timeout_s is not None:
-            left_s = self.started + definition.timeout_s - time.time()
-            if left_s <= 0:
-                detail = f"the time limit of the pipeline, {definition.timeout_s:g} s, is used up"
-                return PackOutcome(error=PackError(step.pack, PackErrorCode.TIMEOUT, detail))
-            deadline_s = min(left_s, deadline_s or left_s)
-        cost_usd = None
-        if self.max_cost_usd is not None:
-            cost_usd = self.max_cost_usd - self.spent_usd
-            if cost_usd <= 0:
-                whose = "pipeline" if self.max_cost_usd == definition.max_cost_usd else "caller"
-                detail = f"the cost limit of the {whose}, {self.max_cost_usd:g} US dollars, is used up"
-                return PackOutcome(error=PackError(step.pack, PackErrorCode.HANDLER_FAILED, detail))
-        limits = CallLimits(deadline_s=deadline_s, max_cost_usd=cost_usd)
-        return await self.context.run_pack(step.pack, arguments, limits)
+    async def _attempt(self, step: PipelineStep, arguments: Mapping[str, Any], spent_usd: float) -> PackOutcome:
+        if (limit := self._used_up(step, spent_usd)) is not None:
+            return PackOutcome(error=limit)
+        left_s, left_usd = self._left(spent_usd)
+        deadline_s = min((each for each in (left_s, step.timeout_s) if each is not None), default=None)
+        return await self.context.run_pack(
+            step.pack, arguments, CallLimits(deadline_s=deadline_s, max_cost_usd=left_usd)
+        )
+
+    def _used_up(self, step: PipelineStep, spent_usd: float, wait_s: float = 0.0) -> PackError | None:
+        """Return the limit that allows no attempt after some seconds; ``None`` if there is none.
+
+        :param spent_usd: the cost of the earlier attempts of the step.
+        """
+        left_s, left_usd = self._left(spent_usd)
+        if left_s is not None and left_s <= wait_s:
+            end = f"ends before the wait of {wait_s:g} s" if wait_s else "is used up"
+            detail = f"the time limit of the pipeline, {self.definition.timeout_s:g} s, {end}"
+            return PackError(step.pack, PackErrorCode.TIMEOUT, detail)
+        if left_usd is not None and left_usd <= 0:
+            whose = "pipeline" if self.max_cost_usd == self.definition.max_cost_usd else "caller"
+            detail = f"the cost limit of the {whose}, {self.max_cost_usd:g} US dollars, is used up"
+            return PackError(step.pack, PackErrorCode.HANDLER_FAILED, detail)
+        return None
+
+    def _left(self, spent_usd: float) -> tuple[float | None, float | None]:
+        """Return the seconds and the US dollars that are left of the limits, each of which may be missing."""
+        limit_s, limit_usd = self.definition.timeout_s, self.max_cost_usd
+        left_s = None if limit_s is None else self.started + limit_s - time.time()
+        return left_s, None if limit_usd is None else limit_usd - self.spent_usd - spent_usd
 
 
 def _is_worth_it(step: PipelineStep, failure: Mapping[str, Any]) -> bool:
