@@ -23,6 +23,7 @@ class Run:
     :ivar inputs: the inputs. ``definition`` is what the program executes, so that a later change of a file does not matter.
     :ivar key: a run with this key that has not ended is joined instead of starting another one; empty for none.
     :ivar max_cost_usd: US dollars that the caller allows for the run; ``None`` is no limit.
+    :ivar within: the pipelines whose steps started this run, the outermost first.
     :ivar done: results of steps of an earlier run by step id, which are not executed again; ``resumes`` is its id.
     """
 
@@ -35,6 +36,7 @@ class Run:
     model: str | None = None
     key: str = ""
     max_cost_usd: float | None = None
+    within: tuple[str, ...] = attrs.field(default=(), converter=tuple[str, ...])
     done: Mapping[str, Any] = EMPTY
     resumes: str = ""
 

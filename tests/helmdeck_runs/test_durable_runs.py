@@ -158,9 +158,8 @@ def test_a_process_that_was_taken_for_ended_counts_as_alive_again_after_its_next
     with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'runs.db'}") as deck:
         deck.run("chain", {"x": 1})
         host = runs_of(deck)._host
-        host.start(host._change("DELETE FROM helmdeck_executors")).result(
-            60
-        )  # as a worker does after recovering its runs
+        # As a worker does after it queued the runs of the process again.
+        host.start(host._change("DELETE FROM helmdeck_executors")).result(60)
         host.start(host.beat()).result(60)
         rows = host._database.submit(lambda session: session.rows("SELECT id FROM helmdeck_executors")).result(60)
     assert rows == [(executor_id(),)]

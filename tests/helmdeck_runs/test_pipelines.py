@@ -338,6 +338,16 @@ def test_declared_outputs_without_a_value_are_left_out():
         assert deck.run("p", {"x": 1, "note": "y"})["outputs"] == {"note": "y"}
 
 
+def test_a_pipeline_that_runs_itself_by_an_input_fails():
+    run = {"id": "s", "pack": "helmdeck__pipeline-run", "with": {"id": "{{inputs.id}}", "inputs": {"id": "p"}}}
+    data = {"steps": [run], "inputs": {"id": TEXT}}
+    with (
+        deck_of({"p": data, "q": data}) as deck,
+        pytest.raises(PackError, match="the pipeline runs itself: p -> q -> p"),
+    ):
+        deck.run("p", {"id": "q"})
+
+
 def test_a_missing_output_of_a_step_fails_the_step_that_needs_it():
     data = {"steps": [{"id": "a", "pack": "test.add", "with": {"a": 1, "b": 2}},
                       {"id": "b", "pack": "test.shout", "with": {"text": "{{steps.a.total}}"}}]}  # fmt: skip

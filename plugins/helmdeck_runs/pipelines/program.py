@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,9 @@ from helmdeck_runs.pipelines.references import MissingValueError, expanded
 from helmdeck_runs.pipelines.validation import dependencies
 from helmdeck_runs.runs import PackOutcome, Run, RunContext, RunSteps
 
+WITHIN: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("helmdeck_runs_within", default=())
+"""The pipelines whose steps are executed here, the outermost first."""
+
 
 async def run_pipeline(run: Run, steps: RunSteps, context: RunContext) -> dict[str, Any]:
     """Run a pipeline; return its outputs.
@@ -21,6 +25,7 @@ async def run_pipeline(run: Run, steps: RunSteps, context: RunContext) -> dict[s
     :raises StepFailedError: a step failed; steps that were under way have ended, no other one was started.
     """
     definition = read_definition(run.name, run.definition, [])
+    WITHIN.set((*run.within, run.name))  # of the task of this run
     started = await steps.run(START, _now) if definition.timeout_s is not None else 0.0
     execution = _Execution(definition, run, steps, context, started)
     return await execution.run()

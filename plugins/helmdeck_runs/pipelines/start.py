@@ -22,6 +22,7 @@ from helmdeck_core import (
 )
 from helmdeck_runs.failures import failure_error
 from helmdeck_runs.pipelines.definition import START, Definition, parts_of_entry
+from helmdeck_runs.pipelines.program import WITHIN
 from helmdeck_runs.pipelines.validation import checked_definition
 from helmdeck_runs.runs import Run, RunEngine, RunRecord, RunState
 
@@ -43,6 +44,9 @@ async def start(context: PackContext, arguments: Mapping[str, Any]) -> dict[str,
         model=context.model,
         max_cost_usd=context.limits.max_cost_usd,
     )
+    if run.name in run.within:
+        chain = " -> ".join((*run.within, run.name))
+        raise PackError(run.name, PackErrorCode.INVALID_INPUT, f"the pipeline runs itself: {chain}")
     engine: RunEngine = context.runs
     return result_of(run, await engine.execute(run, context.progress))
 
@@ -91,6 +95,7 @@ def make_run(
         model=model,
         max_cost_usd=max_cost_usd,
         key=hashlib.sha256(content).hexdigest()[:32],
+        within=WITHIN.get(),
     )
 
 
