@@ -10,7 +10,7 @@ from helmdeck_chains.learning import Learning
 from helmdeck_chains.posterior import EXPECTED_USABLE
 from helmdeck_chains.savings import Advice, estimate_savings
 from helmdeck_chains.settings import ChainOptions
-from helmdeck_chains.sharing import replay
+from helmdeck_chains.sharing import replay, valid_rows
 from helmdeck_core import Helmdeck, HistoryStoreSpec, Usage, read_options
 from helmdeck_history import ClosingStore, EvidenceRow, EvidenceStore
 
@@ -47,7 +47,7 @@ def _rows(deck: Helmdeck, since: float) -> Sequence[EvidenceRow] | None:
     with contribution.faults(f"{scheme}: "):
         store = contribution.value.open(target, config.keep_days)
         try:
-            return store.evidence(since) if isinstance(store, EvidenceStore) else ()
+            return valid_rows(store.evidence(since)) if isinstance(store, EvidenceStore) else ()
         finally:
             if isinstance(store, ClosingStore):
                 store.close()

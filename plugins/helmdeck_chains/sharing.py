@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import time
@@ -47,6 +48,26 @@ def kind_text(kind: Kind) -> str:
 def kind_from(text: str) -> Kind:
     """Return the kind of work of a string."""
     return tuple(map(str, json.loads(text)))
+
+
+def valid_rows(rows: Iterable[EvidenceRow]) -> list[EvidenceRow]:
+    """Return the rows without damaged ones, and without those of a release with other kinds of work."""
+    return [row for row in rows if _is_valid(row)]
+
+
+def _is_valid(row: EvidenceRow) -> bool:
+    try:
+        kind = json.loads(row.kind)
+        are_counts = all(isinstance(each, int) for each in (row.attempts, row.usable, row.priced))
+        return (
+            isinstance(kind, list)
+            and are_counts
+            and max(row.usable, row.priced) <= row.attempts
+            and min(row.usable, row.priced, row.usd, row.seconds) >= 0
+            and math.isfinite(row.usd + row.seconds)
+        )
+    except (TypeError, ValueError):
+        return False
 
 
 def replay(learning: Learning, rows: Iterable[EvidenceRow]) -> None:
@@ -141,7 +162,7 @@ class Sharing:
                 self._store.add_evidence(rows)
                 rows = []
             since = self._clock() - (2 * PERIOD_S if self._restored else RESTORED_S)
-            found = self._store.evidence(since)
+            found = valid_rows(self._store.evidence(since))
         except Exception as exc:
             self._report(exc)
             with self._lock:  # written with the next exchange; what was added meanwhile comes on top

@@ -3,6 +3,7 @@
 import threading
 import time
 
+import attrs
 import pytest
 
 from helmdeck_chains import AdaptivePolicy, AdvisePolicy, ChainOptions, Learning, estimate_savings, kind_text, replay
@@ -57,6 +58,33 @@ def test_evidence_of_one_process_reaches_others_once_and_survives_a_restart(make
         assert estimate.usd == pytest.approx(0.002, rel=0.1)
         assert learning.calls == 100
     assert not one.models, "a process does not read what it wrote"
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"kind": "not JSON"},
+        {"kind": "5"},
+        {"attempts": -10},
+        {"attempts": "x"},
+        {"usable": -50},
+        {"usable": 11},
+        {"usd": float("inf")},
+        {"seconds": float("nan")},
+    ],
+)
+def test_damaged_evidence_of_the_store_is_ignored(damaged):
+    class Store:
+        def add_evidence(self, rows):
+            pytest.fail("nothing waits")
+
+        def evidence(self, since):
+            row = EvidenceRow("other", int(since), "acme/cheap", kind_text(KIND), False, 10, 5, 10, 0.02, 15.0)
+            return [attrs.evolve(row, **damaged), attrs.evolve(row, source="third")]
+
+    learning = make_learning()
+    assert Sharing(Store, learning, threading.Lock(), pytest.fail).exchange()
+    assert learning.calls == 10, "the row that is not damaged counts"
 
 
 def test_evidence_waits_while_the_store_is_down(tmp_path, monkeypatch):
