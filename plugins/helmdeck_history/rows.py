@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from helmdeck_core import PlanRecord, RecordedStep
-from helmdeck_history.store_types import Fact
+from helmdeck_history.store_types import EPOCH_S, HALF_LIFE_S, Fact
+
+LAST_TIME_S: Final = EPOCH_S + 1_000 * HALF_LIFE_S
+"""The latest time of a record, in 2064: the weights of later ones are too large for a number."""
+
+_LAST_HASH: Final = 2**63 - 1
+_SHA: Final = re.compile("(?:[0-9a-f]{16})?")
 
 
 def record_to_row(record: PlanRecord) -> dict[str, Any]:
@@ -86,7 +94,31 @@ def fact_of_row(row: Mapping[str, Any]) -> Fact:
         raise ValueError(f"not a fact: {exc}") from None
 
 
+def check_values(item: PlanRecord | Fact) -> None:
+    """Check that every store can keep an item and compute with it.
+
+    :raises ValueError: a time, a duration or a hash is out of range, or a name is none.
+    """
+    times = {"time": item.time, **({"expires": item.expires} if isinstance(item, Fact) else {})}
+    for name, time_s in times.items():
+        if not 0 <= time_s <= LAST_TIME_S:
+            raise ValueError(f"{name}: {time_s!r} is out of range; seconds since 1970 UTC, 0 to {LAST_TIME_S:.0f}")
+    if isinstance(item, Fact):
+        return
+    if not 0 <= item.duration_s < math.inf:
+        raise ValueError(f"duration_s: {item.duration_s!r} is out of range; seconds, from 0")
+    if _SHA.fullmatch(item.intent_sha) is None:
+        raise ValueError(f"intent_sha: {item.intent_sha!r:.40} is not a hash of 16 hexadecimal digits, nor empty")
+    for name, text in (("model", item.model), *(("tool", step.tool) for step in item.steps)):
+        if not text.isprintable():
+            raise ValueError(f"{name}: {text!r:.40} has characters that are not printable")
+    if wrong := [each for each in item.sketch if not 0 <= each <= _LAST_HASH]:
+        raise ValueError(f"sketch: {wrong[0]} is out of range; 0 to {_LAST_HASH}")
+
+
 def _step(step: Mapping[str, Any]) -> RecordedStep:
+    if not isinstance(step, Mapping):
+        raise TypeError(f"steps: {step!r:.40} is not an object")
     return msgspec.convert(_known(dict(step), RecordedStep), RecordedStep)
 
 

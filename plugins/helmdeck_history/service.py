@@ -24,7 +24,7 @@ from helmdeck_history.access import Access, Note, run_record, sha_of
 from helmdeck_history.deck_history import DeckHistory, LearnedDefault, PlanGroup
 from helmdeck_history.learnable import usable_defaults
 from helmdeck_history.owners import Owners
-from helmdeck_history.rows import fact_of_row, fact_to_row, record_of_row, record_to_row
+from helmdeck_history.rows import check_values, fact_of_row, fact_to_row, record_of_row, record_to_row
 from helmdeck_history.store_types import (
     ExportingStore,
     Fact,
@@ -259,13 +259,23 @@ class LearningHistory(DeckHistory):
                 if not isinstance(row, Mapping):
                     raise TypeError(f"not an object, found {type(row).__name__}")
                 row = row if caller is None else _row_for(caller, row)
-                is_fact = row.get("kind") == "fact"
-                items.append(to_store(fact_of_row(row)) if is_fact else Note(to_store(record_of_row(row))))
+                item = fact_of_row(row) if row.get("kind") == "fact" else record_of_row(row)
+                check_values(item)
+                items.append(to_store(item) if isinstance(item, Fact) else Note(to_store(item)))
             except (ValueError, TypeError) as exc:
                 raise ValueError(f"row {number}: {exc}") from None
         self._defaults.clear()
-        self._access.use(lambda _: self._access.add(items))
+        if (problem := self._access.use(lambda _: self._problem_of(items))) is not None:
+            raise ValueError(f"a row cannot be stored: {problem}")
         return len(items)
+
+    def _problem_of(self, items: Sequence[Note | Fact]) -> ValueError | None:
+        """Write items; return why the store refuses one of them."""
+        try:
+            self._access.add(items)
+        except ValueError as exc:
+            return exc
+        return None
 
     # -- facts -------------------------------------------------------------------------------------------------
 

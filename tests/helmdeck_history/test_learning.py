@@ -258,6 +258,37 @@ def test_export_can_be_loaded_for_another_caller_and_known_ids_are_ignored(deck_
         deck.history.load([rows[0], {"kind": "plan"}])
 
 
+@each_case(
+    "wrong",
+    [
+        {"time": 1.8e12},
+        {"time": float("nan")},
+        {"duration_s": float("inf")},
+        {"intent_sha": "draft a post"},
+        {"model": "a\x1fb"},
+        {"sketch": [2**63]},
+        {"sketch": [-1]},
+        {"steps": "abc"},
+    ],
+)
+def test_row_that_a_store_could_not_use_is_refused_with_its_number_and_field(deck_of, wrong):
+    deck, _ = deck_of(picture())
+    deck.plan(ASK, model=FREE)
+    before = deck.history.export()
+    ((field, _),) = wrong.items()
+    with pytest.raises(ValueError, match=rf"row 2: .*{field}"):
+        deck.history.load([{**before[0], "id": "1"}, {**before[0], "id": "2", **wrong}])
+    assert deck.history.export() == before
+
+
+def test_row_that_the_store_refuses_is_no_fault_of_the_plugin(deck_of):
+    deck, _ = deck_of(picture())
+    deck.plan(ASK, model=FREE)
+    (row,) = deck.history.export()
+    with pytest.raises(ValueError, match="a row cannot be stored"):
+        deck.history.load([{**row, "id": "1", "caller": "\ud800"}])
+
+
 def test_request_can_be_named_by_its_hash(deck_of):
     deck, _ = deck_of(picture())
     deck.plan(ASK, model=FREE)
