@@ -20,7 +20,7 @@ from helmdeck_core import (
     PlanRecord,
 )
 from helmdeck_history import projections
-from helmdeck_history.access import Access, Note, run_record, sha_of
+from helmdeck_history.access import Access, HistoryError, Note, run_record, sha_of
 from helmdeck_history.deck_history import DeckHistory, LearnedDefault, PlanGroup
 from helmdeck_history.learnable import usable_defaults
 from helmdeck_history.owners import Owners
@@ -217,8 +217,12 @@ class LearningHistory(DeckHistory):
         before: float | None = None,
         fact: str | None = None,
     ) -> int:
-        """Delete a caller's records that meet all conditions, or everything without a condition."""
-        self.flush()
+        """Delete a caller's records that meet all conditions, or everything without a condition.
+
+        :raises HistoryError: the store cannot be read or written, or records that wait for it may be stored later.
+        """
+        self._writer.retry()
+        is_complete = self.flush()
         caller = self._owners.owner(caller)
         scope = Scope(intent_sha=None if request is None else sha_of(request), tool=tool, before=before)
 
@@ -233,9 +237,12 @@ class LearningHistory(DeckHistory):
             return count
 
         try:
-            return self._access.use(delete)
+            count = self._access.use(delete)
         finally:
             self._defaults.pop(caller, None)
+        if not is_complete:
+            raise HistoryError("records that wait for the store of the plan history may be stored later; delete again")
+        return count
 
     def export(self, caller: str = "local") -> tuple[Mapping[str, Any], ...]:
         """Return a caller's records and facts as plain data."""

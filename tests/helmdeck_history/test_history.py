@@ -20,6 +20,7 @@ from helmdeck_core import (
     intent_sha,
 )
 from helmdeck_history import writer
+from helmdeck_history.access import HistoryError
 from helmdeck_history.stores import databases
 from helmdeck_planner.packs import questions
 from helmdeck_testing import EventRecorder
@@ -140,6 +141,24 @@ def test_records_wait_while_the_store_is_down_and_the_oldest_are_dropped(answeri
     deck.close()
     assert [record.intent_sha for record in store.records] == [intent_sha(f"draft post {n}") for n in (2, 3, 4)]
     assert len(recorder.of(HistoryFailed)) == 1, "one warning"
+
+
+def test_records_that_wait_for_the_store_are_deleted_too(history, tmp_path, monkeypatch):
+    monkeypatch.setattr(databases, "BUSY_TIMEOUT_S", 0.0)
+    deck = history(GOOD)
+    deck.plan("draft a post", model=FREE)
+    assert len(deck.history.records()) == 1
+    connection = sqlite3.connect(tmp_path / "deep" / "history.db", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    deck.plan("draft a private post", model=FREE)
+    assert not deck.history.flush()
+    with pytest.raises(HistoryError):
+        deck.history.forget()
+    connection.execute("ROLLBACK")
+    connection.close()
+    assert deck.history.forget() == 2
+    deck.close()
+    assert deck.history.records() == ()
 
 
 def test_a_run_of_a_listed_pack_is_recorded_with_its_outcome(history, answering):
