@@ -14,7 +14,7 @@ class SemanticOptions:
     """The options of the cache: ``[cache.options.semantic]``.
 
     :ivar threshold: least cosine similarity of two questions, 0 to 1.
-    :ivar checks_facts: both questions must have the same numbers, names, units, and words of negation, direction and time.
+    :ivar checks_facts: both questions must have the same numbers, signs, names, units, and words of negation, direction and time.
     :ivar max_answers: answers in memory; the least recently used ones are removed.
     :ivar max_chars: characters of a question; longer ones are neither searched nor stored.
     """

@@ -1,4 +1,4 @@
-"""The facts of a question that vectors blur: numbers, names, units, and words of negation, direction and time.
+"""The facts of a question that vectors blur: numbers, signs, names, units, and words of negation, direction and time.
 
 The lists are English. In other languages only numbers, names and symbols are compared.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['’.:/_-][^\W_]+)*|[%$€£¥°]")
+_WORD: Final = re.compile(r"[^\W_]+(?:['’.:/_-][^\W_]+)*|[%$€£¥°<>=≤≥≠±+−×÷*/^#|&~-]")
 
 _NUMBERS: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty ninety "
@@ -46,7 +46,7 @@ _PREFIXES: Final = ("un", "non", "dis", "in", "im", "ir")
 
 
 def facts_of(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the numbers and names of a question in order, and its marked words."""
+    """Return the numbers, signs and names of a question in order, and its marked words."""
     ordered: list[str] = []
     marked: set[str] = set()
     is_first = True
