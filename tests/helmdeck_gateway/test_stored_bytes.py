@@ -205,6 +205,21 @@ def test_upload_that_cannot_be_stored_leaves_nothing():
     asyncio.run(check())
 
 
+def test_file_that_two_processes_store_is_kept_if_one_of_them_fails():
+    async def check():
+        store = Failing()
+        files = Files(store, "ann", 60.0)
+        parts = [b"x" * 4_000_000, b"y"]
+        file = await files.save(parts_of(parts), name="a", purpose="batch_output", file_id="file-output")
+        store.left = 1
+        with pytest.raises(StorageError):
+            await files.save(parts_of(parts), name="a", purpose="batch_output", file_id="file-output")
+        store.left = 10**6
+        assert sum([len(part) async for part in files.content(file.id)]) == file.size == 4_000_001
+
+    asyncio.run(check())
+
+
 def test_first_counts_at_once_are_one():
     async def check():
         async def count():

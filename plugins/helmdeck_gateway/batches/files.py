@@ -101,7 +101,7 @@ class Files:
         :raises Problem: it has more, or they have.
         """
         kept_s = min(self._kept_s, self._kept_s if expires_in_s is None else expires_in_s)
-        file_id = file_id or new_id("file-")
+        is_new, file_id = not file_id, file_id or new_id("file-")
         place, digest, size, number = f"content:{file_id}", hashlib.sha256(), 0, 0
         try:
             async for data in _joined(content, PUT_BYTES):
@@ -116,7 +116,8 @@ class Files:
                 await self._store.put_rows(place, parts, kept_s)
         except BaseException:
             with contextlib.suppress(StorageError):  # otherwise the parts expire
-                await self._store.delete_rows(place)
+                if is_new:  # another process may have stored the same file meanwhile
+                    await self._store.delete_rows(place)
                 await self._use.add(-size)
             raise
         now = int(time.time())
