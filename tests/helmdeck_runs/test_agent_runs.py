@@ -82,6 +82,24 @@ def test_cancelled_run_is_recorded_as_cancelled(tmp_path):
     assert [name for name, _ in tools.calls] == ["a.one"]
 
 
+def test_run_that_has_not_ended_is_not_resumed(tmp_path):
+    deck, tools, _ = make(tmp_path, [plan(*STEPS)], a_one=[WAITS], b_two=[{}])
+
+    async def work(deck):
+        tools.started = asyncio.Event()
+        task = asyncio.create_task(Agent(deck, approve_all=True).arun("do it"))
+        await tools.started.wait()
+        (record,) = await runs_of(deck).records(kind="agent")
+        with pytest.raises(PackError, match=f"the run {record.run.id} is running in the process"):
+            await Agent(deck, approve_all=True).aresume(record.run.id)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(deck, work)
+    assert [name for name, _ in tools.calls] == ["a.one"]
+
+
 def test_unknown_run_is_an_error(tmp_path):
     deck, _, _ = make(tmp_path, [])
     with pytest.raises(PackError, match="there is no agent run 'no-such'"):

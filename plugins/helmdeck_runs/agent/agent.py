@@ -16,6 +16,7 @@ from helmdeck_runs.agent.program import CALLBACKS, KIND, AgentInputs
 from helmdeck_runs.agent.run_data import AgentLimits, AgentRun, AgentStep
 from helmdeck_runs.agent.tool_turns import Toolbox
 from helmdeck_runs.deck_runs import runs_of
+from helmdeck_runs.engines.records import is_here
 from helmdeck_runs.execution import new_run_id
 from helmdeck_runs.failures import failure_error
 from helmdeck_runs.runs import Run, RunRecord, RunState
@@ -166,6 +167,9 @@ class Agent:
         record = await runs_of(self._deck).record(run_id)
         if record is None or record.run.kind != KIND:
             raise PackError("agent", PackErrorCode.INVALID_INPUT, f"there is no agent run {run_id!r}")
+        if record.state.is_active and is_here(record.executor):  # a process of another host may have ended
+            detail = f"the run {run_id} is {record.state.value} in the process {record.executor}; only a run that ended is resumed"
+            raise PackError("agent", PackErrorCode.INVALID_INPUT, detail)
         return record
 
     async def _as_coroutine(self, step: AgentStep) -> bool:

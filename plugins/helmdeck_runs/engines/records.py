@@ -40,11 +40,15 @@ def executor_id() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{TOKEN}"
 
 
+def is_here(executor: str) -> bool:
+    """Whether a process is one of this host."""
+    return executor.partition(":")[0] == socket.gethostname()
+
+
 def is_dead(executor: str) -> bool:
     """Whether a process of this host does not exist any more; processes of other hosts count as alive."""
-    host, _, rest = executor.partition(":")
-    number, _, token = rest.partition(":")
-    if host != socket.gethostname() or not number.isdigit():
+    number, _, token = executor.partition(":")[2].partition(":")
+    if not is_here(executor) or not number.isdigit():
         return False
     if int(number) == os.getpid():
         return token != TOKEN
