@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -198,6 +199,21 @@ def test_a_failed_run_is_shown_resumed_and_listed(run, project):
     assert run("pipeline", "resume", new)[0] == 2
     assert "had ended already" in run("pipeline", "cancel", new)[1]
     assert run("run", "read-aloud", "--input", f"file={path}")[0] == 0
+
+
+def test_a_run_of_a_lost_host_is_resumed_after_it_is_cancelled(run, project):
+    assert run("pipeline", "run", "read-aloud", "--input", f"file={project / 'text.txt'}")[0] == 4
+    connection = sqlite3.connect(project / "runs.db")
+    with connection:
+        connection.execute("UPDATE helmdeck_runs SET state = 'running', executor = 'elsewhere:1:ab', failure = NULL")
+    connection.close()
+    (project / "text.txt").write_text("world")
+    code, _, err = run("pipeline", "resume", "last")
+    assert code == 2
+    run_id = err.split()[3]
+    assert f"if its process elsewhere:1:ab has ended, cancel it first: helmdeck pipeline cancel {run_id}" in err
+    assert json.loads(run("pipeline", "cancel", "last", "--json")[1]) == {"run_id": run_id, "cancelled": True}
+    assert json.loads(run("pipeline", "resume", run_id)[1])["outputs"] == {"text": "HELLO, WORLD"}
 
 
 def test_unknown_ids_are_refused_with_those_that_exist(run):

@@ -269,7 +269,11 @@ def run_resume(arguments: argparse.Namespace) -> int:
     async def resume(deck: Helmdeck, progress: Callable[[str], None]) -> dict[str, Any]:
         record = await found_record(deck, arguments.run, KIND, PLURAL)
         if record.state is RunState.SUCCEEDED or record.state.is_active:
-            raise UsageError(f"the run {record.run.id} is {record.state.value}; only a run that ended early is resumed")
+            reason = f"the run {record.run.id} is {record.state.value}; only a run that ended early is resumed"
+            if record.state is RunState.RUNNING:
+                cancel = f"helmdeck pipeline cancel {record.run.id}"
+                reason += f"; if its process {record.executor} has ended, cancel it first: {cancel}"
+            raise UsageError(reason)
         run = resumed(record)
 
         def note_id(run_id: str) -> None:
@@ -288,13 +292,13 @@ def run_cancel(arguments: argparse.Namespace) -> int:
     from helmdeck_runs.deck_runs import runs_of
     from helmdeck_runs.pipelines.start import KIND
 
-    async def cancel(deck: Helmdeck) -> bool:
+    async def cancel(deck: Helmdeck) -> tuple[str, bool]:
         record = await found_record(deck, arguments.run, KIND, PLURAL)
-        return await runs_of(deck).cancel(record.run.id)
+        return record.run.id, await runs_of(deck).cancel(record.run.id)
 
-    was_active = read_records(arguments, cancel)
+    run_id, was_active = read_records(arguments, cancel)
     if arguments.json:
-        show_json({"run_id": arguments.run, "cancelled": was_active})
+        show_json({"run_id": run_id, "cancelled": was_active})
     else:
         show("cancelled" if was_active else "the run had ended already")
     return ExitCode.OK
