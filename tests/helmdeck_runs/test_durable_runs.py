@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.runs.durability import trial
 from helmdeck_core import ConfigError
-from helmdeck_runs import RecordsError, runs_of
+from helmdeck_runs import RecordsError, Run, runs_of
 from helmdeck_runs.engines.records import executor_id
 from tests.helmdeck_runs.pipelines_support import CHAIN, TEXT, deck_of, pack_of
 
@@ -163,6 +163,28 @@ def test_a_process_that_was_taken_for_ended_counts_as_alive_again_after_its_next
         host.start(host.beat()).result(60)
         rows = host._database.submit(lambda session: session.rows("SELECT id FROM helmdeck_executors")).result(60)
     assert rows == [(executor_id(),)]
+
+
+def test_a_list_reads_about_as_many_records_as_it_returns(tmp_path, monkeypatch):
+    import dbos
+
+    sizes, read = [], dbos.DBOS.list_workflows_async
+
+    async def spied(**options):
+        sizes.append(options["limit"])
+        return await read(**options)
+
+    async def check(runs, wanted):
+        for _ in range(4):
+            await runs.execute(Run(kind="unknown", name="x"))
+        monkeypatch.setattr(dbos.DBOS, "list_workflows_async", spied)
+        assert [each.run.id for each in await runs.records(kind="pipeline", limit=1)] == [wanted]
+        assert len(await runs.records(limit=2)) == 2
+
+    with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'runs.db'}") as deck:
+        result = deck.run("chain", {"x": 1})
+        asyncio.run(check(runs_of(deck), result["run_id"]))
+    assert sizes == [1, 2, 4, 2]
 
 
 def test_errors_of_dbos_are_written_to_the_current_standard_error(tmp_path):

@@ -31,7 +31,7 @@ STATES = {
 """Every other status is a failure."""
 
 PAGE = 200
-"""Records that are read at once."""
+"""Records that are read at once, at most."""
 
 MAX_RECOVERIES = 1_000
 """Processes that may end during one run before it fails."""
@@ -234,16 +234,16 @@ class DbosEngine:
         """Return records without steps, the newest first."""
 
         async def work() -> list[RunRecord]:
-            # SQLite cannot filter by what DBOS knows about a run.
+            # SQLite cannot filter by what DBOS knows about a run. Records may be large, so few are read if most are wanted.
             found: list[RunRecord] = []
-            offset = 0
+            offset, size = 0, min(limit, PAGE)
             while len(found) < limit:
-                page = await dbos.DBOS.list_workflows_async(name=WORKFLOW, limit=PAGE, offset=offset, sort_desc=True)
+                page = await dbos.DBOS.list_workflows_async(name=WORKFLOW, limit=size, offset=offset, sort_desc=True)
                 records = (_record(status) for status in page)
                 found += [each for each in records if _is_wanted(each.run, kind, caller)]
-                offset += PAGE
-                if len(page) < PAGE:
+                if len(page) < size:
                     break
+                offset, size = offset + size, min(2 * size, PAGE)
             return found[:limit]
 
         records: list[RunRecord] = await self._in_host(lambda _: work())
