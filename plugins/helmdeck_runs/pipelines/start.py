@@ -19,6 +19,7 @@ from helmdeck_core import (
     did_you_mean,
     nearest_names,
     schema_problems,
+    undecodable_text,
 )
 from helmdeck_runs.failures import failure_error
 from helmdeck_runs.pipelines.definition import START, Definition, parts_of_entry
@@ -135,6 +136,7 @@ def checked_inputs(definition: Definition, inputs: Mapping[str, Any]) -> dict[st
             found[name] = declared["default"]
         elif not is_optional(declared):
             problems.append(f"the input {name!r} is missing")
+    problems += filter(None, (undecodable_text(value, name) for name, value in found.items()))  # records are JSON
     if problems:
         raise PackError(definition.id, PackErrorCode.INVALID_INPUT, "; ".join(problems))
     return found
