@@ -55,7 +55,7 @@ class ChainOptions:
     min_usable: float = 0.0
     max_latency_s: float | None = attrs.field(default=None, validator=above_zero)
     explore_usd_per_day: float = 1.0
-    wrong_usd: float | None = None
+    wrong_usd: float | None = attrs.field(default=None, validator=above_zero)
     hedges: bool = False
     last_resort: tuple[str, ...] = ("local/",)
     seed: int | None = None

@@ -69,6 +69,8 @@ def test_unknown_policy_and_options_are_mistakes(deck_with):
         deck_of(deck_with, [], [], policy="adaptiv")
     with pytest.raises(ConfigError, match="chains.options.usd_per_sec"):
         deck_of(deck_with, [], [], policy="adaptive", options={"usd_per_sec": 1})
+    with pytest.raises(ConfigError, match=r"chains.options.wrong_usd: not above 0, found 0"):
+        deck_of(deck_with, [], [], policy="adaptive", options={"wrong_usd": 0})
 
 
 class Policy:
