@@ -113,7 +113,7 @@ class DeckHistory(History):
         return ()
 
     def load(self, rows: Iterable[Mapping[str, Any]], caller: str | None = None) -> int:
-        """Store exported rows; return their number. Rows that are stored already are ignored.
+        """Store exported rows; return the number of those that have not expired. Rows that are stored already are ignored.
 
         :param caller: store them for this caller instead of their own.
         :raises ValueError: a row does not have the exported form; nothing is stored.

@@ -26,6 +26,7 @@ from helmdeck_history.learnable import usable_defaults
 from helmdeck_history.owners import Owners
 from helmdeck_history.rows import check_values, fact_of_row, fact_to_row, record_of_row, record_to_row
 from helmdeck_history.store_types import (
+    DAY_S,
     ExportingStore,
     Fact,
     FactStore,
@@ -268,13 +269,20 @@ class LearningHistory(DeckHistory):
                 row = row if caller is None else _row_for(caller, row)
                 item = fact_of_row(row) if row.get("kind") == "fact" else record_of_row(row)
                 check_values(item)
-                items.append(to_store(item) if isinstance(item, Fact) else Note(to_store(item)))
+                if not self._is_expired(item):
+                    items.append(to_store(item) if isinstance(item, Fact) else Note(to_store(item)))
             except (ValueError, TypeError) as exc:
                 raise ValueError(f"row {number}: {exc}") from None
         self._defaults.clear()
         if (problem := self._access.use(lambda _: self._problem_of(items))) is not None:
             raise ValueError(f"a row cannot be stored: {problem}")
         return len(items)
+
+    def _is_expired(self, item: PlanRecord | Fact) -> bool:
+        now = time.time()
+        if isinstance(item, Fact):
+            return item.expires < now
+        return item.time < now - self._access.setup.keep_days * DAY_S
 
     def _problem_of(self, items: Sequence[Note | Fact]) -> ValueError | None:
         """Write items; return why the store refuses one of them."""

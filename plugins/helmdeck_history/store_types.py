@@ -13,7 +13,10 @@ import attrs
 from helmdeck_core import PlanRecord
 from helmdeck_history.deck_history import PlanGroup
 
-HALF_LIFE_S = 14 * 86_400.0
+DAY_S = 86_400.0
+"""Seconds of a day."""
+
+HALF_LIFE_S = 14 * DAY_S
 """Seconds after which an earlier plan has half its weight."""
 
 EPOCH_S = 1_767_225_600.0

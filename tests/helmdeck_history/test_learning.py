@@ -281,6 +281,15 @@ def test_row_that_a_store_could_not_use_is_refused_with_its_number_and_field(dec
     assert deck.history.export() == before
 
 
+def test_expired_rows_are_not_counted_as_loaded(deck_of):
+    deck, _ = deck_of(picture())
+    deck.plan(ASK, model=FREE)
+    deck.run("helmdeck.memory_store", {"text": "tea"})
+    rows = {row["kind"]: row for row in deck.history.export()}
+    expired = [{**rows["plan"], "id": "1", "time": 1.0}, {**rows["fact"], "id": "2", "expires": 1.0}]
+    assert deck.history.load([*expired, {**rows["plan"], "id": "3"}]) == 1
+
+
 def test_row_that_the_store_refuses_is_no_fault_of_the_plugin(deck_of):
     deck, _ = deck_of(picture())
     deck.plan(ASK, model=FREE)

@@ -215,10 +215,11 @@ def load(arguments: argparse.Namespace) -> int:
             count = _history(deck).load(rows, arguments.caller)
         except ValueError as exc:
             raise UsageError(f"{name}: {exc}") from None
+    expired = max(0, len(rows) - count)
     if arguments.json:
-        show_json({"imported": count})
+        show_json({"imported": count, "expired": expired})
     else:
-        show(f"{count} imported")
+        show(f"{count} imported" + (f", {expired} left out, which have expired" if expired else ""))
     return ExitCode.OK
 
 
