@@ -36,7 +36,7 @@ class Run:
     model: str | None = None
     key: str = ""
     max_cost_usd: float | None = None
-    within: tuple[str, ...] = attrs.field(default=(), converter=tuple[str, ...])
+    within: tuple[str, ...] = ()
     done: Mapping[str, Any] = EMPTY
     resumes: str = ""
 
@@ -47,7 +47,7 @@ class Run:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Run:
         """Return the run of plain data."""
-        return cls(**data)
+        return cls(**{**data, "within": tuple(data.get("within", ()))})  # JSON has lists
 
 
 def _fields(run: Run) -> dict[str, Any]:
