@@ -290,7 +290,7 @@ def test_expired_rows_are_not_counted_as_loaded(deck_of):
     assert deck.history.load([*expired, {**rows["plan"], "id": "3"}]) == 1
 
 
-def test_row_that_the_store_refuses_is_no_fault_of_the_plugin(deck_of):
+def test_row_that_the_store_refuses_is_not_a_fault_of_the_plugin(deck_of):
     deck, _ = deck_of(picture())
     deck.plan(ASK, model=FREE)
     (row,) = deck.history.export()

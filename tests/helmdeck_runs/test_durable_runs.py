@@ -174,11 +174,11 @@ def test_a_list_reads_about_as_many_records_as_it_returns(tmp_path, monkeypatch)
         sizes.append(options["limit"])
         return await read(**options)
 
-    async def check(runs, wanted):
+    async def check(runs, expected):
         for _ in range(4):
             await runs.execute(Run(kind="unknown", name="x"))
         monkeypatch.setattr(dbos.DBOS, "list_workflows_async", spied)
-        assert [each.run.id for each in await runs.records(kind="pipeline", limit=1)] == [wanted]
+        assert [each.run.id for each in await runs.records(kind="pipeline", limit=1)] == [expected]
         assert len(await runs.records(limit=2)) == 2
 
     with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'runs.db'}") as deck:

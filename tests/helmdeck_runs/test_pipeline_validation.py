@@ -97,7 +97,7 @@ def test_a_run_with_mistakes_starts_no_step_and_reports_all_of_them():
         assert deck._portal.run(deck.runs.records()) == []
 
 
-def test_input_that_is_no_text_is_named():
+def test_input_that_is_not_text_is_named():
     data = {"steps": [step("s", "test.shout", text="{{inputs.text}}")], "inputs": {"text": {"type": "string"}}}
     with deck_of({"p": data}) as deck, pytest.raises(PackError, match="text: character 4 is the surrogate") as caught:
         deck.run("p", {"text": "caf\udce9"})
