@@ -340,6 +340,14 @@ def test_thinking_of_an_edited_turn_is_sent_back():
     assert content == [*THOUGHT[:2], {"type": "text", "text": "other"}]
 
 
+def test_edited_arguments_replace_those_of_the_original_block():
+    _, original = turn()
+    edited = (ToolCall("t1", "look", '{"at": "[EMAIL_1]"}'),)
+    changed = message(Role.ASSISTANT, original.text, tool_calls=edited, opaque=original.opaque)
+    content = sent(asking("anthropic/c", user("x"), changed))["messages"][1]["content"]
+    assert content == [*THOUGHT[:3], {**THOUGHT[3], "input": {"at": "[EMAIL_1]"}}]
+
+
 def test_plain_turn_has_no_opaque_data():
     assert turn(THOUGHT[2:])[0].opaque == {}
 

@@ -305,6 +305,16 @@ def test_edited_turn_is_written_without_opaque_data():
     assert sent(asking("gemini/g", user("x"), changed))["contents"][1]["parts"] == [{"text": "other"}]
 
 
+def test_edited_arguments_replace_those_of_the_original_part():
+    original = turn()[1]
+    edited = (ToolCall("own", "look", '{"at": "[EMAIL_1]"}'),)
+    changed = message(Role.ASSISTANT, original.text, tool_calls=edited, opaque=original.opaque)
+    call = {"name": "look", "args": {"at": "[EMAIL_1]"}, "id": "own"}
+    parts = sent(asking("gemini/g", user("x"), changed))["contents"][1]["parts"]
+    assert parts == [*PARTS[:2], {"functionCall": call, "thoughtSignature": "c2lnMg=="}]
+    assert original.opaque["gemini"]["parts"] == PARTS
+
+
 def test_continuation_sends_the_token_instead_of_the_answer():
     cut = {
         "candidates": [

@@ -242,20 +242,24 @@ def _answer(message: Message, marks: _Marks) -> list[dict[str, Any]]:
         and is_end
         and (own.get("is_paused") or not earlier)
     ):
-        _mark(blocks, message, marks)
+        _update(blocks, message, marks)
         earlier_blocks = [{"type": "text", "text": earlier}] if earlier else []
         return [*earlier_blocks, *(block for block in blocks if block.get("type") != "text" or block.get("text"))]
     kept = [block for block in blocks if block.get("type") in ("thinking", "redacted_thinking", "compaction")]
     return [*kept, *_blocks(message.parts, marks), *(_call(call, marks) for call in message.tool_calls)]
 
 
-def _mark(blocks: Iterable[dict[str, Any]], message: Message, marks: _Marks) -> None:
-    """Mark the original blocks of an assistant turn: of its texts the last one, and its calls."""
+def _update(blocks: Iterable[dict[str, Any]], message: Message, marks: _Marks) -> None:
+    """Update the original blocks of an assistant turn: marks on the last text and on calls, and the message's arguments.
+
+    Signatures do not cover calls, and the arguments may have been edited or redacted since.
+    """
     texts = [block for block in blocks if block.get("type") == "text" and block.get("text")]
     for block in texts[-1:]:
         marks.add(block, next((part.ends_prefix for part in reversed(message.parts) if part.ends_prefix), False))
     calls = (block for block in blocks if block.get("type") == "tool_use")
     for block, call in zip(calls, message.tool_calls, strict=True):
+        block["input"] = arguments_of(call)
         marks.add(block, call.ends_prefix)
 
 

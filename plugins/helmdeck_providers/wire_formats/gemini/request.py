@@ -182,7 +182,10 @@ def _answer(message: Message) -> list[dict[str, Any]]:
     """Write a model turn: its original parts where they are known, since signatures belong to parts."""
     parts = [dict(part) for part in returned_fields(message, OPAQUE).get("parts", ()) if isinstance(part, Mapping)]
     if parts and _text_and_call_names(parts) == (message.text, [call.name for call in message.tool_calls]):
-        return parts
+        calls = iter(message.tool_calls)
+        return [
+            _updated(part, next(calls)) if isinstance(part.get("functionCall"), Mapping) else part for part in parts
+        ]
     return [*_parts(message.parts), *map(_call, message.tool_calls)]
 
 
@@ -191,6 +194,12 @@ def _text_and_call_names(parts: Iterable[Mapping[str, Any]]) -> tuple[str, list[
     text = "".join(str(part["text"]) for part in parts if "text" in part and part.get("thought") is not True)
     calls = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), Mapping)]
     return text, [str(call.get("name")) for call in calls]
+
+
+def _updated(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    """Return the original part of a call with the message's arguments, which may have been edited or redacted since."""
+    original, args = part["functionCall"], arguments_of(call)
+    return part if args == (original.get("args") or {}) else {**part, "functionCall": {**original, "args": args}}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
