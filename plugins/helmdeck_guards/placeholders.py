@@ -8,6 +8,8 @@ from typing import Final
 
 _ANY: Final = re.compile(r"\[([A-Z][A-Z0-9_]*)_(\d+)\]")
 _MAX_CHARS: Final = 60
+_BEFORE_BARE: Final = r"(?:(?<![\w\[])|(?<=\\[bfnrt]))"
+"""What precedes a placeholder without brackets: no word, or an escape of JSON such as ``\\n``."""
 
 
 class Placeholders:
@@ -66,7 +68,7 @@ class Placeholders:
                 sorted({re.escape(name.rpartition("_")[0]).replace("_", r"\\{0,2}_") for name in self._values})
             )
             form = rf"((?i:{names}))\\{{0,2}}_(\d+)"
-            bare = rf"(?<![\w\[])({names})\\{{0,2}}_(\d+)(?![\w\]])"
+            bare = rf"{_BEFORE_BARE}({names})\\{{0,2}}_(\d+)(?![\w\]])"
             self._pattern = re.compile(rf"\\{{0,2}}\[{form}\\{{0,2}}\]|{bare}")
 
         def original(match: re.Match[str]) -> str:
@@ -88,6 +90,6 @@ class Placeholders:
             begun = "|".join(map(re.escape, sorted(starts, key=len, reverse=True)))
             whole = "|".join(map(re.escape, names))
             form = rf"(?:{whole})(?:\\{{0,2}}(?:_\d{{0,9}}\\{{0,2}})?)?|{begun or '(?!)'}"
-            self._end = re.compile(rf"(?:\\{{1,2}}\[?|\[)(?i:{form})?$|(?<![\w\[])(?:{form})$")
+            self._end = re.compile(rf"(?:\\{{1,2}}\[?|\[)(?i:{form})?$|{_BEFORE_BARE}(?:{form})$")
         match = self._end.search(text, max(0, len(text) - _MAX_CHARS))
         return match.start() if match else len(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from typing import Final
@@ -68,6 +69,16 @@ def half_escape(text: str) -> int:
     """Return where an escape of JSON begins that the end of a text interrupts; the length of the text without one."""
     match = _HALF_ESCAPE.search(text[-64:])
     return len(text) - len(match[1]) if match else len(text)
+
+
+def json_value(text: str) -> str:
+    r"""Return what a part of a JSON string stands for, such as ``ü`` for ``\u00fc``; the part itself where it is not one."""
+    try:
+        value: str = json.loads(f'"{text}"', strict=False)
+        value.encode()  # half of a surrogate pair is not a character
+    except ValueError:
+        return text
+    return value
 
 
 def _unescaped(text: str) -> list[tuple[int, str]]:

@@ -20,7 +20,7 @@ from helmdeck_core import (
 )
 from helmdeck_guards.errors import GuardBlocked
 from helmdeck_guards.placeholders import Placeholders
-from helmdeck_guards.plain_text import PlainText
+from helmdeck_guards.plain_text import PlainText, json_value
 from helmdeck_guards.settings import GuardSender, OpenGuard
 from helmdeck_guards.texts import edited, replaced, search, texts_of
 
@@ -91,7 +91,7 @@ class GuardSession:
                 return text
             findings = search(guard, PlainText(text, is_json=is_json), decodes=True)
             found.extend(findings)
-            return replaced(text, findings, self._hide(guard)) if findings and guard.can_redact else text
+            return replaced(text, findings, self._hide(guard, is_json)) if findings and guard.can_redact else text
 
         def edit_parts(texts: Sequence[str]) -> list[str]:
             new = [edit(text, False) for text in texts]
@@ -109,9 +109,9 @@ class GuardSession:
 
         return edited(request, edit, edit_parts)
 
-    def _hide(self, guard: OpenGuard) -> Callable[[str, str], str]:
-        restores = guard.settings.restores
-        return lambda kind, text: self.placeholders.hide(kind, text, restores=restores)
+    def _hide(self, guard: OpenGuard, is_json: bool = False) -> Callable[[str, str], str]:
+        restores, hide = guard.settings.restores, self.placeholders.hide
+        return lambda kind, text: hide(kind, json_value(text) if is_json else text, restores=restores)
 
     def _redacted(
         self, guard: OpenGuard, request: ChatRequest, findings: Sequence[GuardFinding]
@@ -121,13 +121,13 @@ class GuardSession:
             return request, findings
         number = -1
 
-        def edit(text: str, _: bool) -> str:
+        def edit(text: str, is_json: bool) -> str:
             nonlocal number
             number += 1
             places = sorted(
                 (each for each in findings if each.has_place and each.text == number), key=lambda each: each.start
             )
-            return replaced(text, places, self._hide(guard)) if places else text
+            return replaced(text, places, self._hide(guard, is_json)) if places else text
 
         return edited(request, edit, lambda texts: [edit(text, False) for text in texts]), findings
 

@@ -64,6 +64,19 @@ def test_values_in_tool_arguments_and_extra_fields_are_redacted(run):
     assert request.extra == {"metadata": {"users": ["[EMAIL_2]"]}}
 
 
+def test_value_behind_json_escapes_gets_the_placeholder_of_the_value_and_is_restored_as_it_is(run):
+    names = {"kind": "patterns", "action": "redact", "options": {"patterns": {"name": 'J\u00fcrgen "J" W'}}}
+    session = Guards(make_deck(config={"guards": {"names": names}})).session(GuardSender(), "up/m")
+    call = ToolCall("c", "f", '{"to": "J\\u00fcrgen \\"J\\" W"}')
+    request = run.request(session, ['ask J\u00fcrgen "J" W'], tool_calls=(call,))
+    assert (request.messages[0].text, request.messages[0].tool_calls[0].arguments) == (
+        "ask [NAME_1]",
+        '{"to": "[NAME_1]"}',
+    )
+    assert session.placeholders.restore("[NAME_1]") == 'J\u00fcrgen "J" W'
+    assert session.placeholders.restore('"[NAME_1]"', is_json=True) == '"J\u00fcrgen \\"J\\" W"'
+
+
 def test_allowed_values_are_no_findings(run):
     session = redacting(allow=["Support@acme.org"])
     assert run(session, ["support@acme.org, bob@acme.org"]) == "support@acme.org, [EMAIL_1]"

@@ -24,8 +24,8 @@ from helmdeck_testing import make_deck, plugin_with
 
 TEXT = "Hello! I wrote to [EMAIL_1] and EMAIL\\_2, bob@acme.org, card 4111 1111 1111 1111. DE89 3704 0044 0532 0130 00 is it, call +49 30 901820."
 SHOWN = "Hello! I wrote to jane@acme.org and joe@acme.org, [EMAIL], card [CARD]. [IBAN] is it, call [PHONE]."
-ARGUMENTS = '{"to": "[EMAIL_1]", "quote": "\\"bo\\u0062@acme.org\\""}'
-SHOWN_ARGUMENTS = '{"to": "jane@acme.org", "quote": "\\"[EMAIL]\\""}'
+ARGUMENTS = '{"to": "[EMAIL_1]", "quote": "\\"bo\\u0062@acme.org\\"\\nEMAIL_2"}'
+SHOWN_ARGUMENTS = '{"to": "jane@acme.org", "quote": "\\"[EMAIL]\\"\\njoe@acme.org"}'
 
 
 @attrs.frozen(kw_only=True)
