@@ -348,6 +348,15 @@ def test_edited_arguments_replace_those_of_the_original_block():
     assert content == [*THOUGHT[:3], {**THOUGHT[3], "input": {"at": "[EMAIL_1]"}}]
 
 
+def test_text_of_whitespace_only_is_left_out():
+    blank = [{"type": "text", "text": " \n"}, *THOUGHT[:2], THOUGHT[3]]
+    asked = asking(
+        "anthropic/c", message(Role.USER, "\n", "go"), turn(blank)[1], message(Role.TOOL, " ", tool_call_id="t1")
+    )
+    turns = [each["content"] for each in sent(asked)["messages"]]
+    assert turns == [[{"type": "text", "text": "go"}], blank[1:], [{"type": "tool_result", "tool_use_id": "t1"}]]
+
+
 def test_plain_turn_has_no_opaque_data():
     assert turn(THOUGHT[2:])[0].opaque == {}
 

@@ -244,7 +244,7 @@ def _answer(message: Message, marks: _Marks) -> list[dict[str, Any]]:
     ):
         _update(blocks, message, marks)
         earlier_blocks = [{"type": "text", "text": earlier}] if earlier else []
-        return [*earlier_blocks, *(block for block in blocks if block.get("type") != "text" or block.get("text"))]
+        return [*earlier_blocks, *(block for block in blocks if block.get("type") != "text" or _has_text(block))]
     kept = [block for block in blocks if block.get("type") in ("thinking", "redacted_thinking", "compaction")]
     return [*kept, *_blocks(message.parts, marks), *(_call(call, marks) for call in message.tool_calls)]
 
@@ -254,13 +254,18 @@ def _update(blocks: Iterable[dict[str, Any]], message: Message, marks: _Marks) -
 
     Signatures do not cover calls, and the arguments may have been edited or redacted since.
     """
-    texts = [block for block in blocks if block.get("type") == "text" and block.get("text")]
+    texts = [block for block in blocks if block.get("type") == "text" and _has_text(block)]
     for block in texts[-1:]:
         marks.add(block, next((part.ends_prefix for part in reversed(message.parts) if part.ends_prefix), False))
     calls = (block for block in blocks if block.get("type") == "tool_use")
     for block, call in zip(calls, message.tool_calls, strict=True):
         block["input"] = arguments_of(call)
         marks.add(block, call.ends_prefix)
+
+
+def _has_text(block: Mapping[str, Any]) -> bool:
+    """Whether a text block has more than whitespace; others are rejected."""
+    return bool(str(block.get("text", "")).strip())
 
 
 def _split_suffix(whole: str, end: str) -> tuple[str, bool]:
@@ -290,7 +295,7 @@ def _blocks(parts: Iterable[Part], marks: _Marks) -> list[dict[str, Any]]:
     for part in parts:
         if isinstance(part, ImagePart | FilePart):
             blocks.append(_image(part) if isinstance(part, ImagePart) else _document(part))
-        elif part.text:  # an empty block is rejected
+        elif part.text.strip():  # whitespace only is rejected
             blocks.append({"type": "text", "text": text_of((part,))})
         if blocks:
             marks.add(blocks[-1], part.ends_prefix)
