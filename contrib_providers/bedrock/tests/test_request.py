@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import pytest
 
@@ -76,14 +77,16 @@ def test_consecutive_messages_of_one_role_are_joined():
     assert messages[2]["content"][0]["toolResult"] == {"toolUseId": "t1", "content": [{"text": "t1"}]}
 
 
-def test_invalid_characters_of_ids_are_replaced():
-    call, result = (
-        ToolCall("call|1.é", "get_tides", "{}"),
-        Message(Role.TOOL, (TextPart("x"),), tool_call_id="call|1.é"),
-    )
-    messages = sent(ask(user("a"), Message(Role.ASSISTANT, (), (call,)), result))["messages"]
-    assert messages[1]["content"][0]["toolUse"]["toolUseId"] == "call_1__"
-    assert messages[2]["content"][0]["toolResult"]["toolUseId"] == "call_1__"
+def test_ids_that_the_api_does_not_accept_are_replaced_and_stay_different():
+    given = ["call-1", "call|1.é", "call|1.è", "", "x" * 70 + "1", "x" * 70 + "2"]
+    calls = Message(Role.ASSISTANT, (), tuple(ToolCall(each, "get_tides", "{}") for each in given))
+    results = [Message(Role.TOOL, (TextPart("x"),), tool_call_id=each) for each in given]
+    _, called, answered = sent(ask(user("a"), calls, *results))["messages"]
+    ids = [block["toolUse"]["toolUseId"] for block in called["content"]]
+    assert ids == [block["toolResult"]["toolUseId"] for block in answered["content"]]
+    assert ids[0] == "call-1"
+    assert len(set(ids)) == len(given)
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", each) for each in ids)
 
 
 def test_whitespace_only_texts_are_left_out():
@@ -105,15 +108,17 @@ def test_images_are_sent_as_data_or_s3_location():
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        (ImagePart("image/tiff", b"x"), "does not support images of type 'image/tiff'"),
+        (ImagePart("image/tiff", b"x"), "does not accept image/tiff: supported: text, gif images, jpeg images"),
         (ImagePart("image/png", url="https://example.org/x.png"), "does not fetch images"),
         (ImagePart("image/png"), "neither data nor a URL"),
         (FilePart("audio/wav", b"x"), "Bedrock does not accept audio/wav"),
     ],
 )
 def test_unsupported_image_is_rejected_before_sending(part, message):
-    with pytest.raises(InvalidRequest, match=message):
+    with pytest.raises(InvalidRequest, match=message) as caught:
         render(ask(Message(Role.USER, (part,))))
+    # A model of another provider may take it, but not an image that does not exist.
+    assert caught.value.sub_cause == ("" if "neither" in message else "unsupported_media")
 
 
 @pytest.mark.parametrize(
@@ -137,6 +142,26 @@ def test_tool_choice_none_sends_no_tools_unless_there_are_calls():
     rendered = render(ask(user("a"), Message(Role.ASSISTANT, (), (CALL,)), tools=(TIDES,), tool_choice="none"))
     assert "toolChoice" not in json.loads(rendered.body)["toolConfig"]
     assert rendered.downgrades == ("tool_choice none left out",)
+
+
+def test_tools_of_earlier_calls_are_declared_where_a_request_has_none():
+    rendered = render(ask(user("a"), Message(Role.ASSISTANT, (), (CALL, CALL)), user("b")))
+    spec = {"name": "get_tides", "inputSchema": {"json": {"type": "object"}}}
+    assert json.loads(rendered.body)["toolConfig"] == {"tools": [{"toolSpec": spec}]}
+    assert rendered.downgrades == ("tools of earlier calls declared",)
+    assert "toolConfig" not in sent(ask())
+
+
+def test_schema_of_a_tool_has_a_type():
+    config = sent(ask(tools=(ToolDefinition("now", "", {}),)))["toolConfig"]
+    assert config["tools"] == [{"toolSpec": {"name": "now", "inputSchema": {"json": {"type": "object"}}}}]
+
+
+def test_whitespace_only_stop_sequences_are_left_out():
+    rendered = render(ask(stop=("\n", "END", "")))
+    assert json.loads(rendered.body)["inferenceConfig"] == {"stopSequences": ["END"]}
+    assert rendered.downgrades == ("whitespace-only stop sequence left out",)
+    assert "inferenceConfig" not in sent(ask(stop=("\n",)))
 
 
 def test_non_object_arguments_are_wrapped():

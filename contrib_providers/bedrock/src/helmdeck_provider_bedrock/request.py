@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +53,7 @@ SCHEMAS = SchemaDialect(
 CLAUDE_SCHEMAS = attrs.evolve(SCHEMAS, name="bedrock-claude", most_optional=24, most_unions=16)
 """The same with Anthropic's limits."""
 
-_MAX_ID_CHARS = 64
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CACHE_POINT = {"cachePoint": {"type": "default"}}
 _IMAGE_FORMATS = {
     "image/png": "png",
@@ -99,7 +100,7 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
     system = [message for message in request.messages if message.role is Role.SYSTEM]
     if blocks := [block for message in system for block in _blocks(message.parts, marks=marks)]:
         payload["system"] = blocks
-    if limits := _limits(request):
+    if limits := _limits(request, downgrades):
         payload["inferenceConfig"] = limits
     if tools := _tool_config(request, downgrades):
         payload["toolConfig"] = tools
@@ -111,11 +112,13 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
     return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
-def _limits(request: ChatRequest) -> dict[str, Any]:
+def _limits(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
+    sequences = [sequence for sequence in request.stop if sequence.strip()]  # whitespace only is rejected
+    downgrades += ["whitespace-only stop sequence left out"] * (len(sequences) < len(request.stop))
     limits = {
         "maxTokens": request.max_tokens,
         "temperature": request.temperature,
-        "stopSequences": list(request.stop) or None,
+        "stopSequences": sequences or None,
     }
     return {name: value for name, value in limits.items() if value is not None}
 
@@ -173,20 +176,21 @@ def _image(part: ImagePart) -> dict[str, Any]:
     media_type, data = image_data(part) or (part.media_type, "")
     kind = _IMAGE_FORMATS.get(media_type.lower())
     if kind is None:
-        known = ", ".join(sorted(set(_IMAGE_FORMATS.values())))
-        raise InvalidRequest(f"Bedrock does not support images of type {media_type!r}", detail=f"supported: {known}")
+        raise unsupported_part(part, "Bedrock", *(f"{name} images" for name in sorted(set(_IMAGE_FORMATS.values()))))
     if data:
         return {"format": kind, "source": {"bytes": data}}
     if part.url and part.url.startswith("s3://"):
         return {"format": kind, "source": {"s3Location": {"uri": part.url}}}
     raise InvalidRequest(
-        "Bedrock does not fetch images", detail="send the data of the image, or a URL that starts with s3://"
+        "Bedrock does not fetch images",
+        sub_cause="unsupported_media",
+        detail="send the data of the image, or a URL that starts with s3://",
     )
 
 
 def _id(call_id: str) -> str:
-    """Return the id of a call without characters that the API does not accept."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:_MAX_ID_CHARS]
+    """Return the id of a call, or a hash where the API does not accept it, so that different ids stay different."""
+    return call_id if _ID.fullmatch(call_id) else hashlib.blake2s(call_id.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _tool_use(call: ToolCall) -> dict[str, Any]:
@@ -197,12 +201,14 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
 
 
 def _tool_config(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
+    # The API rejects a conversation with calls where no tools are declared.
+    called = dict.fromkeys(call.name for message in request.messages for call in message.tool_calls)
     if not request.tools:
-        return {}
+        downgrades += ["tools of earlier calls declared"] * bool(called)
+        return {"tools": [_tool(ToolDefinition(name, "", {})) for name in called]} if called else {}
     config: dict[str, Any] = {"tools": [_tool(tool) for tool in request.tools]}
     if request.tool_choice == "none":
-        # The API has no such choice. A conversation with calls is rejected without their tools.
-        if not any(message.tool_calls or message.role is Role.TOOL for message in request.messages):
+        if not called:  # the API has no such choice
             return {}
         downgrades.append("tool_choice none left out")
     elif request.tool_choice in ("auto", "required"):
@@ -213,7 +219,8 @@ def _tool_config(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    spec: dict[str, Any] = {"name": tool.name, "inputSchema": {"json": dict(tool.input_schema)}}
+    # A schema without a type is rejected.
+    spec: dict[str, Any] = {"name": tool.name, "inputSchema": {"json": {"type": "object", **tool.input_schema}}}
     if tool.description.strip():  # an empty one is rejected
         spec["description"] = tool.description
     return {"toolSpec": spec}

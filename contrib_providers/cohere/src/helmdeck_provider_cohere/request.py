@@ -136,7 +136,10 @@ def _content(message: Message, own: Mapping[str, Any]) -> str | msgspec.Raw | li
             return text
         return [{"type": "thinking", "thinking": thinking}, *([{"type": "text", "text": text}] if text else [])]
     if message.role is not Role.USER:
-        raise InvalidRequest(f"Cohere accepts images in user messages only, found one with role {message.role.value!r}")
+        raise InvalidRequest(
+            f"Cohere accepts images in user messages only, found one with role {message.role.value!r}",
+            sub_cause="unsupported_media",
+        )
     return [_part(part) for part in message.parts]
 
 
