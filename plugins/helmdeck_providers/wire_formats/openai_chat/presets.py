@@ -93,8 +93,16 @@ PRESETS = (
         "Mistral",
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
-        # Usage is always sent, and unknown fields are rejected.
-        Options(schema_dialects={"": STRICT.name}, has_stream_usage=False, has_cache_key=True, prefill="prefix"),
+        # Usage is always sent, and unknown fields are rejected, as are ids of other forms, and messages of the user right
+        # after results of tools.
+        Options(
+            schema_dialects={"": STRICT.name},
+            has_stream_usage=False,
+            has_cache_key=True,
+            prefill="prefix",
+            call_id_chars=9,
+            has_tool_media=True,
+        ),
         example="mistral-small-latest",
     ),
     _preset(

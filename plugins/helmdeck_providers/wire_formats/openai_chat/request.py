@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from helmdeck_core import (
     ModelId,
     Part,
     ProviderSettings,
+    Role,
     TextPart,
     ToolDefinition,
     non_empty,
@@ -41,6 +43,9 @@ from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_providers.wire_formats.openai_chat.likelihoods import PATH, render_likelihood
+
+_ATTACHED = "(attached to the results of the tools)"
+"""Marks images and files of tool results, and stands for the text of a result that has none."""
 
 TOOL_CHOICES = ("auto", "none", "required", "named")
 
@@ -69,6 +74,8 @@ class Options:
     :ivar prefill_path: path of a continuation, if it has its own.
     :ivar prefill_server: start of the header ``server`` by which a server that continues answers is recognised; until a
         response has it, continuation is not supported. Empty if every server of the preset continues.
+    :ivar call_id_chars: the length of all ids of tool calls, which are letters and digits; 0 for any ids.
+    :ivar has_tool_media: results of tools may contain images and files; otherwise these follow in a message of the user.
     :ivar returned_fields: response fields to send back with the turn: ``reasoning_details``, ``reasoning_content``.
     :ivar is_final_without_reason: the server sends no stop reason; usage and the end mark of the stream make a response
         complete.
@@ -97,6 +104,8 @@ class Options:
     prefill: Literal["none", "trailing", "prefix", "partial", "continue_final_message"] = "none"
     prefill_path: str = ""
     prefill_server: str = ""
+    call_id_chars: int = 0
+    has_tool_media: bool = False
     returned_fields: tuple[str, ...] = ()
     is_final_without_reason: bool = False
     has_logprobs: bool = True
@@ -141,7 +150,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     model = ModelId.parse(request.model).name
     marks = model.startswith(options.cache_marker_models)
     downgrades: list[str] = []
-    messages = [_message(message, options.returned_fields, marks=marks) for message in request.messages]
+    given = request.messages if options.has_tool_media else _with_media_apart(request.messages)
+    messages = [_message(message, options, marks=marks) for message in given]
     payload: dict[str, Any] = {"model": model, "messages": messages}
     if request.continues:
         payload |= _prefill(messages, options.prefill)
@@ -188,15 +198,44 @@ def _prefill(messages: list[dict[str, Any]], mode: str) -> dict[str, Any]:
 # -- messages -------------------------------------------------------------------------------------------------
 
 
-def _message(message: Message, returned_fields: Sequence[str], *, marks: bool) -> dict[str, Any]:
+def _with_media_apart(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield the messages with images and files of tool results in the next message of the user: other roles cannot have any."""
+    media: list[Part] = []
+    for message in messages:
+        if message.role is Role.TOOL:
+            found = [part for part in message.parts if not isinstance(part, TextPart)]
+            media += found
+            yield attrs.evolve(message, parts=message.texts or (TextPart(_ATTACHED),)) if found else message
+        elif media and message.role is Role.USER:
+            yield attrs.evolve(message, parts=(TextPart(_ATTACHED), *media, *message.parts))
+            media = []
+        else:
+            if media:
+                yield Message(Role.USER, (TextPart(_ATTACHED), *media))
+                media = []
+            yield message
+    if media:
+        yield Message(Role.USER, (TextPart(_ATTACHED), *media))
+
+
+def _message(message: Message, options: Options, *, marks: bool) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": message.role.value, "content": _content(message.parts, marks=marks)}
+    chars = options.call_id_chars
     if message.tool_calls:
         rendered["content"] = rendered["content"] or None
-        rendered["tool_calls"] = [function_call(call) for call in message.tool_calls]
+        calls = [attrs.evolve(call, id=_id(call.id, chars)) for call in message.tool_calls]
+        rendered["tool_calls"] = list(map(function_call, calls))
     if message.tool_call_id is not None:
-        rendered["tool_call_id"] = message.tool_call_id
-    rendered |= {name: message.opaque[name] for name in returned_fields if name in message.opaque}
+        rendered["tool_call_id"] = _id(message.tool_call_id, chars)
+    rendered |= {name: message.opaque[name] for name in options.returned_fields if name in message.opaque}
     return rendered
+
+
+def _id(call_id: str, chars: int) -> str:
+    """Return the id of a call, or a hash where the server does not accept it, so that different ids stay different."""
+    if not chars or (len(call_id) == chars and call_id.isascii() and call_id.isalnum()):
+        return call_id
+    return hashlib.blake2s(call_id.encode("utf-8", "replace")).hexdigest()[:chars]
 
 
 def _content(parts: Sequence[Part], *, marks: bool) -> str | msgspec.Raw | list[dict[str, Any]]:
