@@ -22,6 +22,7 @@ from helmdeck_core.calls.continuation.turn import (
     TurnResult,
 )
 from helmdeck_core.calls.model_text import tokens_of
+from helmdeck_core.calls.operation import copy_response
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.visible_text import VisibleText, read_aside
 from helmdeck_core.config.precedence import matching_prefixes
@@ -162,7 +163,7 @@ class Completer:
         :param is_silent: nothing is passed on, because only the tool calls are wanted.
         """
         # After prefill the model is past its reasoning; it did not see whitespace at the end, and may repeat it.
-        unseen = so_far[len(so_far.rstrip()) :] if request.continues else ""
+        unseen = _end_whitespace(so_far) if request.continues else ""
         starts = not request.continues and self._runtime.budgets.find(request.model).budget.starts_in_reasoning
         visible = VisibleText(self._runtime.decoder, starts_in_reasoning=starts)
         return StreamedPart(self._runtime.merger.stream(so_far), visible, unseen, is_silent=is_silent)
@@ -178,6 +179,8 @@ class Completer:
         except (TimeoutError, CallFailed) as exc:
             return self._after_failure(turn, send, exc, "")
         self._emit_stop_reason(send.request, response, setup.call, number)
+        if send.request.continues and (start := _common_start(_end_whitespace(turn.answer), response.text)):
+            response = copy_response(response, text=response.text[start:])
         return await read_aside(response.text, turn.feed, response)
 
     async def _continue_in_chunks(
@@ -346,11 +349,9 @@ class StreamedPart:
         return ChatDelta(text, delta.reasoning_content) if text or delta.reasoning_content else None
 
     def _without_unseen(self, text: str) -> str:
-        while text and self._unseen.startswith(text[0]):
-            text, self._unseen = text[1:], self._unseen[1:]
-        if text:
-            self._unseen = ""
-        return text
+        start = _common_start(self._unseen, text)
+        self._unseen = self._unseen[start:] if start == len(text) else ""
+        return text[start:]
 
     def finish(self) -> str:
         """End the continuation; return the text that was held back."""
@@ -364,6 +365,19 @@ class StreamedPart:
         if text:
             self._shown.append(text)
         return text
+
+
+def _end_whitespace(text: str) -> str:
+    """Return the whitespace at the end of a text."""
+    return text[len(text.rstrip()) :]
+
+
+def _common_start(one: str, other: str) -> int:
+    """Return how many characters two texts start with in common."""
+    return next(
+        (at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs),
+        min(len(one), len(other)),
+    )
 
 
 def limits_of(agent: AgentConfig, weights: Mapping[str, float], request: ChatRequest) -> ContinuationLimits:

@@ -141,6 +141,21 @@ def test_native_continuation_is_used_and_a_rejection_is_remembered():
     assert [request.continues for request in script.requests] == [False, True, False, False, False]
 
 
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("more", ["\n\nTwo.", "\nTwo.", "Two."], ids=ascii)
+def test_prefill_does_not_double_the_whitespace_that_it_is_sent_without(more, is_stream):
+    script = scripted_provider([part("One.\n\n"), part(more, "stop")])
+    with make_deck(script, Takes()) as deck:
+        answer = list(deck.stream(asking()))[-1] if is_stream else deck.complete(asking())
+    assert script.requests[1].messages[-1].text == "One."
+    assert answer.text == "One.\n\nTwo."
+
+
+def test_hint_keeps_whitespace_that_a_continuation_starts_with():
+    with make_deck(scripted_provider([part("One.\n"), part("\nTwo.", "stop")])) as deck:
+        assert deck.complete(asking()).text == "One.\n\nTwo."
+
+
 def test_longest_prefix_decides_on_native_continuation():
     script = scripted_provider([part("ha"), part("lf", "stop")] * 2)
     with make_deck(script, Takes()) as deck:
