@@ -77,6 +77,25 @@ def test_what_a_dialect_does_not_know_is_written_otherwise_or_left_out_and_named
     assert one(schema) == (written, lost)
 
 
+@each_case(
+    ("schema", "written", "lost"),
+    [
+        ({"anyOf": [TEXT, NULL], "maxLength": 5}, {"anyOf": [TEXT, NULL]}, "maxLength"),
+        ({"minimum": 5}, {}, "minimum"),
+        ({"type": "array", "items": [TEXT]}, {"type": "array"}, "items"),
+        ({"$ref": "https://example.org/schema"}, {}, "$ref"),
+    ],
+)
+def test_constraint_without_a_place_is_named(schema, written, lost):
+    assert one(schema, attrs.evolve(PLAIN, has_any_value=True)) == (written, (lost,))
+
+
+def test_reference_may_be_percent_encoded():
+    schema = {**closed({"a": {"$ref": "#/$defs/List%5Bint%5D"}}), "$defs": {"List[int]": TEXT}}
+    assert narrowed(schema, PLAIN)["$defs"] == {"List[int]": TEXT}
+    assert narrowed(schema, attrs.evolve(PLAIN, has_references=False))["properties"] == {"a": TEXT}
+
+
 def test_a_bound_may_be_taken_up_to_a_largest_value_only():
     few = attrs.evolve(PLAIN, most_min_items=1, formats=frozenset(("date",)), most_length=9)
     assert one({"type": "array", "items": TEXT, "minItems": 5}, few)[0]["minItems"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import unquote
 
 import attrs
 import msgspec
@@ -108,6 +109,8 @@ class _SchemaAdapter:
             return kept | self._choices(source["enum"], kinds)
         if "const" in source:
             return kept | self._constant(source["const"], kinds)
+        if not kinds:  # bounds beside ``anyOf``, or of no type
+            self.lost |= dict.fromkeys(sorted(source.keys() & _EVERY_BOUND))
         options = next((source[name] for name in ("anyOf", "oneOf") if isinstance(source.get(name), (list, tuple))), ())
         if options and not kinds:
             return kept | self._any_of([self._of(option, level) for option in options])
@@ -198,6 +201,8 @@ class _SchemaAdapter:
             return self._as_text(f"it has more than {self._dialect.most_depth} levels")
         items = source.get("items")
         found: dict[str, Any] = {"type": "array"}
+        if isinstance(items, list):  # a schema for each item, as in drafts before 2020-12
+            self.lost["items"] = None
         if isinstance(items, Mapping) or self._dialect.closes_objects:
             found["items"] = self._part(items, level)
         return found | self._bounds(source, "array")
@@ -320,6 +325,7 @@ class _SchemaAdapter:
                 return {"$ref": reference}
             target = self._target(reference)
             if target is None:
+                self.lost["$ref"] = None
                 return None
             beside = {name: value for name, value in schema.items() if name != "$ref"}
             name = referred(schema)
@@ -340,7 +346,7 @@ class _SchemaAdapter:
 
     def _target(self, reference: str) -> Mapping[str, Any] | None:
         found: Any = self._root if reference.startswith("#") else None
-        for step in filter(None, reference[1:].split("/")):
+        for step in filter(None, unquote(reference[1:]).split("/")):
             found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
         return found if isinstance(found, Mapping) else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 import attrs
 import msgspec
@@ -210,5 +211,5 @@ def referred(schema: Mapping[str, Any]) -> str | None:
     for start in _NAMES_OF_REFERENCES:
         name = reference.removeprefix(start)
         if name != reference and "/" not in name:
-            return name.replace("~1", "/").replace("~0", "~")
+            return unquote(name).replace("~1", "/").replace("~0", "~")
     return None
