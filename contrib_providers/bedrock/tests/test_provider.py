@@ -100,6 +100,13 @@ def test_request_is_signed_for_its_region_with_all_credentials(chat_server, keys
     assert headers["x-amz-security-token"] == keys["AWS_SESSION_TOKEN"]
 
 
+def test_host_of_the_base_url_is_sent_as_it_is(chat_server, keys):
+    server = chat_server(lambda body: ANSWER)
+    base_url = server.base_url.replace("127.0.0.1", "LOCALHOST")
+    complete(base_url)
+    assert server.requests[0].headers["host"] == base_url.split("/")[2]
+
+
 def test_api_key_takes_precedence_over_signing(chat_server, keys, monkeypatch, deck_at):
     server = chat_server(lambda body: ANSWER)
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-1234")

@@ -64,10 +64,9 @@ def test_session_token_is_sent_and_signed():
     assert "SignedHeaders=host;x-amz-date;x-amz-security-token," in headers["authorization"]
 
 
-def test_only_a_non_default_port_is_part_of_the_host():
-    plain = sign()["authorization"]
-    assert sign(url="https://example.amazonaws.com:443/")["authorization"] == plain
-    assert sign(url="https://example.amazonaws.com:8443/")["authorization"] != plain
+@pytest.mark.parametrize("host", ["example.amazonaws.com:443", "Example.amazonaws.com", "example.amazonaws.com:8443"])
+def test_host_is_signed_as_the_connection_sends_it(host):
+    assert sign(url=f"https://{host}/")["authorization"] != sign(url="https://example.amazonaws.com/")["authorization"]
 
 
 def test_signed_path_is_quoted_twice():

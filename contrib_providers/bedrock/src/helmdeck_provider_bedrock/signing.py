@@ -15,7 +15,6 @@ from urllib.parse import quote, urlsplit
 import attrs
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @attrs.frozen
@@ -58,8 +57,8 @@ def signed(
     sent = {name.lower(): value for name, value in headers.items()} | {"x-amz-date": moment}
     if credentials.session_token is not None:
         sent["x-amz-security-token"] = credentials.session_token
-    # The HTTP client adds the same host header.
-    covered = sorted({**sent, "host": _host(url)}.items())
+    # The connection sends the host of the base URL as it is, also one in capitals or with a default port.
+    covered = sorted({**sent, "host": parts.netloc}.items())
     names = ";".join(name for name, _ in covered)
     canonical = "\n".join(
         [
@@ -84,10 +83,3 @@ def signed(
         **sent,
         "authorization": f"{_ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signature}",
     }
-
-
-def _host(url: str) -> str:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    return host if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{parts.port}"
