@@ -146,7 +146,10 @@ def test_key_that_is_invalid_in_a_header_is_not_shown(chat_server, keys, monkeyp
     ("region", "url"),
     [
         ("eu-north-1", "https://bedrock-runtime.eu-north-1.amazonaws.com"),
+        ("us-gov-west-1", "https://bedrock-runtime.us-gov-west-1.amazonaws.com"),
         ("cn-north-1", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn"),
+        ("eusc-de-east-1", "https://bedrock-runtime.eusc-de-east-1.amazonaws.eu"),
+        ("us-isob-east-1", "https://bedrock-runtime.us-isob-east-1.sc2s.sgov.gov"),
     ],
 )
 def test_base_url_depends_on_the_region(region, url):

@@ -37,6 +37,15 @@ EVENT_STREAM = "application/vnd.amazon.eventstream"
 MODELS = "/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT"
 _PROFILES = "/inference-profiles?maxResults=1000"
 
+_DOMAINS = {
+    "cn-": "amazonaws.com.cn",
+    "eusc-": "amazonaws.eu",
+    "us-iso-": "c2s.ic.gov",
+    "us-isob-": "sc2s.sgov.gov",
+    "us-isof-": "csp.hci.ic.gov",
+    "eu-isoe-": "cloud.adc-e.uk",
+}
+"""Domains of the regions outside AWS's own partition."""
 _SERVICE = "bedrock"
 _KEYS = ("access_key_id", "secret_access_key", "session_token")
 
@@ -81,7 +90,7 @@ def open_bedrock(settings: ProviderSettings, context: ProviderContext) -> Bedroc
         where = f"providers.{settings.name}.options.region"
         raise ConfigError((Mistake(where, "missing", "", "a region such as us-east-1, or set AWS_REGION"),))
     if not settings.base_url:
-        domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+        domain = next((each for prefix, each in _DOMAINS.items() if region.startswith(prefix)), "amazonaws.com")
         settings = attrs.evolve(settings, base_url=f"https://bedrock-runtime.{region}.{domain}")
     return Bedrock(settings, context, attrs.evolve(options, region=region))
 
