@@ -54,6 +54,7 @@ from helmdeck_providers.http.wire_format import EventFeed as EventFeed
 from helmdeck_providers.http.wire_format import WireFormat as WireFormat
 from helmdeck_providers.schemas.constraint import constrained as constrained
 from helmdeck_providers.schemas.dialect import SchemaDialect as SchemaDialect
+from helmdeck_providers.schemas.tool_schema import tool_schema as tool_schema
 from helmdeck_providers.transports.headers import joined_headers as joined_headers
 from helmdeck_providers.transports.sockets import network_error_detail as network_error_detail
 from helmdeck_providers.transports.sockets import socket_readiness as socket_readiness

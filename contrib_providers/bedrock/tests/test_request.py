@@ -152,9 +152,12 @@ def test_tools_of_earlier_calls_are_declared_where_a_request_has_none():
     assert "toolConfig" not in sent(ask())
 
 
-def test_schema_of_a_tool_has_a_type():
-    config = sent(ask(tools=(ToolDefinition("now", "", {}),)))["toolConfig"]
-    assert config["tools"] == [{"toolSpec": {"name": "now", "inputSchema": {"json": {"type": "object"}}}}]
+def test_schema_of_a_tool_is_one_object():
+    find = ToolDefinition("find", "", {"anyOf": [{"properties": {"id": {}}, "required": ["id"]}]})
+    rendered = render(ask(tools=(ToolDefinition("now", "", {}), find)))
+    now, found = (tool["toolSpec"]["inputSchema"]["json"] for tool in json.loads(rendered.body)["toolConfig"]["tools"])
+    assert (now, found) == ({"type": "object"}, {"type": "object", "properties": {"id": {}}, "required": ["id"]})
+    assert rendered.downgrades == ("schema of tool 'find' loosened: anyOf",)
 
 
 def test_whitespace_only_stop_sequences_are_left_out():

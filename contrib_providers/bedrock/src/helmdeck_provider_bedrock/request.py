@@ -33,6 +33,7 @@ from helmdeck_providers import (
     image_data,
     path_segment,
     text_of,
+    tool_schema,
     unsupported_part,
 )
 
@@ -205,8 +206,8 @@ def _tool_config(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
     called = dict.fromkeys(call.name for message in request.messages for call in message.tool_calls)
     if not request.tools:
         downgrades += ["tools of earlier calls declared"] * bool(called)
-        return {"tools": [_tool(ToolDefinition(name, "", {})) for name in called]} if called else {}
-    config: dict[str, Any] = {"tools": [_tool(tool) for tool in request.tools]}
+        return {"tools": [_tool(ToolDefinition(name, "", {}), downgrades) for name in called]} if called else {}
+    config: dict[str, Any] = {"tools": [_tool(tool, downgrades) for tool in request.tools]}
     if request.tool_choice == "none":
         if not called:  # the API has no such choice
             return {}
@@ -218,9 +219,8 @@ def _tool_config(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
     return config
 
 
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    # A schema without a type is rejected.
-    spec: dict[str, Any] = {"name": tool.name, "inputSchema": {"json": {"type": "object", **tool.input_schema}}}
+def _tool(tool: ToolDefinition, downgrades: list[str]) -> dict[str, Any]:
+    spec: dict[str, Any] = {"name": tool.name, "inputSchema": {"json": tool_schema(tool, downgrades)}}
     if tool.description.strip():  # an empty one is rejected
         spec["description"] = tool.description
     return {"toolSpec": spec}

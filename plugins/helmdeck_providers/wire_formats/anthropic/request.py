@@ -40,6 +40,7 @@ from helmdeck_providers.http.rendering import (
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import ANTHROPIC, NONE, check_dialects, dialect_of
+from helmdeck_providers.schemas.tool_schema import tool_schema
 
 OPAQUE = "anthropic"
 """Key of the response blocks in ``opaque``."""
@@ -121,7 +122,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     model = ModelId.parse(request.model).name
     downgrades: list[str] = []
     marks = _Marks(options.cache_ttl)
-    tools = [_tool(tool, marks) for tool in request.tools]  # the prefix begins with them
+    tools = [_tool(tool, marks, downgrades) for tool in request.tools]  # the prefix begins with them
     system, messages = _conversation(request.messages, marks)
     if request.continues and not _is_paused(request.messages):
         _check_prefill(model, request, options)
@@ -362,9 +363,12 @@ def _strip_end(messages: list[dict[str, Any]]) -> None:
 # -- tools and formats ----------------------------------------------------------------------------------------
 
 
-def _tool(tool: ToolDefinition, marks: _Marks) -> dict[str, Any]:
-    schema = {"type": "object", **tool.input_schema}
-    block = {"name": tool.name, "description": tool.description, "input_schema": schema}
+def _tool(tool: ToolDefinition, marks: _Marks, downgrades: list[str]) -> dict[str, Any]:
+    block = {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool_schema(tool, downgrades),
+    }
     marks.add(block, tool.ends_prefix)
     return block
 

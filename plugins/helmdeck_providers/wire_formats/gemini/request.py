@@ -38,6 +38,7 @@ from helmdeck_providers.http.settings import provider_options, refused_setting
 from helmdeck_providers.schemas.adapt import adapt_schema
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import GEMINI, OPENAPI
+from helmdeck_providers.schemas.tool_schema import tool_schema
 
 OPAQUE = "gemini"
 """Key of the response parts in ``opaque``."""
@@ -131,7 +132,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if config:
         payload["generationConfig"] = config
     if request.tools:
-        payload["tools"] = [{"functionDeclarations": [_tool(tool, options) for tool in request.tools]}]
+        payload["tools"] = [{"functionDeclarations": [_tool(tool, options, downgrades) for tool in request.tools]}]
         if request.tool_choice is not None:
             payload["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
     return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
@@ -242,12 +243,13 @@ def _continuation(messages: Sequence[Message]) -> dict[str, Any]:
 # -- tools and formats ----------------------------------------------------------------------------------------
 
 
-def _tool(tool: ToolDefinition, options: Options) -> dict[str, Any]:
+def _tool(tool: ToolDefinition, options: Options, downgrades: list[str]) -> dict[str, Any]:
     declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
     # A schema without properties is rejected; leaving it out is equivalent.
-    if tool.input_schema.get("properties"):
+    schema = tool_schema(tool, downgrades)
+    if schema.get("properties"):
         narrow = options.schemas == "openapi"
-        schema = adapt_schema(tool.input_schema, OPENAPI).schema if narrow else dict(tool.input_schema)
+        schema = dict(adapt_schema(schema, OPENAPI).schema) if narrow else schema
         declaration["parameters" if narrow else "parametersJsonSchema"] = schema
     return declaration
 

@@ -46,6 +46,7 @@ _OPENAI = Options(
     most_stops=4,
     schema_dialects=OPENAI_MODELS,
     has_cache_key=True,
+    has_tool_unions=False,
 )
 _AZURE = attrs.evolve(_OPENAI, schema_dialects={"": AZURE.name}, key_header="api-key")
 
@@ -84,6 +85,7 @@ PRESETS = (
                 "~anthropic/": ANTHROPIC.name,
             },
             prefill="trailing",
+            has_tool_unions=False,
             returned_fields=("reasoning_details",),
         ),
         example="openrouter/free",

@@ -42,6 +42,7 @@ from helmdeck_providers.http.rendering import (
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import BY_MODEL, check_dialects, dialect_of
+from helmdeck_providers.schemas.tool_schema import tool_schema
 from helmdeck_providers.wire_formats.openai_chat.likelihoods import PATH, render_likelihood
 
 _ATTACHED = "(attached to the results of the tools)"
@@ -74,6 +75,7 @@ class Options:
     :ivar prefill_path: path of a continuation, if it has its own.
     :ivar prefill_server: start of the header ``server`` by which a server that continues answers is recognised; until a
         response has it, continuation is not supported. Empty if every server of the preset continues.
+    :ivar has_tool_unions: the schema of a tool may have alternatives at its root (``anyOf``); otherwise they are merged.
     :ivar call_id_chars: the length of all ids of tool calls, which are letters and digits; 0 for any ids.
     :ivar has_tool_media: results of tools may contain images and files; otherwise these follow in a message of the user.
     :ivar returned_fields: response fields to send back with the turn: ``reasoning_details``, ``reasoning_content``.
@@ -104,6 +106,7 @@ class Options:
     prefill: Literal["none", "trailing", "prefix", "partial", "continue_final_message"] = "none"
     prefill_path: str = ""
     prefill_server: str = ""
+    has_tool_unions: bool = True
     call_id_chars: int = 0
     has_tool_media: bool = False
     returned_fields: tuple[str, ...] = ()
@@ -165,7 +168,10 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if request.logprobs and options.has_logprobs:
         payload |= {"logprobs": True, "top_logprobs": request.logprobs}
     if request.tools:
-        payload |= _tools(request.tools, request.tool_choice, _choices(model, options), downgrades)
+        tools = request.tools
+        if not options.has_tool_unions:
+            tools = tuple(attrs.evolve(tool, input_schema=tool_schema(tool, downgrades)) for tool in tools)
+        payload |= _tools(tools, request.tool_choice, _choices(model, options), downgrades)
     held = constraint(request, options)
     if held.kind:
         payload["response_format"] = _response_format(request, held, options)

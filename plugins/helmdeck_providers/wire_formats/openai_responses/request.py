@@ -37,6 +37,7 @@ from helmdeck_providers.http.rendering import (
 from helmdeck_providers.http.settings import provider_options
 from helmdeck_providers.schemas.constraint import constrained
 from helmdeck_providers.schemas.server_dialects import BY_MODEL, check_dialects, dialect_of
+from helmdeck_providers.schemas.tool_schema import tool_schema
 
 
 @attrs.frozen(kw_only=True)
@@ -113,7 +114,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
                 "type": "function",
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": dict(tool.input_schema),
+                "parameters": tool_schema(tool, downgrades),
                 "strict": False,
             }
             for tool in request.tools
