@@ -6,10 +6,11 @@ import json
 import re
 from typing import Final
 
-_ANY: Final = re.compile(r"\[([A-Z][A-Z0-9_]*)_(\d+)\]")
 _MAX_CHARS: Final = 60
 _BEFORE_BARE: Final = r"(?:(?<![\w\[])|(?<=\\[bfnrt]))"
 """What precedes a placeholder without brackets: no word, or an escape of JSON such as ``\\n``."""
+_ANY: Final = re.compile(r"(?:(?<![\w\\])|(?<=\\)(?![bfnrt])|(?<=\\[bfnrt]))([A-Za-z][A-Za-z0-9_]*)_(\d+)(?!\w)")
+"""What would be restored as a placeholder, with or without brackets."""
 
 
 class Placeholders:
@@ -33,9 +34,10 @@ class Placeholders:
         return f"<{len(self._values)} placeholders>"
 
     def reserve(self, text: str) -> None:
-        """Do not use the placeholders that a text of the request contains already."""
-        if "[" in text:
-            self._reserved.update(f"{name}_{number}" for name, number in _ANY.findall(text))
+        """Do not use the placeholders that a text of the request contains already, in any form that is restored."""
+        if "_" in text:
+            found = _ANY.findall(text.replace("\\_", "_"))
+            self._reserved.update(f"{name}_{number}".upper() for name, number in found)
 
     def hide(self, kind: str, value: str, *, restores: bool) -> str:
         """Return the placeholder of a value.

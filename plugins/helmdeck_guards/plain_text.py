@@ -7,6 +7,8 @@ import re
 import unicodedata
 from typing import Final
 
+import msgspec
+
 _INVISIBLE: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 )
@@ -69,6 +71,17 @@ def half_escape(text: str) -> int:
     """Return where an escape of JSON begins that the end of a text interrupts; the length of the text without one."""
     match = _HALF_ESCAPE.search(text[-64:])
     return len(text) - len(match[1]) if match else len(text)
+
+
+def is_json_document(text: str) -> bool:
+    """Whether a text is a JSON object or array with escapes, such as the result of a tool."""
+    if "\\" not in text or text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def json_value(text: str) -> str:

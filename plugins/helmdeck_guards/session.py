@@ -20,7 +20,7 @@ from helmdeck_core import (
 )
 from helmdeck_guards.errors import GuardBlocked
 from helmdeck_guards.placeholders import Placeholders
-from helmdeck_guards.plain_text import PlainText, json_value
+from helmdeck_guards.plain_text import PlainText, is_json_document, json_value
 from helmdeck_guards.settings import GuardSender, OpenGuard
 from helmdeck_guards.texts import edited, replaced, search, texts_of
 
@@ -89,6 +89,7 @@ class GuardSession:
         def edit(text: str, is_json: bool) -> str:
             if not text:
                 return text
+            is_json = is_json or is_json_document(text)
             findings = search(guard, PlainText(text, is_json=is_json), decodes=True)
             found.extend(findings)
             return replaced(text, findings, self._hide(guard, is_json)) if findings and guard.can_redact else text

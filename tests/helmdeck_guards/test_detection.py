@@ -56,6 +56,52 @@ def test_disguised_values_are_redacted(run, parts):
     assert text in ("[EMAIL_1]", "[CARD_1]", "[API_KEY_1]")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'{}'",
+        "-{}",
+        ".{}",
+        "+{}",
+        "%{}%",
+        "={};",
+        "<{}>",
+        "({})",
+        "`{}`",
+        "{}_",
+        "{}'s",
+        "{}-",
+        "{}--",
+        "mailto:{}?x",
+        "{}, {}",
+    ],
+)
+def test_marks_around_a_mail_address_do_not_hide_it(run, text):
+    address = "jane.o'hara-x@ac-me.co.uk"
+    assert run(redacting(), [text.format(*[address] * 2)]) == text.format(*["[EMAIL_1]"] * 2)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "4111 1111 1111 1111",
+        "DE89370400440532013000",
+        "+49 30 901820",
+        "AKIA" + "Q7ZR0WM4XC9TB2LD",
+        "sk-" + "aB3d" * 10,
+    ],
+)
+def test_letters_of_scripts_without_spaces_do_not_hide_a_value(run, value):
+    text = run(redacting(), [f"\u5361\u53f7\uff1a{value}\u3002 \u53f7{value}\u662f"])
+    assert value not in text
+    assert text.count("_1]") == 2
+
+
+def test_values_behind_escapes_of_a_json_document_are_redacted(run):
+    document = '{"note": "Hi,\\nAKIAQ7ZR0WM4XC9TB2LD\\n4111 1111 1111 1111"}'
+    assert run(redacting(), [document]) == '{"note": "Hi,\\n[API_KEY_1]\\n[CARD_1]"}'
+
+
 def test_values_in_tool_arguments_and_extra_fields_are_redacted(run):
     call = ToolCall("c", "f", '{"to": "jane\\u0040acme.org"}')
     session = redacting()
@@ -86,6 +132,13 @@ def test_equal_requests_have_equal_placeholders_and_own_ones_are_not_reused(run)
     assert run(redacting(), ["[EMAIL_1]: bob@acme.org, jo@acme.org, bob@acme.org"]) == (
         "[EMAIL_1]: [EMAIL_2], [EMAIL_3], [EMAIL_2]"
     )
+
+
+@pytest.mark.parametrize("own", ["EMAIL_1", "[email_1]", r"\[EMAIL\_1\]", r"a\nEMAIL_1"])
+def test_word_of_the_request_that_looks_like_a_placeholder_is_not_replaced(run, own):
+    session = redacting()
+    assert run(session, [f"select {own} where x = 'bob@acme.org'"]) == f"select {own} where x = '[EMAIL_2]'"
+    assert session.placeholders.restore(f"select {own}, [EMAIL_2]") == f"select {own}, bob@acme.org"
 
 
 def test_matches_are_placed_in_the_original():

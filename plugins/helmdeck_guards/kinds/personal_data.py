@@ -27,11 +27,13 @@ class PersonalDataOptions:
 
 # -- mail addresses ----------------------------------------------------------------------------------------------
 
-_LOCAL: Final = re.compile(r"(?<![\w.+%'-])\w[\w.+%'-]{0,63}$")
-_DOMAIN: Final = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+([^\W\d_]{2,24})(?![\w@-])")
+# A mark before the first letter belongs to the name only if a letter precedes it: O'Hara@, but 'jane@ in quotation marks.
+_LOCAL_PART: Final = r"(?<!\w)(?<!\w[.+%'-])\w[\w.+%'-]{0,63}"
+_LOCAL: Final = re.compile(rf"{_LOCAL_PART}$")
+_DOMAIN: Final = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+([^\W\d_]{2,24})(?!-?[^\W_]|@)")
 _NOT_DOMAINS: Final = frozenset(("png", "jpg", "jpeg", "gif", "svg", "webp"))
 """Endings of file names such as ``icon@2x.png``."""
-_EMAIL_END: Final = re.compile(r"(?<![\w.+%'-])\w[\w.+%'-]{0,63}(?:@[\w.-]{0,255})?$")
+_EMAIL_END: Final = re.compile(rf"{_LOCAL_PART}(?:@[\w.-]{{0,255}})?$")
 _MAX_LOCAL, _MAX_EMAIL = 64, 320
 
 
@@ -92,7 +94,12 @@ def ibans(text: str) -> Iterator[Span]:
             else:
                 break
             at += 1
-        if len(chars) == size and not text[at : at + 1].isalnum() and _has_iban_checksum("".join(chars).upper()):
+        following = text[at : at + 1]
+        if (
+            len(chars) == size
+            and not (following.isascii() and following.isalnum())
+            and _has_iban_checksum("".join(chars).upper())
+        ):
             yield match.start(), at
 
 
@@ -102,8 +109,9 @@ def _has_iban_checksum(iban: str) -> bool:
 
 # -- card numbers ----------------------------------------------------------------------------------------------
 
-_CARD: Final = re.compile(r"(?<![\w.+])(?<![0-9A-Fa-f]{4}-)\d(?:[ -]?\d){11,18}(?![\w]|[.,-]\d)")
-_CARD_END: Final = re.compile(r"(?<![\w.+])\d(?:[ -]?\d){0,18}[ -]?$")
+# Letters of scripts that are written without spaces may precede and follow a number: 卡号4111…
+_CARD: Final = re.compile(r"(?<![\w.+])(?<![0-9A-Fa-f]{4}-)\d(?:[ -]?\d){11,18}(?![\w]|[.,-]\d)", re.ASCII)
+_CARD_END: Final = re.compile(r"(?<![\w.+])\d(?:[ -]?\d){0,18}[ -]?$", re.ASCII)
 _ISSUERS: Final = (
     (re.compile(r"4"), (16, 19)),
     (re.compile(r"5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),

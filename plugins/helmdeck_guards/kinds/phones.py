@@ -12,19 +12,20 @@ _COUNTRY: Final = re.compile(
 """Country codes of E.164."""
 _GAP: Final = r"[ .\-/]?"
 _INTERNATIONAL: Final = re.compile(
-    rf"(?<![\w+.])(?:\+|00(?=[1-9])) ?\d(?:(?:{_GAP}\(?|\)?{_GAP})\d){{6,14}}(?![\w]|[.,]\d)"
+    rf"(?<![\w+.])(?:\+|00(?=[1-9])) ?\d(?:(?:{_GAP}\(?|\)?{_GAP})\d){{6,14}}(?![\w]|[.,]\d)", re.ASCII
 )
 _NANP: Final = re.compile(
-    r"(?<![\w.\-/+])(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?![\w]|[.,\-/]\d)"
+    r"(?<![\w.\-/+])(?:1[ .-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?![\w]|[.,\-/]\d)", re.ASCII
 )
 _TRUNK: Final = re.compile(
-    r"(?<![\w.,\-/+:])(?:\(0[1-9]\d{0,4}\) ?|0[1-9]\d{0,4}[ \-/])\d{2,8}(?:[ \-]\d{2,8}){0,4}(?![\w]|[.,:\-/]\d)"
+    r"(?<![\w.,\-/+:])(?:\(0[1-9]\d{0,4}\) ?|0[1-9]\d{0,4}[ \-/])\d{2,8}(?:[ \-]\d{2,8}){0,4}(?![\w]|[.,:\-/]\d)",
+    re.ASCII,
 )
 _DATE: Final = re.compile(r"0?\d[-/ ]\d\d?[-/ ](?:19|20)\d\d")
 _AFTER_WORD: Final = re.compile(
     r"(?i)\b(?:tel|tél|tlf|phone|fone|fon|telefon\w*|teléfono|téléphone|telephone|mobile?|móvil|portable|cell|call|ring|text me|handy\w*|"
     r"whatsapp|signal|fax|handynummer|rufnummer|rufen sie|ruf mich|appelez|appelle|llám\w+|llam\w+|chiam\w+|cellulare|bel|nummer ist)\b"
-    r"[^\d\n@#]{0,24}?((?<![\w.\-/])[(]?\d(?:[ .\-/()]{0,2}\d){5,13})(?![\w]|[.,\-/:]\d)"
+    r"[^\d\n@#]{0,24}?((?<![A-Za-z0-9_.\-/])[(]?\d(?:[ .\-/()]{0,2}\d){5,13})(?![A-Za-z0-9_]|[.,\-/:]\d)"
 )
 PHONE_END: Final = re.compile(r"(?<!\d)(?:\+|\(|\+?\(?\d[\d .\-/()]{0,40})$")
 """The end of a text that may be the start of a phone number."""
