@@ -14,7 +14,7 @@ PIXEL_SENT = {"type": "image_url", "image_url": {"url": "data:image/png;base64,e
 ATTACHED = {"type": "text", "text": "(attached to the results of the tools)"}
 
 
-def said(role, *parts, **fields):
+def message(role, *parts, **fields):
     return Message(role, tuple(TextPart(part) if isinstance(part, str) else part for part in parts), **fields)
 
 
@@ -22,12 +22,12 @@ def sent(*messages, **options):
     return body_of(render(ChatRequest(model="any/m", messages=messages), Options(**options)))["messages"]
 
 
-CALLS = said(Role.ASSISTANT, tool_calls=(ToolCall("a", "see", "{}"), ToolCall("b", "see", "{}")))
-RESULTS = (said(Role.TOOL, "a ship", PIXEL, tool_call_id="a"), said(Role.TOOL, PIXEL, tool_call_id="b"))
+CALLS = message(Role.ASSISTANT, tool_calls=(ToolCall("a", "see", "{}"), ToolCall("b", "see", "{}")))
+RESULTS = (message(Role.TOOL, "a ship", PIXEL, tool_call_id="a"), message(Role.TOOL, PIXEL, tool_call_id="b"))
 
 
 def test_images_of_tool_results_follow_in_the_next_message_of_the_user():
-    *_, first, second, asked = sent(said(Role.USER, "look"), CALLS, *RESULTS, said(Role.USER, "and now?"))
+    *_, first, second, asked = sent(message(Role.USER, "look"), CALLS, *RESULTS, message(Role.USER, "and now?"))
     assert first == {"role": "tool", "content": "a ship", "tool_call_id": "a"}
     assert second == {"role": "tool", "content": ATTACHED["text"], "tool_call_id": "b"}
     assert asked == {
@@ -39,14 +39,14 @@ def test_images_of_tool_results_follow_in_the_next_message_of_the_user():
 def test_images_of_tool_results_are_a_message_of_the_user_where_none_follows():
     attached = {"role": "user", "content": [ATTACHED, PIXEL_SENT, PIXEL_SENT]}
     assert sent(CALLS, *RESULTS)[-1] == attached
-    assert sent(CALLS, *RESULTS, said(Role.ASSISTANT, "ships"))[-2:] == [
+    assert sent(CALLS, *RESULTS, message(Role.ASSISTANT, "ships"))[-2:] == [
         attached,
         {"role": "assistant", "content": "ships"},
     ]
 
 
 def test_files_of_tool_results_follow_as_well():
-    document = said(Role.TOOL, FilePart("application/pdf", b"x", name="a.pdf"), tool_call_id="a")
+    document = message(Role.TOOL, FilePart("application/pdf", b"x", name="a.pdf"), tool_call_id="a")
     assert [part["type"] for part in sent(CALLS, document)[-1]["content"]] == ["text", "file"]
 
 
@@ -58,8 +58,8 @@ def test_server_with_images_in_tool_results_gets_them_there():
 def test_mistral_gets_ids_of_nine_letters_and_digits_that_stay_different():
     options = {**PRESETS["mistral"].options}
     given = ["Ab3dE6gH9", "call_0fypS1hVX", "call_0fypS1hVY", "toolu-12", ""]
-    calls = said(Role.ASSISTANT, tool_calls=tuple(ToolCall(each, "see", "{}") for each in given))
-    called, *results = sent(calls, *(said(Role.TOOL, "x", tool_call_id=each) for each in given), **options)
+    calls = message(Role.ASSISTANT, tool_calls=tuple(ToolCall(each, "see", "{}") for each in given))
+    called, *results = sent(calls, *(message(Role.TOOL, "x", tool_call_id=each) for each in given), **options)
     ids = [call["id"] for call in called["tool_calls"]]
     assert ids == [result["tool_call_id"] for result in results]
     assert ids[0] == given[0]
