@@ -18,6 +18,8 @@ _MASK: Final = "#"
 
 Search = Callable[[OpenGuard, PlainText], Sequence[GuardFinding]]
 """Returns the findings of a guard; none where it failed and failures pass."""
+HeldFrom = Callable[[OpenGuard, PlainText], int]
+"""Returns from where a guard holds a text back; its length where the guard failed and failures pass."""
 Replace = Callable[[OpenGuard, str], str]
 """Returns the replacement of a finding by its kind.
 
@@ -39,6 +41,7 @@ class Channel:
         guards: Sequence[OpenGuard],
         placeholders: Placeholders,
         search: Search,
+        held_from: HeldFrom,
         replace: Replace,
         *,
         is_json: bool,
@@ -46,6 +49,7 @@ class Channel:
         self._guards = guards
         self._placeholders = placeholders
         self._search = search
+        self._held_from = held_from
         self._replace = replace
         self._is_json = is_json
         self._context = ""
@@ -117,8 +121,7 @@ class Channel:
         """Return up to where the window can be shown, if it has no finding."""
         cut = self._placeholders.held_from(window)
         for guard in self._guards:
-            assert guard.guard.held_from is not None
-            held = guard.guard.held_from(text.plain)
+            held = self._held_from(guard, text)
             if held < len(text.plain):
                 cut = min(cut, text.place(held))
         return cut

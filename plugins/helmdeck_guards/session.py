@@ -237,6 +237,18 @@ class GuardSession:
             self.failed(guard, "stream", exc)
             return ()
 
+    def held_from(self, guard: OpenGuard, text: PlainText) -> int:
+        """Return from where a guard holds a text of a stream back; its length if the guard failed and failures pass.
+
+        :raises GuardBlocked: as for ``search``.
+        """
+        assert guard.guard.held_from is not None
+        try:
+            return guard.guard.held_from(text.plain)
+        except Exception as exc:
+            self.failed(guard, "stream", exc)
+            return len(text.plain)
+
     def too_long(self, guard: OpenGuard, chars: int) -> list[GuardFinding]:
         """Return the finding of a length beyond the limit of a guard, if it is."""
         most = guard.guard.max_chars

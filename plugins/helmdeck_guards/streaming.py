@@ -121,7 +121,9 @@ class GuardedStream:
     def _channel(self, number: int) -> Channel:
         session = self._session
         is_json = number >= 0 or (number == _TEXT and session.has_json_text)
-        return Channel(self._finding, session.placeholders, session.search, self._replace, is_json=is_json)
+        return Channel(
+            self._finding, session.placeholders, session.search, session.held_from, self._replace, is_json=is_json
+        )
 
     def _replace(self, guard: OpenGuard, kind: str) -> str:
         if not guard.can_redact:

@@ -111,6 +111,24 @@ def test_block_in_a_stream_can_be_a_refusal():
     assert "too_long" in response.refusal
 
 
+@pytest.mark.parametrize("on_failure", ["block", "pass"])
+def test_guard_that_fails_in_a_stream_blocks_or_passes_as_configured(on_failure):
+    def fail(text):
+        raise TimeoutError(text)
+
+    spec = GuardSpec(name="mine", options=NoOptions, open=lambda *_: Guard(find=lambda _: [], held_from=fail))
+    plugin = plugin_with(helmdeck_guards=[spec])
+    session = session_of(plugin, mine={"kind": "mine", "when": ["answer"], "on_failure": on_failure})
+    *shown, (_, last) = streamed(session, [ChatDelta("one "), ChatDelta("two")], "one two")
+    if on_failure == "block":
+        assert not shown
+        assert "TimeoutError" in str(last)
+        assert "one" not in str(last)
+    else:
+        assert ["".join(delta.text for _, delta in shown), last.text] == ["one two", "one two"]
+        assert [report.outcome for report in session.reports] == ["failed_open"]
+
+
 def test_reasoning_is_guarded_too():
     session = session_of(personal={"kind": "personal_data", "action": "redact"})
     *shown, _ = streamed(session, [ChatDelta("", "bob@ac"), ChatDelta("", "me.org [EMAIL_1]"), ChatDelta("ok")], "ok")
