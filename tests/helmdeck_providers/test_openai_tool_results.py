@@ -67,5 +67,13 @@ def test_mistral_gets_ids_of_nine_letters_and_digits_that_stay_different():
     assert all(re.fullmatch("[a-zA-Z0-9]{9}", each) for each in ids)
 
 
+def test_mistral_gets_a_message_of_the_assistant_between_results_and_the_user():
+    user = message(Role.USER, "and now?")
+    found = sent(CALLS, *RESULTS, user, user, **PRESETS["mistral"].options)
+    assert [each["role"] for each in found] == ["assistant", "tool", "tool", "assistant", "user", "user"]
+    assert found[3]["content"]
+    assert [each["role"] for each in sent(CALLS, *RESULTS[:1], user)] == ["assistant", "tool", "user"]
+
+
 def test_other_servers_get_the_ids_as_they_are():
     assert sent(CALLS)[0]["tool_calls"][0]["id"] == "a"

@@ -104,6 +104,7 @@ PRESETS = (
             prefill="prefix",
             call_id_chars=9,
             has_tool_media=True,
+            takes_user_after_tool=False,
         ),
         example="mistral-small-latest",
     ),

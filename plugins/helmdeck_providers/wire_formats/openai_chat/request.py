@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -78,6 +78,7 @@ class Options:
     :ivar has_tool_unions: the schema of a tool may have alternatives at its root (``anyOf``); otherwise they are merged.
     :ivar call_id_chars: the length of all ids of tool calls, which are letters and digits; 0 for any ids.
     :ivar has_tool_media: results of tools may contain images and files; otherwise these follow in a message of the user.
+    :ivar takes_user_after_tool: a message of the user may follow results of tools; otherwise one of the assistant is put between.
     :ivar returned_fields: response fields to send back with the turn: ``reasoning_details``, ``reasoning_content``.
     :ivar is_final_without_reason: the server sends no stop reason; usage and the end mark of the stream make a response
         complete.
@@ -109,6 +110,7 @@ class Options:
     has_tool_unions: bool = True
     call_id_chars: int = 0
     has_tool_media: bool = False
+    takes_user_after_tool: bool = True
     returned_fields: tuple[str, ...] = ()
     is_final_without_reason: bool = False
     has_logprobs: bool = True
@@ -153,7 +155,9 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     model = ModelId.parse(request.model).name
     marks = model.startswith(options.cache_marker_models)
     downgrades: list[str] = []
-    given = request.messages if options.has_tool_media else _with_media_apart(request.messages)
+    given: Iterable[Message] = request.messages if options.has_tool_media else _with_media_apart(request.messages)
+    if not options.takes_user_after_tool:
+        given = _with_turns_between(given)
     messages = [_message(message, options, marks=marks) for message in given]
     payload: dict[str, Any] = {"model": model, "messages": messages}
     if request.continues:
@@ -222,6 +226,16 @@ def _with_media_apart(messages: Sequence[Message]) -> Iterator[Message]:
             yield message
     if media:
         yield Message(Role.USER, (TextPart(_ATTACHED), *media))
+
+
+def _with_turns_between(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages with one of the assistant between results of tools and a message of the user."""
+    before: Role | None = None
+    for message in messages:
+        if before is Role.TOOL and message.role is Role.USER:
+            yield Message(Role.ASSISTANT, (TextPart("(results received)"),))
+        yield message
+        before = message.role
 
 
 def _message(message: Message, options: Options, *, marks: bool) -> dict[str, Any]:
