@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from bisect import bisect_right
 from typing import Final
 
 import msgspec
@@ -21,9 +22,9 @@ _LOOKALIKES: Final = dict(
     zip("асеорхуіјѕһԁԛԝАВСЕНІЈКМОРЅТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧαοрν", "aceopxyijshdqwABCEHIJKMOPSTXABEZHIKMNOPTYXaopv", strict=True)
 )
 _ODD = re.compile(f"[{_INVISIBLE}{_COMPATIBLE}{''.join(_LOOKALIKES)}]")
+_ESCAPE_OR_ODD = re.compile(rf"\\(?:u[0-9a-fA-F]{{4}}|.)|{_ODD.pattern}", re.DOTALL)
 _INVISIBLE_CHAR = re.compile(f"[{_INVISIBLE}]")
 _DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _HALF_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)$")
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
@@ -35,36 +36,51 @@ class PlainText:
     :ivar plain: the text to search.
     """
 
-    __slots__ = ("_length", "_places", "plain")
+    __slots__ = ("_copied", "_length", "_origins", "_starts", "plain")
 
     def __init__(self, text: str, *, is_json: bool = False) -> None:
         self._length = len(text)
-        self._places: list[int] | None = None
+        # Pieces of the plain text: where each starts, in it and in the original, and whether it is a part of the original.
+        self._starts: list[int] = []
+        self._origins: list[int] = []
+        self._copied: list[bool] = []
         self.plain: str = text
         has_escapes = is_json and "\\" in text
         if not has_escapes and (text.isascii() or _ODD.search(text) is None):
             return
-        units = _unescaped(text) if has_escapes else enumerate(text)
-        plain, places = list[str](), list[int]()
-        for at, char in units:
-            for each in _plain(char):
-                plain.append(each)
-                places.append(at)
-        self.plain, self._places = "".join(plain), places
+        plain, size, end = list[str](), 0, 0
+        for match in (_ESCAPE_OR_ODD if has_escapes else _ODD).finditer(text):
+            begin, unit = match.start(), match[0]
+            if begin > end:
+                self._starts.append(size)
+                self._origins.append(end)
+                self._copied.append(True)
+                plain.append(text[end:begin])
+                size += begin - end
+            if char := _plain(_read(unit)):
+                self._starts.append(size)
+                self._origins.append(begin)
+                self._copied.append(False)
+                plain.append(char)
+                size += len(char)
+            end = begin + len(unit)
+        self._starts.append(size)
+        self._origins.append(end)
+        self._copied.append(True)
+        self.plain = "".join([*plain, text[end:]])
 
     def place(self, at: int) -> int:
         """Return the place in the original of a character of the plain text, or of its end."""
-        if self._places is None:
+        if not self._starts:
             return at
-        return self._places[at] if at < len(self._places) else self._length
+        if at >= len(self.plain):
+            return self._length
+        piece = bisect_right(self._starts, at) - 1
+        return self._origins[piece] + (at - self._starts[piece] if self._copied[piece] else 0)
 
     def span(self, start: int, stop: int) -> tuple[int, int]:
-        """Return start and end in the original; invisible characters behind the match are not part of it."""
-        if self._places is None:
-            return start, stop
-        # The end of the last character, not the start of the next one.
-        end = self._places[stop] if stop < len(self._places) else self._length
-        return self._places[start], end
+        """Return start and end in the original; the end is the start of the next character that detectors read."""
+        return self.place(start), self.place(stop)
 
 
 def half_escape(text: str) -> int:
@@ -94,15 +110,11 @@ def json_value(text: str) -> str:
     return value
 
 
-def _unescaped(text: str) -> list[tuple[int, str]]:
-    units, end = list[tuple[int, str]](), 0
-    for match in _ESCAPE.finditer(text):
-        units += enumerate(text[end : match.start()], end)
-        char = chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2])
-        units.append((match.start(), char))
-        end = match.end()
-    units += enumerate(text[end:], end)
-    return units
+def _read(unit: str) -> str:
+    """Return the character of a JSON escape, or the character itself."""
+    if unit[0] != "\\":
+        return unit
+    return chr(int(unit[2:], 16)) if len(unit) > 2 else _ESCAPED.get(unit[1], unit[1])
 
 
 def _plain(char: str) -> str:
