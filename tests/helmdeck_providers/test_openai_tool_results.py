@@ -75,5 +75,11 @@ def test_mistral_gets_a_message_of_the_assistant_between_results_and_the_user():
     assert [each["role"] for each in sent(CALLS, *RESULTS[:1], user)] == ["assistant", "tool", "user"]
 
 
+def test_empty_arguments_are_an_empty_object():
+    calls = message(Role.ASSISTANT, tool_calls=(ToolCall("a", "see", ""), ToolCall("b", "see", '{"at": ')))
+    arguments = [call["function"]["arguments"] for call in sent(calls)[0]["tool_calls"]]
+    assert arguments == ["{}", '{"at": ']
+
+
 def test_other_servers_get_the_ids_as_they_are():
     assert sent(CALLS)[0]["tool_calls"][0]["id"] == "a"

@@ -164,7 +164,9 @@ def function_call(call: ToolCall) -> dict[str, Any]:
     >>> function_call(ToolCall(id="1", name="add", arguments='{"a": 1}'))
     {'id': '1', 'type': 'function', 'function': {'name': 'add', 'arguments': '{"a": 1}'}}
     """
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    # Some clients write no arguments as an empty string, which servers that parse arguments reject.
+    arguments = call.arguments if call.arguments.strip() else "{}"
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def returned_fields(message: Message, key: str) -> Mapping[str, Any]:
