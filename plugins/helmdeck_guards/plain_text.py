@@ -40,7 +40,7 @@ class PlainText:
 
     def __init__(self, text: str, *, is_json: bool = False) -> None:
         self._length = len(text)
-        # Pieces of the plain text: where each starts, in it and in the original, and whether it is a part of the original.
+        # Parts of the plain text: where each starts, in it and in the original, and whether it is copied from the original.
         self._starts: list[int] = []
         self._origins: list[int] = []
         self._copied: list[bool] = []
@@ -75,8 +75,8 @@ class PlainText:
             return at
         if at >= len(self.plain):
             return self._length
-        piece = bisect_right(self._starts, at) - 1
-        return self._origins[piece] + (at - self._starts[piece] if self._copied[piece] else 0)
+        part = bisect_right(self._starts, at) - 1
+        return self._origins[part] + (at - self._starts[part] if self._copied[part] else 0)
 
     def span(self, start: int, stop: int) -> tuple[int, int]:
         """Return start and end in the original; the end is the start of the next character that detectors read."""

@@ -155,10 +155,10 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     model = ModelId.parse(request.model).name
     marks = model.startswith(options.cache_marker_models)
     downgrades: list[str] = []
-    given: Iterable[Message] = request.messages if options.has_tool_media else _with_media_apart(request.messages)
+    turns: Iterable[Message] = request.messages if options.has_tool_media else _with_media_apart(request.messages)
     if not options.takes_user_after_tool:
-        given = _with_turns_between(given)
-    messages = [_message(message, options, marks=marks) for message in given]
+        turns = _with_turns_between(turns)
+    messages = [_message(message, options, marks=marks) for message in turns]
     payload: dict[str, Any] = {"model": model, "messages": messages}
     if request.continues:
         payload |= _prefill(messages, options.prefill)
