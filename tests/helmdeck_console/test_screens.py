@@ -1,8 +1,10 @@
 """What the screens show, and that nothing which they show can be more than text."""
 
 import contextlib
+import html
 import json
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -125,7 +127,7 @@ def test_hostile_strings_are_shown_as_text():
         response = client.get(path)
         assert response.status_code in (200, 404), path
         assert "<script>" not in response.text and "<img" not in response.text, path
-        assert "\u202e" not in response.text, path
+        assert "\u202e" not in re.sub(r'value="[^"]*"|<textarea.*?</textarea>', "", response.text, flags=re.S), path
         assert len(response.content) < 500_000, path
     assert "&lt;script&gt;alert(2)" in client.get("/requests").text
     assert json.loads(client.get("/requests.json").text)[0]["model"] == HOSTILE
@@ -177,6 +179,19 @@ def test_a_tried_request_shows_candidates_prompt_and_plan_under_a_link():
     assert [each["role"] for each in prompt["messages"]] == ["system", "user"]
     assert client.post("/try/new", request="  ").status_code == 422
     assert client.get("/try?id=unknown").status_code == 404
+
+
+def test_forms_send_the_texts_back_that_they_were_opened_with():
+    """Long texts, and characters that pages replace where they show a text."""
+    console = ConsoleUnderTest(traces=[hostile_trace()], open_role="admin", is_always_open=True)
+    client, document = console.client(), f"\nfirst line {HOSTILE}{'x' * 9_000}"
+    link = client.post("/try/new", request="draft a post about it", document=document).headers["location"]
+    page = client.get(link.removeprefix("/console")).text
+    assert [html.unescape(each) for each in re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.S)] == [
+        "draft a post about it", document,
+    ]  # fmt: skip
+    [model] = re.findall(r'<option value="([^"]+)"', client.get("/requests").text.partition('name="model"')[2])[:1]
+    assert client.get(f"/requests?model={quote(html.unescape(model))}").text.count("<tr>") == 2
 
 
 def test_a_screen_of_a_plugin_is_shown_as_text():

@@ -47,12 +47,16 @@ def environment() -> jinja2.Environment:
         json=as_json,
         short=short,
         whole=whole,
+        field=escape,
     )
     return found
 
 
 def shown(value: Any) -> Any:
-    """Return a value as a page shows it: no value is nothing, and a string cannot change what is around it."""
+    """Return a value as a page shows it: no value is nothing, and a string cannot change what is around it.
+
+    The values of form fields use the filter ``field`` instead, as the form sends them back.
+    """
     if value is None:
         return ""
     if isinstance(value, str) and not isinstance(value, Markup):
