@@ -148,7 +148,7 @@ class Console:
             response = await self._problem(
                 request, "The page failed. The log of the server has the error.", 500, visitor
             )
-        if visitor is not None and visitor.new_cookie and response.status_code < 400:
+        if visitor is not None and visitor.new_cookie:
             self._set_cookie(request, response, visitor.session)
         return response
 

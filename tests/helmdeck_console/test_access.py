@@ -60,11 +60,15 @@ def test_sign_out_and_revocation_end_a_session_on_the_server(console):
 
 def test_session_ids_rotate_and_sessions_expire(console, clock):
     client = console.client(console.key("ada", "admin"))
-    before = client.http.cookies["helmdeck_console"]
-    clock.now += ROTATE_S + 1
-    assert client.get("/").status_code == 200
-    assert client.http.cookies["helmdeck_console"] != before
+    for path, status in (("/", 200), ("/requests/unknown", 404)):
+        before = client.http.cookies["helmdeck_console"]
+        clock.now += ROTATE_S + 1
+        assert client.get(path).status_code == status
+        assert client.http.cookies["helmdeck_console"] != before
     token = client.token()
+    clock.now += ROTATE_S + 1
+    assert client.get("/", **{"x-live": "1"}).status_code == 200
+    assert client.post("/keys/create", token=token, **FIELDS).status_code == 200, "an open page stays valid"
     clock.now = NOW_S + LIFE_S
     assert client.post("/keys/create", token=token, **FIELDS).headers["location"] == "/console/sign-in"
     assert IDLE_S < LIFE_S

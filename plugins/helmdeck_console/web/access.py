@@ -64,6 +64,7 @@ class Visitor:
     :ivar role: ``viewer`` reads, ``admin`` also changes.
     :ivar team: the only team whose data is visible; empty for all.
     :ivar session: the id of the session, which is secret.
+    :ivar form_secret: the secret of its forms, which stays when the id changes, so that open pages stay valid.
     :ivar signed_in: whether there is a session to sign out of.
     :ivar new_cookie: the session has a new id, which the response sets.
     :ivar key: the key; ``None`` for an operator without one.
@@ -73,6 +74,7 @@ class Visitor:
     role: str
     team: str = ""
     session: str = ""
+    form_secret: str = ""
     signed_in: bool = False
     new_cookie: bool = False
     key: KeyRecord | None = None
@@ -84,8 +86,8 @@ class Visitor:
 
     @property
     def token(self) -> str:
-        """The token that its forms carry: pages of other sites know neither it nor the session."""
-        return hmac.new(self.session.encode(), b"helmdeck console form", hashlib.sha256).hexdigest()
+        """The token that its forms carry: pages of other sites know neither it nor its secret."""
+        return hmac.new(self.form_secret.encode(), b"helmdeck console form", hashlib.sha256).hexdigest()
 
 
 class Session(msgspec.Struct):
@@ -95,6 +97,7 @@ class Session(msgspec.Struct):
     created_s: float
     rotated_s: float
     role: str = ""
+    form_secret: str = msgspec.field(default_factory=lambda: secrets.token_urlsafe(32))
 
 
 class Request(Protocol):
@@ -155,7 +158,9 @@ class Access:
             raise Refused(str(exc.message), 403) from exc
         is_known = cookie.startswith("open-") and len(cookie) == 48
         session = cookie if is_known else f"open-{secrets.token_urlsafe(32)}"
-        return Visitor(name="local", role=self._open_role, session=session, new_cookie=not is_known)
+        return Visitor(
+            name="local", role=self._open_role, session=session, form_secret=session, new_cookie=not is_known
+        )
 
     async def sign_in(self, key: str, client: str) -> str:
         """Return the id of a new session for a key or token with a role.
@@ -231,6 +236,7 @@ class Access:
         if visitor is None:
             await self.sign_out(name)
             return None
+        visitor = attrs.evolve(visitor, form_secret=session.form_secret)
         if now < session.rotated_s + ROTATE_S or method != "GET":
             return attrs.evolve(visitor, session=name)
         renewed = await self._new_session(msgspec.structs.replace(session, rotated_s=now))
