@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from helmdeck_console.screens import chains, contributed, keys, models, now, plugins, requests, tries
 from helmdeck_console.screens.calibrations import Calibrations
 from helmdeck_console.sources import Sources
 from helmdeck_console.web.access import COOKIE, LIFE_S, Access, Refused, Visitor
-from helmdeck_console.web.page_request import THEME_COOKIE, THEMES, Handler, NavItem, PageRequest, read_form
+from helmdeck_console.web.page_request import (
+    THEME_COOKIE, THEMES, Handler, NavItem, PageRequest, own_url, read_form, redirect_to,
+)  # fmt: skip
 from helmdeck_console.web.pages import FOLDER
 from helmdeck_core import ConsoleScreen
 from helmdeck_core.log import logger
@@ -153,10 +156,14 @@ class Console:
         return response
 
     def _to_sign_in(self, request: Request) -> Response:
-        root = request.scope.get("root_path", "").rstrip("/")
         if request.headers.get("x-live"):  # the script of the page shows what happened
             return Response("signed out", 401, media_type="text/plain")
-        return RedirectResponse(f"{root}/sign-in", 303)
+        if request.method != "GET":
+            return redirect_to(request, "/sign-in")
+        if request.headers.get("sec-fetch-site") == "cross-site":
+            # The browser keeps the cookie back behind a link of another site, but not for a page that loads itself again.
+            return Response(headers={"refresh": "0"})
+        return redirect_to(request, f"/sign-in?{urlencode({'next': own_url(request)})}")
 
     async def _refused(self, request: Request, exc: Refused, visitor: Visitor | None) -> Response:
         response = await self._problem(request, str(exc), exc.status, visitor)
@@ -170,14 +177,22 @@ class Console:
 
     async def _missing(self, request: Request, exc: Exception) -> Response:
         status = getattr(exc, "status_code", 404)
-        text = "This URL accepts forms only." if status == 405 else "There is no such page."
-        return await self._problem(request, text, status)
+        text = "There is no such page."
+        if status == 405:
+            text = "This URL accepts forms only." if request.method == "GET" else "This URL accepts no forms."
+
+        async def refuse(_: PageRequest) -> Response:
+            raise Refused(text, status)
+
+        return await self._answered(request, refuse, role="viewer", is_form=False)
 
     # -- sign-in -------------------------------------------------------------------------------------------------
 
     async def _sign_in(self, request: Request) -> Response:
         if request.method == "GET":
-            return await self._request(request, UNKNOWN_VISITOR).show("sign_in.html", error="")
+            page = self._request(request, UNKNOWN_VISITOR)
+            return await page.show("sign_in.html", error="", next=request.query_params.get("next", "/"))
+        fields: dict[str, str] = {}
         client = request.client.host if request.client is not None else ""
         try:
             # Without a session there is no token; a page of another site could only sign its own key in.
@@ -186,13 +201,14 @@ class Console:
             fields = await read_form(request)
             session = await self.access.sign_in(fields.get("key", ""), client)
         except Refused as exc:
-            response = await self._request(request, UNKNOWN_VISITOR).show("sign_in.html", exc.status, error=str(exc))
+            page = self._request(request, UNKNOWN_VISITOR, fields)
+            response = await page.show("sign_in.html", exc.status, error=str(exc), next=fields.get("next", "/"))
             if exc.retry_after_s:
                 response.headers["retry-after"] = str(exc.retry_after_s)
             return response
         except StorageError as exc:
             return await self._problem(request, f"The database cannot be used: {exc}", 503)
-        return self._signed_in(request, session)
+        return self._signed_in(request, session, fields.get("next", "/"))
 
     async def _sign_in_by_link(self, request: Request) -> Response:
         client = request.client.host if request.client is not None else ""
@@ -202,8 +218,8 @@ class Console:
             return await self._refused(request, exc, None)
         return self._signed_in(request, session)
 
-    def _signed_in(self, request: Request, session: str) -> Response:
-        response = RedirectResponse(f"{request.scope.get('root_path', '').rstrip('/')}/", 303)
+    def _signed_in(self, request: Request, session: str, url: str = "/") -> Response:
+        response = redirect_to(request, url)
         self._set_cookie(request, response, session)
         return response
 
@@ -228,11 +244,7 @@ class Console:
             fields = await read_form(request)
         except Refused as exc:
             return await self._refused(request, exc, None)
-        root = request.scope.get("root_path", "").rstrip("/")
-        back = fields.get("back", "")
-        # Only a path of the console, so that the form leads nowhere else.
-        target = back if back.startswith(f"{root}/") and "//" not in back and "\\" not in back else f"{root}/"
-        response = RedirectResponse(target, 303)
+        response = redirect_to(request, fields.get("next", "/"))
         theme = fields.get("theme", "")
         if theme in THEMES:
             response.set_cookie(

@@ -1,6 +1,8 @@
 """Who may see and change what."""
 
 import asyncio
+import html
+import re
 
 import pytest
 
@@ -30,7 +32,7 @@ def console(clock):
 
 def test_pages_need_a_session_and_a_key_needs_a_role(console):
     client = console.client()
-    assert client.get("/requests").headers["location"] == "/console/sign-in"
+    assert client.get("/requests").headers["location"] == "/console/sign-in?next=%2Frequests"
     assert client.get("/", **{"x-live": "1"}).status_code == 401
     refused = client.sign_in(console.key("caller"))
     assert refused.status_code == 403 and "--role admin" in refused.text
@@ -55,7 +57,7 @@ def test_sign_out_and_revocation_end_a_session_on_the_server(console):
     client.http.cookies.set("helmdeck_console", session, path="/console/")
     assert client.get("/").status_code == 303
     assert other.post("/keys/revoke", name="ada").status_code == 303
-    assert other.get("/").headers["location"] == "/console/sign-in"
+    assert other.get("/").headers["location"] == "/console/sign-in?next=%2F"
 
 
 def test_session_ids_rotate_and_sessions_expire(console, clock):
@@ -198,10 +200,53 @@ def test_a_link_signs_in_once_the_command_shows_it():
     assert client.get("/keys").status_code == 200
 
 
-def test_theme_returns_to_a_page_of_the_console_alone(console):
-    client = console.client()
-    for back in ("https://evil.example/", "//evil.example", "/console//evil", "/v1/models"):
-        assert (
-            client.http.post("/console/theme", data={"theme": "dark", "back": back}).headers["location"] == "/console/"
-        )
+def next_of(page):
+    return html.unescape(re.findall(r'name="next" value="([^"]*)"', page.text)[-1])
+
+
+def test_sign_in_and_theme_return_to_a_page_of_the_console_alone(console):
+    client, key = console.client(), console.key("ada", "admin")
+    for url in ("https://evil.example/", "//evil.example", "/\\evil.example", "evil", ""):
+        for path, fields in (("theme", {"theme": "dark"}), ("sign-in", {"key": key})):
+            answer = client.http.post(f"/console/{path}", data={**fields, "next": url})
+            assert answer.headers["location"] == "/console/", url
     assert 'data-theme="dark"' in client.get("/sign-in").text
+    url = "/requests?model=http%3A%2F%2Fx%2Fm&since=hour"
+    assert next_of(client.get(url)) == url
+    assert client.http.post("/console/theme", data={"next": url}).headers["location"] == f"/console{url}"
+
+
+def test_sign_in_leads_to_the_page_that_was_requested(console):
+    client, key = console.client(), console.key("ada", "admin")
+    asked = client.get("/requests?key=helpdesk&since=hour")
+    form = client.http.get(asked.headers["location"])
+    wrong = client.http.post("/console/sign-in", data={"key": "wrong", "next": next_of(form)})
+    right = client.http.post("/console/sign-in", data={"key": key, "next": next_of(wrong)})
+    assert right.headers["location"] == "/console/requests?key=helpdesk&since=hour"
+
+
+def test_a_link_of_another_site_is_loaded_again_so_that_the_browser_sends_the_cookie(console):
+    client = console.client()
+    assert client.get("/requests", **{"sec-fetch-site": "cross-site"}).headers["refresh"] == "0"
+    assert client.get("/requests", **{"sec-fetch-site": "same-origin"}).status_code == 303
+
+
+def test_pages_without_a_url_of_their_own_have_no_switch_of_colours(console):
+    client = console.client(console.key("ada", "admin"))
+    assert 'action="/console/theme"' in client.get("/keys").text
+    assert 'action="/console/theme"' not in client.post("/keys/create", **FIELDS).text
+
+
+def test_a_page_that_does_not_exist_keeps_the_navigation_of_its_reader(console):
+    client = console.client(console.key("ada", "admin"))
+    for path, status, text in (("/nothing", 404, "There is no such page"), ("/keys/create", 405, "accepts forms only")):
+        page = client.get(path)
+        assert page.status_code == status and text in page.text and 'href="/console/keys"' in page.text
+    assert "accepts no forms" in client.post("/keys").text
+
+
+def test_a_form_with_too_many_fields_is_refused(console):
+    fields = {f"f{index}": "" for index in range(101)}
+    for path in ("sign-in", "theme"):
+        answer = console.client().http.post(f"/console/{path}", data=fields)
+        assert answer.status_code == 413 and "more than 100 fields" in answer.text

@@ -37,7 +37,7 @@ def test_a_gateway_with_keys_asks_for_a_session_and_the_console_can_be_off(tmp_p
     monkeypatch.setenv("HELMDECK_DATA_DIR", str(tmp_path))
     deck, client = gateway_client(tmp_path, settings={"requires_keys": True})
     with deck:
-        assert client.get("/").headers["location"] == "/console/sign-in"
+        assert client.get("/").headers["location"] == "/console/sign-in?next=%2F"
     deck, client = gateway_client(tmp_path, settings={"console": False})
     with deck:
         assert client.get("/").status_code == 404

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import attrs
 from starlette.requests import Request
@@ -19,6 +19,7 @@ from helmdeck_core.log import logger
 from helmdeck_telemetry import OperatorAction
 
 MAX_FORM_BYTES: Final = 2_000_000
+MAX_FIELDS: Final = 100
 THEMES: Final = ("system", "light", "dark")
 THEME_COOKIE: Final = "helmdeck_theme"
 
@@ -103,8 +104,8 @@ class PageRequest:
             .get_template(template)
             .render(
                 root=self.root,
-                here=self.request.scope["path"].removeprefix(self.root) or "/",
-                back=f"{self.request.scope['path']}?{self.request.url.query}".rstrip("?"),
+                here=path_of(self.request),
+                own_url=own_url(self.request) if self.request.method == "GET" else "",
                 nav=self.nav,
                 visitor=self.visitor,
                 theme=theme if theme in THEMES else "system",
@@ -117,7 +118,28 @@ class PageRequest:
 
     def redirect(self, path: str) -> Response:
         """Return a redirect to a page of the console, after a form."""
-        return RedirectResponse(f"{self.root}{path}", 303)
+        return redirect_to(self.request, path)
+
+
+def path_of(request: Request) -> str:
+    """Return the path of a page below the path of the console."""
+    root = str(request.scope.get("root_path", "")).rstrip("/")
+    return str(request.scope["path"]).removeprefix(root) or "/"
+
+
+def own_url(request: Request) -> str:
+    """Return the URL of a page below the path of the console."""
+    return f"{quote(path_of(request))}?{request.url.query}".rstrip("?")
+
+
+def redirect_to(request: Request, url: str) -> Response:
+    """Return a redirect to a page of the console; to the screen *Now* for what is not the path of one.
+
+    :param url: below the path of the console, such as a form has sent it back.
+    """
+    root = str(request.scope.get("root_path", "")).rstrip("/")
+    is_path = url.startswith("/") and not url.startswith(("//", "/\\"))
+    return RedirectResponse(f"{root}{url if is_path else '/'}", 303)
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -132,4 +154,7 @@ async def read_form(request: Request) -> dict[str, str]:
         body += chunk
         if len(body) > MAX_FORM_BYTES:
             raise Refused(f"The form is larger than {MAX_FORM_BYTES:,} bytes.", 413)
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS))
+    except ValueError:
+        raise Refused(f"The form has more than {MAX_FIELDS} fields.", 413) from None
