@@ -214,6 +214,26 @@ def test_now_updates_by_itself_and_says_that_the_session_has_ended(page, console
     console.clock.ahead_s = 0.0
 
 
+def test_live_updates_wait_for_a_slow_server_and_say_so(page, console):
+    held = []
+    page.clock.install()
+    page.route("**/console/", lambda route: held.append(route) if "x-live" in route.request.headers else route.continue_())
+    page.goto(console.url + "/")
+    with page.expect_request(lambda request: "x-live" in request.headers):
+        page.clock.run_for(5_000)
+    page.clock.run_for(10_000)
+    page.get_by_text("The server has not answered yet").wait_for()
+    assert len(held) == 1
+    held[0].fulfill(body='<div id="live">new figures</div>', content_type="text/html")
+    page.get_by_text("new figures").wait_for()
+    assert page.locator("#lost").is_hidden()
+    with page.expect_request(lambda request: "x-live" in request.headers):
+        page.clock.run_for(5_000)
+    page.clock.run_for(30_000)
+    page.get_by_text("The server does not answer").wait_for()
+    assert len(held) == 2
+
+
 def test_colours_follow_the_system_and_the_switch(browser, page, console):
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.emulate_media(color_scheme="dark")

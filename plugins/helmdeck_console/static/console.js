@@ -13,17 +13,31 @@ function localTimes(root) {
   }
 }
 
-// Live parts are fetched again and replaced as a whole, and only if they differ.
+// Live parts are fetched again and replaced as a whole, and only if they differ; one request at a time.
 function watch() {
   const first = document.getElementById("live");
   if (!first) return;
   let before = first.innerHTML;
   const lost = document.getElementById("lost");
+  const report = (text) => {
+    lost.textContent = `${text}; the figures are from before.`;
+    lost.hidden = false;
+  };
+  let pending = null;
+  let missed = 0;
   const refresh = async () => {
     const live = document.getElementById("live");
+    if (pending) {
+      missed += 1;
+      report("The server has not answered yet");
+      if (missed > 5) pending.abort();
+      return;
+    }
     if (document.hidden) return;
+    pending = new AbortController();
+    missed = 0;
     try {
-      const response = await fetch(location.href, { headers: { "x-live": "1" }, redirect: "error" });
+      const response = await fetch(location.href, { headers: { "x-live": "1" }, redirect: "error", signal: pending.signal });
       if (response.status === 401) {
         lost.replaceChildren("The session has ended. ", Object.assign(document.createElement("a"), { href: "", textContent: "Sign in again" }));
         lost.hidden = false;
@@ -49,8 +63,9 @@ function watch() {
       live.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = scrolls[index] || 0; });
       if (focused >= 0) focusable()[focused]?.focus({ preventScroll: true });
     } catch (error) {
-      lost.textContent = `The server does not answer (${error.message}); the figures are from before.`;
-      lost.hidden = false;
+      report(`The server does not answer (${error.message})`);
+    } finally {
+      pending = null;
     }
   };
   const timer = setInterval(refresh, 1000 * Number(first.dataset.live || 5));
