@@ -11,6 +11,8 @@ import pytest
 import uvicorn
 
 from helmdeck_cli import listen
+from helmdeck_console.web.charts import Bars
+from helmdeck_console.web.pages import moment
 from helmdeck_core import load_config
 from helmdeck_testing import ChatServer, completion
 from tests.helmdeck_console.console_support import HOSTILE, NOW_S, ConsoleUnderTest, example
@@ -212,6 +214,24 @@ def test_now_updates_by_itself_and_says_that_the_session_has_ended(page, console
     page.clock.run_for(200)
     page.get_by_text("The session has ended.").wait_for()
     console.clock.ahead_s = 0.0
+
+
+def test_times_of_tables_and_charts_are_those_of_the_reader(browser, console):
+    context = browser.new_context(timezone_id="Asia/Kolkata", locale="en-US", viewport={"width": 375, "height": 800})
+    page = context.new_page()
+    page.clock.set_fixed_time("2026-11-24T20:00:00Z")
+    page.goto(console.url + "/sign-in")
+    midnight_s = 1_795_478_400
+    times = [str(moment(midnight_s * 1_000_000)), str(moment((midnight_s + 67_500) * 1_000_000))]
+    charts = [
+        Bars(starts=[midnight_s], series={}, label_every_s=86_400, form=form, title="attempts").svg()
+        for form in ("minute", "day")
+    ]
+    page.locator("main").evaluate("(main, parts) => { main.innerHTML = parts; localTimes(main); }", "".join([*times, *charts]))
+    assert page.locator("main time").all_text_contents() == ["2026-11-24 05:30:00", "00:15:00"]
+    assert page.locator("[data-time]").all_text_contents() == ["05:30", "11-24 05:30"]
+    assert page.locator(".chart").first.bounding_box()["width"] >= 880, "its texts stay readable on a phone"
+    context.close()
 
 
 def test_live_updates_wait_for_a_slow_server_and_say_so(page, console):

@@ -10,6 +10,7 @@ import pytest
 
 from helmdeck_console.demo.console import example_console
 from helmdeck_console.screens.now import PERIODS, content
+from helmdeck_console.web.charts import Bars
 from helmdeck_core import CallTrace, ConsoleScreen, ScreenPage, ScreenTable
 from helmdeck_telemetry import RecordedTexts, RequestLog
 from helmdeck_testing import plugin_with
@@ -51,6 +52,15 @@ def test_now_sums_up_the_recorded_requests():
     assert shown["figures"].requests == 60
     assert sum(count for _, count in shown["legend"]) == sum(sum(counts) for _, counts in shown["rows"]) >= 60
     assert shown["chart"].count("<rect") >= 10
+
+
+@pytest.mark.parametrize(
+    ("count", "labels"),
+    [(3, ["0", "2", "4"]), (9_000, ["0", "5,000", "10k"]), (90_000, ["0", "50k", "100k"]), (3_100_000, ["0", "2M", "4M"])],
+)
+def test_the_axis_of_a_chart_has_numbers_that_fit_beside_it(count, labels):
+    bars = Bars(starts=[0], series={"usable": [count]}, label_every_s=60, form="minute", title="attempts")
+    assert re.findall(r'text-anchor="end">([^<]+)<', bars.svg()) == labels
 
 
 def test_requests_are_filtered_paged_and_exported():

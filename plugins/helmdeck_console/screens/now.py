@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import datetime
 import time
 from typing import Any, Final
 
@@ -24,21 +23,22 @@ class Period:
     """A period of the screens.
 
     :ivar span_s: seconds of a bar.
-    :ivar label_every: bars between two labels.
+    :ivar label_every_s: seconds between two labels.
+    :ivar form: how the labels look; see ``Bars``.
     """
 
     name: str
     title: str
     length_s: int
     span_s: int
-    label_every: int
+    label_every_s: int
     form: str
 
 
 PERIODS: Final = (
-    Period(name="hour", title="Last hour", length_s=3_600, span_s=60, label_every=10, form="%H:%M"),
-    Period(name="day", title="Last day", length_s=86_400, span_s=900, label_every=12, form="%H:%M"),
-    Period(name="week", title="Last week", length_s=604_800, span_s=3_600, label_every=24, form="%d %b"),
+    Period(name="hour", title="Last hour", length_s=3_600, span_s=60, label_every_s=600, form="minute"),
+    Period(name="day", title="Last day", length_s=86_400, span_s=900, label_every_s=10_800, form="minute"),
+    Period(name="week", title="Last week", length_s=604_800, span_s=3_600, label_every_s=86_400, form="day"),
 )
 
 
@@ -75,14 +75,10 @@ def content(log: RequestLog, period: Period, team: str = "", now_s: float | None
     # The usable attempts are at the bottom of each bar; causes keep their colour while their order changes.
     causes = sorted(each for each in totals if each)
     series = {cause or USABLE: [counts.get((start, cause), 0) for start in starts] for cause in ("", *causes)}
-    labels = {
-        index: datetime.datetime.fromtimestamp(start, datetime.UTC).strftime(period.form)
-        for index, start in enumerate(starts)
-        if start % (period.label_every * period.span_s) == 0
-    }
     bars = Bars(
-        starts=starts, series=series, labels=labels, title=f"Attempts by cause, {period.title.lower()}, times in UTC"
-    )
+        starts=starts, series=series, label_every_s=period.label_every_s, form=period.form,
+        title=f"Attempts by cause, {period.title.lower()}",
+    )  # fmt: skip
     rows = [(start, [values[index] for values in series.values()]) for index, start in enumerate(starts)]
     return {
         "period": period,

@@ -3,13 +3,15 @@
 
 // Times in the reader's zone; the exact time is the title.
 function localTimes(root) {
-  for (const each of root.querySelectorAll("time[data-form]")) {
-    const when = new Date(each.dateTime);
+  for (const each of root.querySelectorAll("[data-form]")) {
+    const { form, time } = each.dataset;
+    const when = new Date(time || each.dateTime);
     if (isNaN(when)) continue;
     const isToday = when.toDateString() === new Date().toDateString();
-    const clock = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+    const clock = when.toLocaleTimeString("sv-SE");
     const day = when.toLocaleDateString("sv-SE");
-    each.textContent = each.dataset.form === "clock" || isToday ? clock : `${day} ${clock}`;
+    if (form === "moment") each.textContent = isToday ? clock : `${day} ${clock}`;
+    else each.textContent = `${form === "day" ? `${day.slice(5)} ` : ""}${clock.slice(0, 5)}`;
   }
 }
 
@@ -85,6 +87,8 @@ function buttons() {
   }
 }
 
+// Where a chart is wider than the screen, its newest bars are shown.
+for (const each of document.querySelectorAll("[data-newest]")) each.scrollLeft = each.scrollWidth;
 watch();
 localTimes(document);
 buttons();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -13,6 +14,9 @@ HEIGHT: Final = 220
 LEFT: Final = 44
 BOTTOM: Final = 24
 TOP: Final = 8
+FORMS: Final[Mapping[str, str]] = {"minute": "%H:%M", "day": "%m-%d %H:%M"}
+"""How labels of times look without the script of the page."""
+
 COLORS: Final = 9
 """Classes of the stylesheet, ``c1`` to ``c9``, for causes; ``c0`` is a usable attempt."""
 
@@ -23,12 +27,14 @@ class Bars:
 
     :ivar starts: the left edge of each bar in seconds since 1970 UTC.
     :ivar series: counts by name, one per bar.
-    :ivar labels: the labels of the horizontal axis by index of the bar.
+    :ivar label_every_s: seconds between two labels of the horizontal axis.
+    :ivar form: how the script of the page writes the labels in the reader's zone: ``minute`` or ``day``.
     """
 
     starts: Sequence[int]
     series: Mapping[str, Sequence[int]]
-    labels: Mapping[int, str]
+    label_every_s: int
+    form: str
     title: str
 
     def svg(self) -> Markup:
@@ -52,9 +58,13 @@ class Bars:
                     f'<rect x="{x + step * 0.08:.1f}" y="{y:.1f}" width="{step * 0.84:.1f}" height="{size:.1f}"/>'
                 )
             parts.append(f'<g class="{color}">{"".join(rects)}</g>')
-        for index, label in self.labels.items():
-            x = LEFT + (index + 0.5) * step
-            parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 7}" text-anchor="middle">{escape(label)}</text>')
+        for index, start in enumerate(self.starts):
+            if start % self.label_every_s == 0:
+                when = datetime.datetime.fromtimestamp(start, datetime.UTC)
+                parts.append(
+                    f'<text x="{LEFT + (index + 0.5) * step:.1f}" y="{HEIGHT - 7}" text-anchor="middle" '
+                    f'data-time="{when.isoformat()}" data-form="{self.form}">{when.strftime(FORMS[self.form])} UTC</text>'
+                )
         return _svg(self.title, parts)
 
 
@@ -63,8 +73,16 @@ def _axis(top: int, height: float, width: float) -> str:
     for share in (0, 0.5, 1):
         y = TOP + height * (1 - share)
         lines.append(f'<line class="grid" x1="{LEFT}" x2="{LEFT + width}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        lines.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{top * share:,.6g}</text>')
+        lines.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_compact(top * share)}</text>')
     return "".join(lines)
+
+
+def _compact(value: float) -> str:
+    """A number that fits beside the axis."""
+    for least, size, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= least:
+            return f"{value / size:g}{unit}"
+    return f"{value:,g}"
 
 
 def _round_up(value: int) -> int:

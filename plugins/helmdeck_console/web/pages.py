@@ -43,7 +43,6 @@ def environment() -> jinja2.Environment:
         share=share,
         size=size,
         at=moment,
-        clock=clock,
         json=as_json,
         short=short,
         whole=whole,
@@ -111,15 +110,6 @@ def size(value: Any) -> str:
 
 def moment(value_us: int | None) -> Markup:
     """Return a time in UTC, which the script of the page turns into the reader's zone."""
-    return _time(value_us, "%Y-%m-%d %H:%M:%S")
-
-
-def clock(value_us: int | None) -> Markup:
-    """Return the time of day."""
-    return _time(value_us, "%H:%M:%S")
-
-
-def _time(value_us: int | None, form: str) -> Markup:
     if value_us is None:
         return Markup("–")
     try:
@@ -127,9 +117,8 @@ def _time(value_us: int | None, form: str) -> Markup:
     except (ValueError, OverflowError, OSError):
         return Markup("–")
     iso = when.isoformat(timespec="milliseconds")
-    kind = "clock" if form == "%H:%M:%S" else "moment"
-    return Markup('<time datetime="{}" title="{}" data-form="{}">{} UTC</time>').format(
-        iso, iso, kind, when.strftime(form)
+    return Markup('<time datetime="{}" title="{}" data-form="moment">{} UTC</time>').format(
+        iso, iso, when.strftime("%Y-%m-%d %H:%M:%S")
     )
 
 
