@@ -76,6 +76,8 @@ def test_requests_are_filtered_paged_and_exported():
     assert len(client.get("/requests.csv").text.splitlines()) == 121
     assert client.get("/requests?id=" + links[0][7][:10]).text.count("<tr>") == 2
     assert client.get("/requests?from=yesterday").status_code == 422
+    assert "hour, day, week, month" in client.get("/requests.csv?since=decade").text
+    assert client.get("/requests.json?since=month&from=2999-01-01T00:00").json() == []
 
 
 def test_a_request_shows_its_attempts_with_cause_decision_and_trim_steps():

@@ -30,12 +30,15 @@ FILTERS: Final = ("model", "key", "cause", "outcome", "variant", "pack")
 
 def filters_of(page: PageRequest) -> Filters:
     """Return the filters of the URL, within the team of the reader."""
-    since = SINCE_S.get(page.query("since"))
+    since = page.query("since")
+    if since and since not in SINCE_S:
+        raise Refused(f"{since[:40]!r} is not a period; the periods are {', '.join(SINCE_S)}.", 422)
+    start_us = int((time.time() - SINCE_S[since]) * 1e6) if since else None
     earliest, latest = (_time(page.query(name)) for name in ("from", "to"))
     return Filters(
         team=page.team,
         call_id=page.query("id").strip(),
-        since_us=earliest if since is None else int((time.time() - since) * 1e6),
+        since_us=max((each for each in (start_us, earliest) if each is not None), default=None),
         until_us=latest,
         **{name: page.query(name) for name in FILTERS},
     )
