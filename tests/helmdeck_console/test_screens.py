@@ -4,13 +4,16 @@ import contextlib
 import html
 import json
 import re
+import time
 from urllib.parse import quote
 
 import pytest
 
 from helmdeck_console.demo.console import example_console
 from helmdeck_console.screens.now import PERIODS, content
+from helmdeck_console.screens.models import MAX_ROWS
 from helmdeck_console.web.charts import Bars
+from helmdeck_console.web.pages import usd
 from helmdeck_core import CallTrace, ConsoleScreen, ScreenPage, ScreenTable
 from helmdeck_telemetry import RecordedTexts, RequestLog
 from helmdeck_testing import plugin_with
@@ -48,7 +51,7 @@ def test_the_demo_refuses_pages_of_another_host(demo):
 
 def test_now_sums_up_the_recorded_requests():
     console = ConsoleUnderTest(traces=example(60))
-    shown = content(console.log, PERIODS[0], now_s=NOW_S)
+    shown = content(console.deck, console.log, PERIODS[0], now_s=NOW_S)
     assert shown["figures"].requests == 60
     assert sum(count for _, count in shown["legend"]) == sum(sum(counts) for _, counts in shown["rows"]) >= 60
     assert shown["chart"].count("<rect") >= 10
@@ -92,6 +95,16 @@ def test_a_request_shows_its_attempts_with_cause_decision_and_trim_steps():
     assert outcomes[0]["cause"] in page.text and outcomes[0]["then"] in page.text
     assert f"helmdeck explain --run {trace.call_id}" in page.text
     assert page.text.count('class="card attempt"') == len(outcomes)
+
+
+def called(model, time_s):
+    outcome = {"model": model, "latency_s": 0.1, "usage": {"input_tokens": 1}}
+    events = (
+        {"event": "call_started", "at_s": 0.0, "model": model, "attempt": 1},
+        {"event": "attempt_ended", "at_s": 0.1, "outcome": outcome, "attempt": 1},
+        {"event": "call_completed", "at_s": 0.1, "model": model, "latency_s": 0.1},
+    )
+    return CallTrace(call_id=f"of {model}", time=time_s, pack="", caller="", model=model, outcome="answered", events=events)
 
 
 def hostile_trace():
@@ -217,6 +230,31 @@ def test_a_screen_of_a_plugin_is_shown_as_text():
     page = console.client().get("/shifts")
     assert page.status_code == 200 and "<script>" not in page.text
     assert '<td class="n">7</td>' in page.text and 'href="/console/shifts" aria-current="page"' in page.text
+
+
+def test_a_screen_that_returns_no_page_is_reported():
+    screens = [ConsoleScreen(name="shifts", title="Shifts", read=lambda _: "a text")]
+    console = ConsoleUnderTest(plugin_with(helmdeck_console_screens=screens), open_role="viewer", is_always_open=True)
+    assert console.client().get("/shifts").status_code == 500
+
+
+def test_the_page_of_a_model_has_its_figures_however_many_models_there_are():
+    now_s = time.time()
+    console = ConsoleUnderTest(traces=[called(f"acme/m{index}", now_s) for index in range(MAX_ROWS + 1)], open_role="viewer", is_always_open=True)
+    client = console.client()
+    page = client.get("/models").text
+    assert "The 200 most used of 202 models" in page
+    last = next(each for each in (f"acme/m{index}" for index in range(MAX_ROWS + 1)) if f"model={each}\"" not in page)
+    assert "<dt>Attempts</dt><dd>1</dd>" in client.get(f"/models/one?model={last}").text
+
+
+def test_now_shows_the_cost_of_a_model_without_a_price_as_unknown():
+    console = ConsoleUnderTest(traces=[called("acme/m", NOW_S), called("local/lexical", NOW_S)])
+    shown = content(console.deck, console.log, PERIODS[0], now_s=NOW_S + 1)
+    assert {figures.model: cost for figures, cost in shown["models"]} == {"acme/m": None, "local/lexical": 0.0}
+    assert [usd(each) for each in (None, 0.0, 4e-9, 0.000_02, 0.25, 1_234.5)] == [
+        "–", "$0", "<$0.000001", "$0.000020", "$0.2500", "$1,234.50",
+    ]  # fmt: skip
 
 
 def test_configuration_shows_plugins_settings_and_findings():

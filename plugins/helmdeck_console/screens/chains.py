@@ -7,7 +7,7 @@ from typing import Final
 from starlette.responses import Response
 
 from helmdeck_chains import recorded_advice
-from helmdeck_console.screens.models import budget_of
+from helmdeck_console.screens.budgets import budget_of
 from helmdeck_console.web.access import Refused
 from helmdeck_console.web.page_request import PageRequest
 

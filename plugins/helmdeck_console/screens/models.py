@@ -10,12 +10,13 @@ from urllib.parse import quote
 import attrs
 from starlette.responses import Response
 
+from helmdeck_console.screens.budgets import budget_of, cost_of
 from helmdeck_console.screens.calibrations import Calibrations
 from helmdeck_console.screens.now import PERIODS, period_of
 from helmdeck_console.web.access import Refused
 from helmdeck_console.web.charts import CurvePoint, curve
 from helmdeck_console.web.page_request import Handler, PageRequest
-from helmdeck_core import MAX_MODEL_CHARS, BudgetLookup, Helmdeck, HelmdeckError, ProviderSpec
+from helmdeck_core import BudgetLookup, ProviderSpec
 from helmdeck_history import Outcome
 from helmdeck_telemetry import Cooldown, ModelFigures
 
@@ -59,8 +60,8 @@ class ModelRow:
         """US dollars per usable answer."""
         if self.figures is None or not self.figures.usable:
             return None
-        is_priced = self.lookup is not None and self.lookup.budget.input_cost_usd_per_mtok is not None
-        return self.figures.cost_nusd / 1e9 / self.figures.usable if is_priced or self.figures.cost_nusd else None
+        cost = cost_of(self.figures, self.lookup)
+        return None if cost is None else cost / self.figures.usable
 
 
 async def show(page: PageRequest) -> Response:
@@ -70,11 +71,15 @@ async def show(page: PageRequest) -> Response:
 
 def _shown(page: PageRequest) -> Response:
     period = period_of(page, "day")
-    return page.shown("models.html", rows=rows_of(page, period), period=period, periods=PERIODS)
+    rows, total = rows_of(page, period)
+    return page.shown("models.html", rows=rows, total=total, period=period, periods=PERIODS)
 
 
-def rows_of(page: PageRequest, period: Any) -> Sequence[ModelRow]:
-    """Return the models that were called in a period, and those of the configuration."""
+def rows_of(page: PageRequest, period: Any, only: str | None = None) -> tuple[Sequence[ModelRow], int]:
+    """Return the models that were called in a period, and those of the configuration; and how many there are.
+
+    :param only: the only model to return; ``None`` for the most used ones.
+    """
     deck, log = page.sources.deck, page.sources.log
     called = {
         each.model: each
@@ -82,7 +87,8 @@ def rows_of(page: PageRequest, period: Any) -> Sequence[ModelRow]:
     }
     resting = {} if log is None or page.team else {each.model: each for each in log.cooldowns()}
     names = dict.fromkeys((*called, *deck.runtime.chain(deck.runtime.config.model)))
-    return [
+    chosen = list(names)[:MAX_ROWS] if only is None else [each for each in names if each == only]
+    rows = [
         ModelRow(
             model=name,
             lookup=budget_of(deck, name),
@@ -92,18 +98,9 @@ def rows_of(page: PageRequest, period: Any) -> Sequence[ModelRow]:
                 (each for each in resting.values() if not each.model and name.startswith(f"{each.provider}/")), None
             ),
         )
-        for name in list(names)[:MAX_ROWS]
+        for name in chosen
     ]
-
-
-def budget_of(deck: Helmdeck, model: str) -> BudgetLookup | None:
-    """Return the budget of a model; ``None`` if the name is not a model id, as names of callers may be."""
-    if "/" not in model or len(model) > MAX_MODEL_CHARS:
-        return None
-    try:
-        return deck.budget(model)
-    except HelmdeckError:
-        return None
+    return rows, len(names)
 
 
 def show_one(calibrations: Calibrations) -> Handler:
@@ -118,7 +115,7 @@ def show_one(calibrations: Calibrations) -> Handler:
 def _shown_one(page: PageRequest, calibrations: Calibrations) -> Response:
     deck, name = page.sources.deck, page.query("model")
     period = period_of(page, "day")
-    row = next((each for each in rows_of(page, period) if each.model == name), None)
+    row = next(iter(rows_of(page, period, only=name)[0]), None)
     lookup = budget_of(deck, name)
     if row is None and (lookup is None or not (lookup.row or _has_provider(page, name))):
         raise Refused(f"No model {name[:100]!r} was called or is configured.", 404)

@@ -10,8 +10,10 @@ import attrs
 from starlette.responses import Response
 
 from helmdeck_console.screens.attempts import BYTES_PER_TOKEN
+from helmdeck_console.screens.budgets import budget_of, cost_of
 from helmdeck_console.web.charts import Bars
 from helmdeck_console.web.page_request import PageRequest
+from helmdeck_core import Helmdeck
 from helmdeck_telemetry import Filters, RequestLog
 
 USABLE: Final = "usable"
@@ -58,10 +60,12 @@ def _shown(page: PageRequest) -> Response:
     period = period_of(page, "day" if page.sources.is_demo else "hour")
     if log is None:
         return page.shown("empty.html", title="Now")
-    return page.shown("now.html", **content(log, period, page.team), periods=PERIODS)
+    return page.shown("now.html", **content(page.sources.deck, log, period, page.team), periods=PERIODS)
 
 
-def content(log: RequestLog, period: Period, team: str = "", now_s: float | None = None) -> dict[str, Any]:
+def content(
+    deck: Helmdeck, log: RequestLog, period: Period, team: str = "", now_s: float | None = None
+) -> dict[str, Any]:
     """Return what the screen shows."""
     now = time.time() if now_s is None else now_s
     since = now - period.length_s
@@ -89,7 +93,9 @@ def content(log: RequestLog, period: Period, team: str = "", now_s: float | None
         "legend": [(name, totals["" if name == USABLE else name]) for name in series],
         "rows": [row for row in rows if any(row[1])][::-1],
         "cooldowns": [] if team else log.cooldowns(now),
-        "models": log.by_model(period.span_s, since, team)[:8],
+        "models": [
+            (each, cost_of(each, budget_of(deck, each.model))) for each in log.by_model(period.span_s, since, team)[:8]
+        ],
         "failures": _failures(log, team, int(since * 1e6)),
     }
 

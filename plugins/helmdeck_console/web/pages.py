@@ -81,6 +81,8 @@ def usd(value: Any) -> str:
         return "–"
     if value == 0:
         return "$0"
+    if value < 1e-6:
+        return "<$0.000001"
     return f"${value:,.2f}" if value >= 1 else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"
 
 
