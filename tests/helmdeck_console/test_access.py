@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from helmdeck_console.screens import keys
 from helmdeck_console.web.access import IDLE_S, LIFE_S, ROTATE_S, Access, Refused
 from helmdeck_gateway import digest_of
 from tests.helmdeck_console.console_support import NOW_S, ConsoleUnderTest, example
@@ -187,6 +188,22 @@ def test_limits_of_keys_and_teams_are_edited_and_keys_are_rotated(console):
     assert [(each.name, each.parent, each.models) for each in teams] == [("acme", "", None), ("search", "", ("fast",))]
     assert client.post("/keys/teams/revoke", name="acme").status_code == 303
     assert client.post("/keys/rotate", name="bob", hours="9999").status_code == 422
+
+
+def test_a_page_of_many_keys_says_so_and_finds_and_edits_all_of_them(console, monkeypatch):
+    monkeypatch.setattr(keys, "MAX_LISTED", 3)
+    client = console.client(console.key("ada", "admin"))
+    for index in range(4):
+        console.key(f"batch-{index}", team=f"team-{index % 2}")
+    page = client.get("/keys").text
+    assert "3 of 5 keys" in page and ">batch-3</a>" not in page
+    assert "Spend of this month by team" not in page, "it would be that of some keys"
+    found = client.get("/keys?name=BATCH-3").text
+    assert ">batch-3</a>" in found and ">batch-2</a>" not in found and "Show all" in found
+    assert "Edit the key batch-3" in client.get("/keys?edit=batch-3").text
+    assert "No name of a key contains nothing" in client.get("/keys?name=nothing").text
+    monkeypatch.undo()
+    assert "Spend of this month by team" in client.get("/keys").text and "Name contains" not in client.get("/keys").text
 
 
 def test_a_link_signs_in_once_the_command_shows_it():

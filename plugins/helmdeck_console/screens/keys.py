@@ -42,7 +42,7 @@ from helmdeck_gateway import (
 Record = TypeVar("Record", KeyRecord, TeamRecord)
 
 MAX_LISTED: Final = 500
-"""Keys of a page."""
+"""Keys of a page, and teams."""
 MAX_ENTRIES: Final = 50
 GRACE_HOURS: Final = (0, 1, 24, 168)
 """Hours for which the key before a rotation may be accepted."""
@@ -81,18 +81,25 @@ async def show(page: PageRequest, *, made: Any = None, error: str = "", status: 
 
     :param made: a new key, whose secret is shown this once.
     """
-    store = page.sources.find_store()
-    keys = await _rows(store, await KEYS.visible(store, page.team)) if store is not None else []
-    teams = await _rows(store, await TEAMS.visible(store, page.team)) if store is not None else []
-    edited = _edited(page, [*keys, *teams])
+    store, part = page.sources.find_store(), page.query("name").strip()
+    known = await KEYS.visible(store, page.team) if store is not None else ()
+    matches = [each for each in known if part.casefold() in each.name.casefold()]
+    all_teams = await TEAMS.visible(store, page.team) if store is not None else ()
+    keys = await _rows(store, matches) if store is not None else []
+    teams = await _rows(store, all_teams) if store is not None else []
+    edited = _edited(page, [*known, *all_teams])
     spend: dict[str, float] = {}
-    for row in keys:
+    for row in keys if len(keys) == len(known) else ():
         spend[row.record.team] = spend.get(row.record.team, 0.0) + row.month_usd
     return await page.show(
         "keys.html",
         status,
         rows=keys,
         teams=teams,
+        name=part,
+        matches=len(matches),
+        total=len(known),
+        total_teams=len(all_teams),
         spend=sorted(spend.items(), key=lambda each: -each[1]) if len(spend) > 1 or "" not in spend else [],
         actions=await _entries(page, store),
         has_store=store is not None,
@@ -133,13 +140,13 @@ def _row(record: KeyRecord | TeamRecord, usage: Any) -> Row:
     )
 
 
-def _edited(page: PageRequest, rows: Sequence[Row]) -> KeyRecord | TeamRecord | None:
+def _edited(page: PageRequest, records: Sequence[KeyRecord | TeamRecord]) -> KeyRecord | TeamRecord | None:
     """The key or team whose form is open: that of the URL, or of a form with a mistake."""
     kind = page.form.get("kind", "") if page.form.get("is_edit") else ""
     name, cls = page.form.get("name", ""), TeamRecord if kind == "team" else KeyRecord
     if not kind:
         name, cls = (page.query("edit"), KeyRecord) if page.query("edit") else (page.query("team"), TeamRecord)
-    found = (row.record for row in rows if row.record.name == name and isinstance(row.record, cls))
+    found = (each for each in records if each.name == name and isinstance(each, cls))
     return next((each for each in found if each.revoked_s is None), None) if page.visitor.is_admin else None
 
 
