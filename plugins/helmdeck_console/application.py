@@ -216,6 +216,8 @@ class Console:
             session = await self.access.sign_in_by_link(request.query_params.get("token", ""), client)
         except Refused as exc:
             return await self._refused(request, exc, None)
+        except StorageError as exc:
+            return await self._problem(request, f"The database cannot be used: {exc}", 503)
         return self._signed_in(request, session)
 
     def _signed_in(self, request: Request, session: str, url: str = "/") -> Response:

@@ -186,6 +186,16 @@ def test_every_value_of_a_filter_has_a_page_and_an_export_has_all_filters(kind, 
             assert client.get(f"/requests.json?id={one['call_id']}&{name}=other").json() == []
 
 
+def test_a_database_that_cannot_be_used_is_reported_by_every_page_and_export(tmp_path):
+    (tmp_path / "r.db").write_bytes(b"not a database" * 100)
+    console = ConsoleUnderTest(open_role="viewer", is_always_open=True)
+    with contextlib.closing(RequestLog.open(f"sqlite:{tmp_path / 'r.db'}")) as console.log:
+        client = console.client()
+        for path in ("/", "/requests", "/requests/x", "/requests.csv", "/requests.json", "/models", "/keys", "/try"):
+            page = client.get(path)
+            assert page.status_code == 503 and "file is not a database" in page.text, path
+
+
 def test_cells_of_an_export_are_no_formulas():
     trace = next(iter(example(1)))
     console = ConsoleUnderTest(
