@@ -97,14 +97,14 @@ def test_a_request_shows_its_attempts_with_cause_decision_and_trim_steps():
     assert page.text.count('class="card attempt"') == len(outcomes)
 
 
-def called(model, time_s):
-    outcome = {"model": model, "latency_s": 0.1, "usage": {"input_tokens": 1}}
+def called(model, time_s, tokens=1):
+    outcome = {"model": model, "latency_s": 0.1, "usage": {"input_tokens": tokens}}
     events = (
         {"event": "call_started", "at_s": 0.0, "model": model, "attempt": 1},
         {"event": "attempt_ended", "at_s": 0.1, "outcome": outcome, "attempt": 1},
         {"event": "call_completed", "at_s": 0.1, "model": model, "latency_s": 0.1},
     )
-    return CallTrace(call_id=f"of {model}", time=time_s, pack="", caller="", model=model, outcome="answered", events=events)
+    return CallTrace(call_id="of " + model.replace("/", " "), time=time_s, pack="", caller="", model=model, outcome="answered", events=events)
 
 
 def hostile_trace():
@@ -208,7 +208,7 @@ def test_a_tried_request_shows_candidates_prompt_and_plan_under_a_link():
     client = ConsoleUnderTest(open_role="admin", is_always_open=True).client()
     link = client.post("/try/new", request="draft a blog post about our release", run="on").headers["location"]
     page = client.get(link.removeprefix("/console"))
-    for part in ("blog.draft", "Ranked by lexical", "full_steps", "planned by local/lexical", "&#34;packs&#34;"):
+    for part in ("blog.draft", "Ranked by lexical", "full_steps", "planned by local/lexical", "no usage reported", "&#34;packs&#34;"):
         assert part in page.text, part
     prompt = client.get("/try/prompt?" + link.partition("?")[2]).json()
     assert [each["role"] for each in prompt["messages"]] == ["system", "user"]
@@ -258,10 +258,16 @@ def test_the_page_of_a_model_has_its_figures_however_many_models_there_are():
     assert "<dt>Attempts</dt><dd>1</dd>" in client.get(f"/models/one?model={last}").text
 
 
-def test_now_shows_the_cost_of_a_model_without_a_price_as_unknown():
-    console = ConsoleUnderTest(traces=[called("acme/m", NOW_S), called("local/lexical", NOW_S)])
+def test_the_cost_of_a_model_without_a_price_is_unknown():
+    traces = [called("acme/m", NOW_S), called("local/lexical", NOW_S, tokens=0)]
+    console = ConsoleUnderTest(traces=traces, open_role="viewer", is_always_open=True)
+    client = console.client()
     shown = content(console.deck, console.log, PERIODS[0], now_s=NOW_S + 1)
     assert {figures.model: cost for figures, cost in shown["models"]} == {"acme/m": None, "local/lexical": 0.0}
+    pages = [client.get(path).text for path in ("/requests", "/requests/of%20acme%20m", "/requests/of%20local%20lexical")]
+    assert ["unknown" in page for page in pages] == [True, True, False]
+    assert "<dd>unknown <small>1 attempts without" in pages[1] and "unknown price" in pages[1]
+    assert "no usage reported" in pages[2]
     assert [usd(each) for each in (None, 0.0, 4e-9, 0.000_02, 0.25, 1_234.5)] == [
         "–", "$0", "<$0.000001", "$0.000020", "$0.2500", "$1,234.50",
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from helmdeck_console.web.access import Refused, Visitor
 from helmdeck_console.web.page_request import PageRequest
-from helmdeck_core import CallFailed, CallLimits, Explanation, Helmdeck, HelmdeckError, Plan
+from helmdeck_core import CallFailed, CallLimits, Explanation, Helmdeck, HelmdeckError, Plan, Usage
 from helmdeck_gateway import Problem
 from helmdeck_telemetry import RequestLog
 
@@ -146,7 +146,7 @@ async def _run(page: PageRequest, data: Mapping[str, Any]) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "outcome": plan.outcome.value, "model": plan.model, "steps": steps, "reasoning": plan.reasoning,
-        "call_id": plan.call_id, "cost_usd": plan.cost_usd, "seconds": time.monotonic() - start_s,
+        "call_id": plan.call_id, "cost_usd": plan.cost_usd, "is_used": plan.usage != Usage(), "seconds": time.monotonic() - start_s,
         "more": plan.more_steps_likely, "advice": plan.advice,
     }  # fmt: skip
 
