@@ -82,7 +82,8 @@ def _models(page: PageRequest, log: RequestLog | None) -> list[str]:
 
 async def create(page: PageRequest) -> Response:
     """Rank a request, or run it as well, and show it under a link of its own."""
-    form, log = page.form, page.sources.log
+    # Browsers send the line breaks of a form as CR LF.
+    form, log = {name: value.replace("\r\n", "\n") for name, value in page.form.items()}, page.sources.log
     request, document, model = form.get("request", "").strip(), form.get("document", ""), form.get("model", "").strip()
     if not request:
         return await show(page, error="Type a request, such as: draft a post about our release.", status=422)
