@@ -80,6 +80,10 @@ def test_requests_are_filtered_paged_and_exported():
     assert client.get("/requests?id=" + links[0][7][:10]).text.count("<tr>") == 2
     assert client.get("/requests?from=yesterday").status_code == 422
     assert "hour, day, week, month" in client.get("/requests.csv?since=decade").text
+    for text in ("2026-11-24T09:30", "2026-11-24T09:30Z", "20261124T0930", "2026-11-24T15:00%2B05:30"):
+        assert 'name="from" value="2026-11-24T09:30"' in client.get(f"/requests?from={text}").text
+    assert 'name="to" value="2026-11-24T09:30:20"' in client.get("/requests?to=2026-11-24T09:30:20").text
+    assert client.get("/requests?to=0001-01-01T00:00%2B23:59").status_code == 422
     assert client.get("/requests.json?since=month&from=2999-01-01T00:00").json() == []
 
 
@@ -220,7 +224,8 @@ def test_forms_send_the_texts_back_that_they_were_opened_with():
     """Long texts, and characters that pages replace where they show a text."""
     console = ConsoleUnderTest(traces=[hostile_trace()], open_role="admin", is_always_open=True)
     client, document = console.client(), f"\nfirst line {HOSTILE}{'x' * 9_000}"
-    link = client.post("/try/new", request="draft a post about it", document=document).headers["location"]
+    sent = document.replace("\n", "\r\n")
+    link = client.post("/try/new", request="draft a post about it", document=sent).headers["location"]
     page = client.get(link.removeprefix("/console")).text
     assert [html.unescape(each) for each in re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.S)] == [
         "draft a post about it", document,

@@ -26,6 +26,8 @@ MAX_EXPORTED: Final = 100_000
 """Requests of an export."""
 
 SINCE_S: Final[Mapping[str, int]] = {"hour": 3_600, "day": 86_400, "week": 604_800, "month": 2_592_000}
+_SECONDS: Final = 19
+"""Characters of a time up to its seconds."""
 FILTERS: Final = ("model", "key", "cause", "outcome", "variant", "pack")
 
 
@@ -35,7 +37,7 @@ def filters_of(page: PageRequest) -> Filters:
     if since and since not in SINCE_S:
         raise Refused(f"{since[:40]!r} is not a period; the periods are {', '.join(SINCE_S)}.", 422)
     start_us = int((time.time() - SINCE_S[since]) * 1e6) if since else None
-    earliest, latest = (_time(page.query(name)) for name in ("from", "to"))
+    earliest, latest = (_microseconds(_time(page.query(name))) for name in ("from", "to"))
     return Filters(
         team=page.team,
         call_id=page.query("id").strip(),
@@ -45,15 +47,24 @@ def filters_of(page: PageRequest) -> Filters:
     )
 
 
-def _time(text: str) -> int | None:
-    """Microseconds since 1970 of a time in UTC such as 2026-11-24T09:30; ``None`` without one."""
+def _time(text: str) -> datetime.datetime | None:
+    """A time in UTC such as 2026-11-24T09:30; ``None`` without one."""
     if not text:
         return None
     try:
         when = datetime.datetime.fromisoformat(text)
-    except ValueError:
+        return when.astimezone(datetime.UTC) if when.tzinfo else when.replace(tzinfo=datetime.UTC)
+    except (ValueError, OverflowError):
         raise Refused(f"{text[:40]!r} is no time such as 2026-11-24T09:30", 422) from None
-    return int((when if when.tzinfo else when.replace(tzinfo=datetime.UTC)).timestamp() * 1e6)
+
+
+def _microseconds(when: datetime.datetime | None) -> int | None:
+    return None if when is None else int(when.timestamp() * 1e6)
+
+
+def _field(text: str) -> str:
+    """The value of a field of the form, which accepts one way to write a time."""
+    return "" if (when := _time(text)) is None else when.isoformat()[:_SECONDS].removesuffix(":00")
 
 
 def _log(page: PageRequest) -> RequestLog:
@@ -82,8 +93,8 @@ def _shown(page: PageRequest) -> Response:
         filters=filters,
         since=page.query("since"),
         since_names=tuple(SINCE_S),
-        start=page.query("from"),
-        end=page.query("to"),
+        start=_field(page.query("from")),
+        end=_field(page.query("to")),
         next=f"{found.next[0]}-{found.next[1]}" if found.next else "",
         is_first=after == NEWEST,
         is_filtered=any(
