@@ -84,10 +84,17 @@ def recorded_sources(deck: Helmdeck, loaded: LoadedConfig) -> Sources:
 
     :param loaded: the configuration of the deck.
     """
-    find = log_of_deck(deck)
-    if find() is None:
-        log = RequestLog.open() if default_log_path().exists() else _imported(deck)
-        find = lambda: log  # noqa: E731 - one of two functions
+    of_deck = log_of_deck(deck)
+    opened: RequestLog | None = None
+
+    def find() -> RequestLog | None:
+        nonlocal opened
+        if (own := of_deck()) is not None:
+            return own
+        if opened is None:  # nothing was recorded so far
+            opened = RequestLog.open() if default_log_path().exists() else _imported(deck)
+        return opened
+
     return Sources(find_log=find, deck=deck, loaded=loaded, place="the recorded requests of this machine")
 
 

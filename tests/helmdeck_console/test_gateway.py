@@ -3,13 +3,18 @@
 import contextlib
 import tomllib
 
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
 from docs.examples import acme_console
+from helmdeck_console import Access, Console
+from helmdeck_console.sources import recorded_sources
 from helmdeck_core import Config, LoadedConfig
 from helmdeck_gateway import Gateway, GatewaySettings
 from helmdeck_gateway.http_server.counters import ConfigState
-from helmdeck_telemetry import Filters
+from helmdeck_telemetry import Filters, RequestLog
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, make_deck
-from tests.helmdeck_console.console_support import Client, ConsoleUnderTest
+from tests.helmdeck_console.console_support import Client, ConsoleUnderTest, example
 from tests.helmdeck_gateway.gateway_support import FormatServer, running_gateway, upstream
 
 
@@ -31,6 +36,20 @@ def test_local_clients_of_a_gateway_without_keys_read_the_console(tmp_path, monk
         assert client.post("/plugins/reload").status_code == 403
         assert "Models of this deck: local/lexical." in client.get("/shifts").text
         assert client.http.get("/status/").text == "0 requests under way"
+
+
+def test_a_console_without_a_gateway_shows_what_is_recorded_after_it_started(tmp_path, monkeypatch):
+    monkeypatch.setenv("HELMDECK_DATA_DIR", str(tmp_path))
+    with make_deck(model="local/lexical") as deck:
+        sources = recorded_sources(deck, LoadedConfig(Config(model="local/lexical"), {}))
+        console = Console(sources, Access(lambda: None, open_role="viewer", is_always_open=True))
+        client = Client(Starlette(routes=[Mount("/console", app=console)]))
+        assert "No request is recorded" in client.get("/requests").text
+        assert "This console shows recorded requests alone" in client.get("/keys").text
+        with contextlib.closing(RequestLog.open()) as log:
+            log.add(list(example(2)))
+        assert len(client.get("/requests.json").json()) == 2
+        sources.log.close()
 
 
 def test_a_gateway_with_keys_asks_for_a_session_and_the_console_can_be_off(tmp_path, monkeypatch):
