@@ -16,8 +16,15 @@ from helmdeck_console.screens.calibrations import Calibrations
 from helmdeck_console.sources import Sources
 from helmdeck_console.web.access import COOKIE, LIFE_S, Access, Refused, Visitor
 from helmdeck_console.web.page_request import (
-    THEME_COOKIE, THEMES, Handler, NavItem, PageRequest, own_url, read_form, redirect_to,
-)  # fmt: skip
+    THEME_COOKIE,
+    THEMES,
+    Handler,
+    NavItem,
+    PageRequest,
+    own_url,
+    read_form,
+    redirect_to,
+)
 from helmdeck_console.web.pages import FOLDER
 from helmdeck_core import ConsoleScreen
 from helmdeck_core.log import logger

@@ -227,7 +227,9 @@ def test_times_of_tables_and_charts_are_those_of_the_reader(browser, console):
         Bars(starts=[midnight_s], series={}, label_every_s=86_400, form=form, title="attempts").svg()
         for form in ("minute", "day")
     ]
-    page.locator("main").evaluate("(main, parts) => { main.innerHTML = parts; localTimes(main); }", "".join([*times, *charts]))
+    page.locator("main").evaluate(
+        "(main, parts) => { main.innerHTML = parts; localTimes(main); }", "".join([*times, *charts])
+    )
     assert page.locator("main time").all_text_contents() == ["2026-11-24 05:30:00", "00:15:00"]
     assert page.locator("[data-time]").all_text_contents() == ["05:30", "11-24 05:30"]
     assert page.locator(".chart").first.bounding_box()["width"] >= 880, "its texts stay readable on a phone"
@@ -237,7 +239,9 @@ def test_times_of_tables_and_charts_are_those_of_the_reader(browser, console):
 def test_live_updates_wait_for_a_slow_server_and_say_so(page, console):
     held = []
     page.clock.install()
-    page.route("**/console/", lambda route: held.append(route) if "x-live" in route.request.headers else route.continue_())
+    page.route(
+        "**/console/", lambda route: held.append(route) if "x-live" in route.request.headers else route.continue_()
+    )
     page.goto(console.url + "/")
     with page.expect_request(lambda request: "x-live" in request.headers):
         page.clock.run_for(5_000)

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 
 from helmdeck_console.demo.console import example_console
-from helmdeck_console.screens.now import PERIODS, content
 from helmdeck_console.screens.models import MAX_ROWS
+from helmdeck_console.screens.now import PERIODS, content
 from helmdeck_console.web.charts import Bars
 from helmdeck_console.web.pages import usd
 from helmdeck_core import CallTrace, ConsoleScreen, ScreenPage, ScreenTable
@@ -59,7 +59,12 @@ def test_now_sums_up_the_recorded_requests():
 
 @pytest.mark.parametrize(
     ("count", "labels"),
-    [(3, ["0", "2", "4"]), (9_000, ["0", "5,000", "10k"]), (90_000, ["0", "50k", "100k"]), (3_100_000, ["0", "2M", "4M"])],
+    [
+        (3, ["0", "2", "4"]),
+        (9_000, ["0", "5,000", "10k"]),
+        (90_000, ["0", "50k", "100k"]),
+        (3_100_000, ["0", "2M", "4M"]),
+    ],
 )
 def test_the_axis_of_a_chart_has_numbers_that_fit_beside_it(count, labels):
     bars = Bars(starts=[0], series={"usable": [count]}, label_every_s=60, form="minute", title="attempts")
@@ -108,7 +113,15 @@ def called(model, time_s, tokens=1):
         {"event": "attempt_ended", "at_s": 0.1, "outcome": outcome, "attempt": 1},
         {"event": "call_completed", "at_s": 0.1, "model": model, "latency_s": 0.1},
     )
-    return CallTrace(call_id="of " + model.replace("/", " "), time=time_s, pack="", caller="", model=model, outcome="answered", events=events)
+    return CallTrace(
+        call_id="of " + model.replace("/", " "),
+        time=time_s,
+        pack="",
+        caller="",
+        model=model,
+        outcome="answered",
+        events=events,
+    )
 
 
 def hostile_trace():
@@ -212,7 +225,14 @@ def test_a_tried_request_shows_candidates_prompt_and_plan_under_a_link():
     client = ConsoleUnderTest(open_role="admin", is_always_open=True).client()
     link = client.post("/try/new", request="draft a blog post about our release", run="on").headers["location"]
     page = client.get(link.removeprefix("/console"))
-    for part in ("blog.draft", "Ranked by lexical", "full_steps", "planned by local/lexical", "no usage reported", "&#34;packs&#34;"):
+    for part in (
+        "blog.draft",
+        "Ranked by lexical",
+        "full_steps",
+        "planned by local/lexical",
+        "no usage reported",
+        "&#34;packs&#34;",
+    ):
         assert part in page.text, part
     prompt = client.get("/try/prompt?" + link.partition("?")[2]).json()
     assert [each["role"] for each in prompt["messages"]] == ["system", "user"]
@@ -255,11 +275,15 @@ def test_a_screen_that_returns_no_page_is_reported():
 
 def test_the_page_of_a_model_has_its_figures_however_many_models_there_are():
     now_s = time.time()
-    console = ConsoleUnderTest(traces=[called(f"acme/m{index}", now_s) for index in range(MAX_ROWS + 1)], open_role="viewer", is_always_open=True)
+    console = ConsoleUnderTest(
+        traces=[called(f"acme/m{index}", now_s) for index in range(MAX_ROWS + 1)],
+        open_role="viewer",
+        is_always_open=True,
+    )
     client = console.client()
     page = client.get("/models").text
     assert "The 200 most used of 202 models" in page
-    last = next(each for each in (f"acme/m{index}" for index in range(MAX_ROWS + 1)) if f"model={each}\"" not in page)
+    last = next(each for each in (f"acme/m{index}" for index in range(MAX_ROWS + 1)) if f'model={each}"' not in page)
     assert "<dt>Attempts</dt><dd>1</dd>" in client.get(f"/models/one?model={last}").text
 
 
@@ -269,7 +293,9 @@ def test_the_cost_of_a_model_without_a_price_is_unknown():
     client = console.client()
     shown = content(console.deck, console.log, PERIODS[0], now_s=NOW_S + 1)
     assert {figures.model: cost for figures, cost in shown["models"]} == {"acme/m": None, "local/lexical": 0.0}
-    pages = [client.get(path).text for path in ("/requests", "/requests/of%20acme%20m", "/requests/of%20local%20lexical")]
+    pages = [
+        client.get(path).text for path in ("/requests", "/requests/of%20acme%20m", "/requests/of%20local%20lexical")
+    ]
     assert ["unknown" in page for page in pages] == [True, True, False]
     assert "<dd>unknown <small>1 attempts without" in pages[1] and "unknown price" in pages[1]
     assert "no usage reported" in pages[2]
