@@ -190,7 +190,7 @@ def test_limits_of_keys_and_teams_are_edited_and_keys_are_rotated(console):
     assert client.post("/keys/rotate", name="bob", hours="9999").status_code == 422
 
 
-def test_a_page_of_many_keys_says_so_and_finds_and_edits_all_of_them(console, monkeypatch):
+def test_a_page_of_many_keys_reports_their_number_and_finds_all_of_them(console, monkeypatch):
     monkeypatch.setattr(keys, "MAX_LISTED", 3)
     client = console.client(console.key("ada", "admin"))
     for index in range(4):

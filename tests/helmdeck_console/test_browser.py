@@ -236,7 +236,7 @@ def test_times_of_tables_and_charts_are_those_of_the_reader(browser, console):
     context.close()
 
 
-def test_live_updates_wait_for_a_slow_server_and_say_so(page, console):
+def test_live_updates_wait_for_a_slow_server_and_report_it(page, console):
     held = []
     page.clock.install()
     page.route(
