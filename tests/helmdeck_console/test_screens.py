@@ -12,8 +12,8 @@ import pytest
 from helmdeck_console.demo.console import example_console
 from helmdeck_console.screens.models import MAX_ROWS
 from helmdeck_console.screens.now import PERIODS, content
-from helmdeck_console.web.charts import Bars
-from helmdeck_console.web.pages import usd
+from helmdeck_console.web.charts import Bars, TimelineBar, timeline
+from helmdeck_console.web.pages import share, usd
 from helmdeck_core import CallTrace, ConsoleScreen, ScreenPage, ScreenTable
 from helmdeck_telemetry import RecordedTexts, RequestLog
 from helmdeck_testing import plugin_with
@@ -69,6 +69,24 @@ def test_now_sums_up_the_recorded_requests():
 def test_the_axis_of_a_chart_has_numbers_that_fit_beside_it(count, labels):
     bars = Bars(starts=[0], series={"usable": [count]}, label_every_s=60, form="minute", title="attempts")
     assert re.findall(r'text-anchor="end">([^<]+)<', bars.svg()) == labels
+
+
+@pytest.mark.parametrize(
+    ("seconds", "labels"),
+    [
+        (0.02, ["0 ms", "5 ms", "10 ms", "15 ms", "20 ms"]),
+        (2.0, ["0 ms", "500 ms", "1.0 s", "1.5 s", "2.0 s"]),
+        (14_400.0, ["0 ms", "60.0 min", "2.0 h", "3.0 h", "4.0 h"]),
+    ],
+)
+def test_the_axis_of_a_timeline_has_durations_as_the_page_has(seconds, labels):
+    bar = TimelineBar(label="1. acme/m", start_s=0.0, end_s=seconds, kind="ok")
+    shown = re.findall(r">([^<]+)</text>", timeline([bar], seconds, "attempts"))
+    assert shown == [*labels, "1. acme/m", labels[-1]]
+
+
+def test_no_share_is_rounded_to_all_or_nothing():
+    assert [share(each) for each in (0.0, 0.0004, 0.5, 0.9999, 1.0)] == ["0 %", "<0.1 %", "50 %", "99.9 %", "100 %"]
 
 
 def test_requests_are_filtered_paged_and_exported():

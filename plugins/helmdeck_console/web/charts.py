@@ -9,6 +9,8 @@ from typing import Final
 import attrs
 from markupsafe import Markup, escape
 
+from helmdeck_console.web.pages import duration
+
 WIDTH: Final = 960
 HEIGHT: Final = 220
 LEFT: Final = 44
@@ -124,7 +126,9 @@ def timeline(bars: Sequence[TimelineBar], total_s: float, title: str) -> Markup:
     for share in (0, 0.25, 0.5, 0.75, 1):
         x = left + width * share
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{height - 7}" text-anchor="middle">{total_s * share:.3g} s</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{height - 7}" text-anchor="middle">{duration(total_s * share * 1_000)}</text>'
+        )
     for index, bar in enumerate(bars):
         y = TOP + index * row
         x, size = left + bar.start_s / total_s * width, max(2.0, (bar.end_s - bar.start_s) / total_s * width)
@@ -133,7 +137,7 @@ def timeline(bars: Sequence[TimelineBar], total_s: float, title: str) -> Markup:
         parts.append(
             f'<rect class="{escape(bar.kind)}" x="{x:.1f}" y="{y + 4}" width="{size:.1f}" height="{row - 8}" rx="3"/>'
         )
-        parts.append(f'<text x="{x + size + 6:.1f}" y="{y + 17}">{bar.end_s - bar.start_s:.3g} s</text>')
+        parts.append(f'<text x="{x + size + 6:.1f}" y="{y + 17}">{duration((bar.end_s - bar.start_s) * 1_000)}</text>')
     return _svg(title, parts, height)
 
 

@@ -90,16 +90,21 @@ def duration(value: Any) -> str:
     """Return a duration in milliseconds as text."""
     if (value := _figure(value)) is None:
         return "–"
-    if value < 1_000:
+    if value < 999.5:
         return f"{value:.0f} ms"
-    return f"{value / 1_000:.1f} s" if value < 120_000 else f"{value / 60_000:.1f} min"
+    for least_ms, size_ms, unit in ((7_200_000, 3_600_000, "h"), (120_000, 60_000, "min")):
+        if value >= least_ms:
+            return f"{value / size_ms:,.1f} {unit}"
+    return f"{value / 1_000:.1f} s"
 
 
 def share(value: Any) -> str:
-    """Return a share as a percentage; only a complete one is 100 %."""
+    """Return a share as a percentage; only a complete one is 100 %, and only none is 0 %."""
     if (value := _figure(value)) is None:
         return "–"
     text = f"{value * 100:.1f}"
+    if text == "0.0" and value > 0:
+        return "<0.1 %"
     return "99.9 %" if text == "100.0" and value < 1 else f"{text.removesuffix('.0')} %"
 
 
