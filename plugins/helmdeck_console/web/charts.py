@@ -19,6 +19,8 @@ TOP: Final = 8
 FORMS: Final[Mapping[str, str]] = {"minute": "%H:%M", "day": "%m-%d %H:%M"}
 """How labels of times look without the script of the page."""
 
+LETTER: Final = 6.6
+"""Width of a letter of a label."""
 COLORS: Final = 9
 """Classes of the stylesheet, ``c1`` to ``c9``, for causes; ``c0`` is a usable attempt."""
 
@@ -118,7 +120,8 @@ class TimelineBar:
 
 def timeline(bars: Sequence[TimelineBar], total_s: float, title: str) -> Markup:
     """Return a timeline with a row per bar."""
-    row, left = 26, 200
+    row, labels = 26, [bar.label if len(bar.label) <= 28 else f"{bar.label[:27]}…" for bar in bars]
+    left = 16 + LETTER * max(map(len, labels), default=0)
     total_s = max(total_s, 0.001, *(bar.end_s for bar in bars)) if bars else 1.0
     width = WIDTH - left - 70
     height = TOP + row * len(bars) + BOTTOM
@@ -129,11 +132,10 @@ def timeline(bars: Sequence[TimelineBar], total_s: float, title: str) -> Markup:
         parts.append(
             f'<text x="{x:.1f}" y="{height - 7}" text-anchor="middle">{duration(total_s * share * 1_000)}</text>'
         )
-    for index, bar in enumerate(bars):
+    for index, (bar, label) in enumerate(zip(bars, labels, strict=True)):
         y = TOP + index * row
         x, size = left + bar.start_s / total_s * width, max(2.0, (bar.end_s - bar.start_s) / total_s * width)
-        label = bar.label if len(bar.label) <= 28 else f"{bar.label[:27]}…"
-        parts.append(f'<text x="{left - 8}" y="{y + 17}" text-anchor="end">{escape(label)}</text>')
+        parts.append(f'<text x="{left - 8:.1f}" y="{y + 17}" text-anchor="end">{escape(label)}</text>')
         parts.append(
             f'<rect class="{escape(bar.kind)}" x="{x:.1f}" y="{y + 4}" width="{size:.1f}" height="{row - 8}" rx="3"/>'
         )
