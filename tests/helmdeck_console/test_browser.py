@@ -143,6 +143,21 @@ def test_an_operator_creates_and_revokes_a_key_and_tries_a_request(page):
     assert page.problems == []
 
 
+def test_a_second_click_does_not_send_a_form_again(page, console):
+    page.goto(console.url + "/keys")
+    page.get_by_role("region", name="Create a key").get_by_label("Name", exact=True).fill("twice")
+    prevented = page.evaluate("""() => {
+        const prevented = [];
+        window.addEventListener("submit", (event) => prevented.push(event.defaultPrevented));
+        const button = document.querySelector("form[action$='/keys/create'] button");
+        button.click();
+        button.click();
+        return prevented;
+    }""")
+    assert prevented == [False, True]
+    page.get_by_role("heading", name="The key twice").wait_for()
+
+
 def test_an_operator_calibrates_a_model_sees_its_progress_and_cancels(page, console):
     """The upstream answers a call only when the test lets it."""
     page.clock.install()

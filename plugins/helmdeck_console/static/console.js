@@ -89,6 +89,17 @@ function buttons() {
 
 // Where a chart is wider than the screen, its newest bars are shown.
 for (const each of document.querySelectorAll("[data-newest]")) each.scrollLeft = each.scrollWidth;
+// A second click would replace the answer to the first, such as the secret of a new key, and run a request twice.
+function sendOnce() {
+  let sent = -Infinity;
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented || event.target.method !== "post") return;
+    if (event.timeStamp < sent + 5000) event.preventDefault();
+    else sent = event.timeStamp;
+  });
+}
+
 watch();
 localTimes(document);
 buttons();
+sendOnce();
