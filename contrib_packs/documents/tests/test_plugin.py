@@ -204,14 +204,23 @@ def test_external_entities_are_not_loaded(read):
 @pytest.mark.parametrize(
     ("content", "name"),
     [
-        ("<div>" * 20_000 + "x", "a.html"),
-        ("<table><tr><td>" * 3_000 + "x", "a.html"),
         ("> " * 3_000 + "x", "a.md"),
         ("[" * 3_000, "a.md"),
     ],
 )
 def test_deep_nesting_ends(read, content, name):
     assert read(content, name)["text"] is not None
+
+
+def test_deeply_nested_html_is_read_completely(read):
+    page = "<p>one</p>" + "<div>" * 1_000 + "two" + "</div>" * 1_000 + "<p>three</p>"
+    assert read(page, "a.html")["text"] == "one\n\ntwo\n\nthree"
+
+
+@pytest.mark.parametrize("page", ["<p>one</p>" + "<div>" * 20_000 + "two", "<table><tr><td>" * 3_000 + "two"])
+def test_html_that_is_nested_too_deeply_for_its_parser_is_refused(read, page):
+    with pytest.raises(Refused, match="its elements are nested too deeply"):
+        read(page, "a.html")
 
 
 def test_parser_that_takes_too_long_or_too_much_memory_is_ended(parse):

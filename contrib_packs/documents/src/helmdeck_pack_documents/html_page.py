@@ -31,7 +31,8 @@ def read_html(path: Path) -> Document:
         encoding = None  # what the page declares
     else:
         encoding = "utf-8"
-    parser = etree.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True)
+    # Without huge_tree, everything after the first place that is nested 256 levels deep is left out.
+    parser = etree.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as exc:
@@ -39,6 +40,10 @@ def read_html(path: Path) -> Document:
         raise Refused(f"it is not a readable HTML page ({str(exc)[:200]}), {memory}") from exc
     if root is None:
         raise Refused("it is empty")
+    if any("depth" in each.message for each in parser.error_log):
+        raise Refused(
+            "its elements are nested too deeply: the parser stops there, and the text after that place would be lost"
+        )
     document = Document(title=root.findtext(".//title") or "")
     _Walk(document).run(root)
     return document
