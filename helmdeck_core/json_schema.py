@@ -390,10 +390,24 @@ def _problems(errors: Iterable[Any]) -> Iterator[SchemaProblem]:
             missing = (name for name in error.validator_value if name not in error.instance)
             for name in itertools.islice(missing, MAX_PROBLEMS):
                 yield SchemaProblem(f"{path}.{name}", "required property is missing", is_missing=True)
+        elif closest := _closest_branch(error):
+            yield from _problems(closest)
         else:
             text = str(error.message)
             is_short = len(text) <= MAX_MESSAGE_CHARS
             yield SchemaProblem(path, text if is_short else text[: MAX_MESSAGE_CHARS - 3] + "...")
+
+
+def _closest_branch(error: Any) -> list[Any]:
+    """The errors of the only branch of ``anyOf`` or ``oneOf`` that has the type of the value; empty if there are several."""
+    branches: dict[Any, list[Any]] = {}
+    for each in error.context or ():
+        branches.setdefault(each.schema_path[0], []).append(each)
+    is_other_type = {
+        name: any(each.validator == "type" and not each.path for each in branches[name]) for name in branches
+    }
+    fitting = [name for name in branches if not is_other_type[name]]
+    return branches[fitting[0]] if len(fitting) == 1 else []
 
 
 def unknown_type(schema: object) -> str:

@@ -319,3 +319,28 @@ def test_a_huge_number_is_compared_with_a_step_exactly() -> None:
     assert find_problems({"multipleOf": 7}, 7 * 10**5000) == ()
     assert find_problems({"multipleOf": 0.1}, 1e308) == ()
     assert find_problems({"multipleOf": 7}, 7 * 10**50 + 1) != ()
+
+
+NAMED = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_a_value_with_the_type_of_one_alternative_has_the_problems_of_that_one(keyword):
+    schema = {
+        "properties": {"who": {keyword: [{"type": "string"}, {"$ref": "#/$defs/named"}]}},
+        "$defs": {"named": NAMED},
+    }
+    assert schema_problems(schema, {"who": {"name": 7}}) == ("$.who.name: 7 is not of type 'string'",)
+    assert schema_problems(schema, {"who": {}}) == ("$.who.name: required property is missing",)
+    (neither,) = schema_problems(schema, {"who": 7})
+    assert "not valid under any of the given schemas" in neither
+
+
+def test_a_value_with_the_type_of_several_alternatives_does_not_fit_any():
+    (problem,) = schema_problems({"anyOf": [NAMED, {"type": "object", "required": ["id"]}]}, {"nam": "x"})
+    assert "not valid under any of the given schemas" in problem

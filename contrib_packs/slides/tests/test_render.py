@@ -189,6 +189,22 @@ def test_built_in_themes_have_the_contrast_of_wcag(theme):
 
 
 @pytest.mark.parametrize(
+    ("slide", "problem"),
+    [
+        ({"message": "Tides", "bulets": ["twice a day"]}, "slides[0]: .*'bulets' was unexpected"),
+        (
+            {"message": "Tides", "chart": {"rows": [["a"], [1]], "title": "x"}},
+            "slides[0].chart: .*'title' was unexpected",
+        ),
+        ({"bullets": ["twice a day"]}, "slides[0].message: required property is missing"),
+    ],
+)
+def test_a_slide_with_a_misspelt_or_missing_field_is_refused_by_its_path(render, slide, problem):
+    with pytest.raises(PackError, match=problem.replace("[0]", r"\[0\]")):
+        render([slide])
+
+
+@pytest.mark.parametrize(
     ("options", "detail"),
     [
         ({"theme": "pink"}, "theme: 'pink' is unknown; known themes: dark, light"),

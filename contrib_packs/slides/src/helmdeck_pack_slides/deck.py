@@ -13,7 +13,7 @@ _NUMBERED = re.compile(r"\d{1,3}\.\s+")
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
 
 
-class Chart(msgspec.Struct, omit_defaults=True):
+class Chart(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     """A chart from rows: objects, or lists of which the first one holds the headings; the first column is the x axis.
 
     Labels of axes may have units, such as ``Height (m)``; left out, they are the headings.
@@ -25,7 +25,7 @@ class Chart(msgspec.Struct, omit_defaults=True):
     y_label: str = ""
 
 
-class Slide(msgspec.Struct, omit_defaults=True):
+class Slide(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     """One slide: its message, and what supports it. ``table`` are rows."""
 
     message: str
