@@ -78,3 +78,9 @@ def test_files_outside_the_folder_or_of_another_type_are_not_read(deck, folder, 
 def test_files_are_not_read_without_a_folder(deck_with, folder):
     with pytest.raises(PackError, match=r"below \[packs.options.web\] folder, which is not set"):
         deck_with(helmdeck_pack_web).run("web.scrape", {"urls": [(folder / "bees.md").as_uri()]})
+
+
+def test_password_of_a_url_is_not_part_of_the_failure(deck):
+    with pytest.raises(PackError, match="contains credentials") as failed:
+        deck.run("web.scrape", {"urls": ["http://ann:example-word@example.org/"]})
+    assert "example-word" not in str(failed.value)

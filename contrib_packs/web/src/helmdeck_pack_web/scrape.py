@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from helmdeck_core import PackContext, PackError, PackErrorCode
+from helmdeck_core import PackContext, PackError, PackErrorCode, echoed, url_secrets
 from helmdeck_pack_web.files import TABLE, FileError, WebOptions, is_file_url, read_url
 from helmdeck_runs import WebPageError, pack, web_page
 
@@ -59,15 +59,16 @@ async def scrape(
     if render:
         findings.append("render: JavaScript is not executed")
     for place, url in enumerate(dict.fromkeys(urls)):
-        context.progress(f"reading {url[:200]}", place / len(urls))
+        shown = echoed(url, tuple(url_secrets(url)))[:200]
+        context.progress(f"reading {shown}", place / len(urls))
         try:
             pages.append(await _read(context, url))
         except FileError as exc:
-            findings.append(f"{url[:200]}: {exc}")
+            findings.append(f"{shown}: {exc}")
         except WebPageError as exc:
             is_invalid = is_invalid and exc.is_invalid
             hint = f"; [packs.options.{TABLE}] allow lists the exceptions" if exc.is_private else ""
-            findings.append(f"{url[:200]}: {exc}{hint}")
+            findings.append(f"{shown}: {exc}{hint}")
     if not pages:
         code = PackErrorCode.INVALID_INPUT if is_invalid else PackErrorCode.HANDLER_FAILED
         raise PackError(NAME, code, f"no page can be read: {'; '.join(findings)}")
