@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -295,6 +296,8 @@ class Library:
         contribution = self.runtime.contributed(Ranker)[rules.ranker]
         with contribution.faults(f"ranker {contribution.value.name!r}: "):
             ranking = self._index(contribution, rules).rank(request)
+            if not isinstance(ranking, Ranking):
+                raise TypeError(f"rank returned {type(ranking).__name__}, not Ranking")
             places = range(len(self.catalog))
             _check_scores(ranking.scores, len(places))
             if not all(index in places for index in ranking.clause_best):
@@ -307,7 +310,10 @@ class Library:
         """A ranker's index of the full catalog; built at the first use."""
         ranker = contribution.value
         options = {**ranker.options, **rules.rankers.get(ranker.name, EMPTY)}
-        base = self._index(self.runtime.contributed(Ranker)[ranker.over], rules) if ranker.over else None
+        rankers = self.runtime.contributed(Ranker)
+        if ranker.over and ranker.over not in rankers:
+            raise ValueError(f"over: there is no ranker {ranker.over!r}; rankers: {', '.join(sorted(rankers))}")
+        base = self._index(rankers[ranker.over], rules) if ranker.over else None
         key = (ranker.name, id(base), *sorted(options.items()))
         if key not in self._indexes:
             context = {"context": RankContext(base=base, settings=self._settings)} if base or ranker.is_blocking else {}
@@ -332,3 +338,5 @@ def _check_scores(scores: Sequence[Score], entries: int) -> None:
         raise ValueError("a ranking holds every entry of the catalog once")
     if not (is_lazy or all(score.score >= 0 for score in scores)):
         raise ValueError("a score is a number of at least 0")
+    if not (is_lazy or all(better.score >= worse.score for better, worse in itertools.pairwise(scores))):
+        raise ValueError("a ranking begins with the highest score, and no score is higher than the one before it")

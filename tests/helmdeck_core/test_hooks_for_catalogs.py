@@ -133,20 +133,39 @@ def test_helmdeck_rankers_can_be_chosen_by_name(deck_with):
     assert kept[-1].id == deck.catalog.entries[-1].id
 
 
+def worst_first(catalog):
+    return Ranking(tuple(Score(n, entry.id, float(n)) for n, entry in enumerate(catalog.entries)))
+
+
 @pytest.mark.parametrize(
-    "scores", [(), (Score(0, "x", 1.0),) * 71, (Score(10**6, "x", 1.0),), (Score(0, "x", "high"),)]
+    ("rank", "problem"),
+    [
+        (lambda _: Ranking(()), "every entry"),
+        (lambda _: Ranking((Score(0, "x", 1.0),) * 71), "every entry"),
+        (lambda _: Ranking((Score(10**6, "x", 1.0),)), "every entry"),
+        (lambda _: Ranking((Score(0, "x", "high"),)), "every entry"),
+        (worst_first, "begins with the highest score"),
+        (lambda _: None, "rank returned NoneType, not Ranking"),
+    ],
 )
-def test_helmdeck_rankers_that_lose_or_invent_entries_are_named(deck_with, scores):
+def test_helmdeck_rankers_that_return_something_else_than_a_ranking_are_named(deck_with, rank, problem):
     class Careless:
         def __init__(self, catalog):
-            pass
+            self.catalog = catalog
 
         def rank(self, request):
-            return Ranking(scores)
+            return rank(self.catalog)
 
     ranker = contributing("helmdeck_rankers", Ranker(name="careless", index=Careless))
     deck = deck_with(ranker, config={"selection": {"ranker": "careless"}})
-    with pytest.raises(PluginError, match="plugin 'acme-1'.*ranker 'careless'.*every entry"):
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*ranker 'careless'.*{problem}"):
+        deck.select("anything", model=FREE)
+
+
+def test_helmdeck_rankers_over_an_unknown_ranker_are_named(deck_with):
+    ranker = Ranker(name="over", index=lambda catalog, *, context: context.base, over="lexicle")
+    deck = deck_with(contributing("helmdeck_rankers", ranker), config={"selection": {"ranker": "over"}})
+    with pytest.raises(PluginError, match="over: there is no ranker 'lexicle'; rankers: lexical"):
         deck.select("anything", model=FREE)
 
 
