@@ -15,6 +15,13 @@ from typing import Any, Generic, Self, TypeVar
 T = TypeVar("T")
 
 
+def is_own_cancellation(exc: BaseException) -> bool:
+    """Whether the running task is cancelled, and not only something that it awaits."""
+    return isinstance(exc, asyncio.CancelledError) and (
+        (task := asyncio.current_task()) is None or task.cancelling() > 0
+    )
+
+
 class Deadline:
     """A context manager like ``asyncio.timeout_at``; all deadlines of an event loop share one timer.
 

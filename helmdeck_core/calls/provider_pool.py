@@ -13,6 +13,9 @@ from helmdeck_core.domain.events import ProviderNotice
 from helmdeck_core.domain.providers import Provider
 from helmdeck_core.resolve.runtime import Runtime
 
+CLOSE_S = 5.0
+"""Seconds that a provider has to close: a command, and a server that stops, end afterwards."""
+
 
 class ProviderPool:
     """The open providers of one deck; also the context that providers are opened with."""
@@ -89,10 +92,17 @@ class ProviderPool:
                 stack.push_async_callback(self._close, name, provider)
 
     async def _close(self, name: str, provider: Provider) -> None:
+        limit = asyncio.timeout(CLOSE_S)
         try:
-            return await provider.aclose()
+            async with limit:
+                return await provider.aclose()
         except BaseException as exc:
-            failure = self.registry.wrap_error(exc, name, "cannot be closed:")
+            # Not a variable of its own: the exception holds secrets, and loggers write the variables of frames.
+            failure = self.registry.wrap_error(
+                TimeoutError(f"it takes longer than {CLOSE_S:g} s") if limit.expired() else exc,
+                name,
+                "cannot be closed:",
+            )
         raise failure
 
     def _open_here(self) -> dict[str, Provider]:

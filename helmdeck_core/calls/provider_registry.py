@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import itertools
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from helmdeck_core.redaction import MIN_TELLING_CHARS, REDACTED, Secrets, masked
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_core.secret_places import header_secrets, url_secrets, without_scheme
 from helmdeck_core.suggestions import did_you_mean, nearest_names
+from helmdeck_core.timeouts import is_own_cancellation
 
 _LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")
 _MIN_UNIQUE_CHARS = 8
@@ -211,7 +213,8 @@ class ProviderRegistry:
         The variables of its frames, and the exceptions of HTTP libraries, hold keys and requests, and loggers write them.
         Raise the result where no exception is being handled, so that nothing is attached to it again.
         """
-        if isinstance(exc, (HelmdeckError, *passed_on())):
+        is_passed_on = isinstance(exc, (HelmdeckError, *passed_on()))
+        if is_passed_on and (not isinstance(exc, asyncio.CancelledError) or is_own_cancellation(exc)):
             exc.__cause__ = exc.__context__ = None
             return exc.with_traceback(None)
         return self.contribution(provider).crash(f"provider {provider!r} {what}", exc, self.secrets(provider))

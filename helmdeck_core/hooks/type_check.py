@@ -18,7 +18,8 @@ def misfit(value: Any) -> str | None:
     known = _KNOWN.get(type(value)) or _fields(type(value))
     for (name, types_, default, fits, hint), each in zip(known[1], known[0](value), strict=True):
         if type(each) not in types_ and each is not default and not fits(each):
-            return f"{name} is {each!r:.80}, not {_shown(hint)}"
+            inner = misfit(each) if _is_attrs(type(each)) else None
+            return f"{name} is {each!r:.80}, not {_shown(hint)}" if inner is None else f"{name}.{inner}"
     return None
 
 

@@ -36,6 +36,7 @@ from helmdeck_core.json_schema import MAX_WORK, schema_problems
 from helmdeck_core.redaction import MAX_READ_CHARS, quoted, without
 from helmdeck_core.resolve.history import open_history
 from helmdeck_core.suggestions import did_you_mean, nearest_names
+from helmdeck_core.timeouts import is_own_cancellation
 
 T = TypeVar("T")
 
@@ -117,7 +118,7 @@ class Runner:
             if hidden is None:
                 raise
         except BaseException as exc:
-            if _is_own_cancellation(exc):
+            if is_own_cancellation(exc):
                 raise
             failure = _handler_error(name, exc, context.start_s)
             hidden = self._without_secrets(failure, exc)
@@ -256,13 +257,6 @@ def _plain(value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_plain)
-
-
-def _is_own_cancellation(exc: BaseException) -> bool:
-    """Whether the call is cancelled, and not only something within the handler."""
-    return isinstance(exc, asyncio.CancelledError) and (
-        (task := asyncio.current_task()) is None or task.cancelling() > 0
-    )
 
 
 def _handler_error(pack: str, exc: BaseException, start_s: float) -> PackError:

@@ -1,4 +1,4 @@
-"""Whatever a plugin raises during a call is an error that names the plugin; interrupts and cancellation pass."""
+"""Whatever a plugin raises is an error that names the plugin; an interrupt, and the cancellation of the call, pass."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from helmdeck_core import (
+    Budget,
+    BudgetRow,
     Catalog,
     CatalogSource,
     EventSink,
@@ -14,10 +16,11 @@ from helmdeck_core import (
     Pack,
     PackError,
     PluginError,
+    ProviderSpec,
     Ranker,
     hookimpl,
 )
-from helmdeck_testing import Reply, make_deck, scripted_provider
+from helmdeck_testing import Reply, StubProvider, make_deck, scripted_provider
 from tests.adapters_support import request
 
 
@@ -123,3 +126,28 @@ def test_cancellation_passes_through_a_provider():
             return task.cancelled()
 
     assert asyncio.run(run())
+
+
+def test_a_provider_that_is_cancelled_within_a_call_is_a_fault_of_its_plugin():
+    with pytest.raises(PluginError, match=r"failed in helmdeck_providers: provider 'bad' raised CancelledError"):
+        provider_fails(asyncio.CancelledError())
+
+
+def test_a_provider_that_does_not_close_ends_with_an_error(virtual_time):
+    class Open(StubProvider):
+        async def aclose(self):
+            await asyncio.Event().wait()
+
+    async def run():
+        async with make_deck(Contributing("helmdeck_providers", spec)) as deck:
+            await deck.acomplete(request("open/any"))
+
+    spec = ProviderSpec(name="open", open=lambda *_: Open(Reply("hello")))
+    with pytest.raises(PluginError, match="provider 'open' cannot be closed: TimeoutError: it takes longer than 5 s"):
+        asyncio.run(run())
+
+
+def test_a_wrong_field_of_a_nested_value_is_named():
+    row = BudgetRow(prefix="bad/", budget=Budget(model="", tier="Z"))
+    with pytest.raises(PluginError, match=r"BudgetRow 'bad/': budget\.tier is 'Z', not Tier"):
+        make_deck(Contributing("helmdeck_budget_rows", row))

@@ -143,9 +143,9 @@ def test_cancelled_or_timed_out_call_shows_no_variable_of_the_provider(virtual_t
 
 
 def test_exception_shared_by_several_calls_is_raised_in_each():
-    shared = asyncio.CancelledError("mine")
+    shared = AuthFailed("mine")
 
-    async def cancel(headers):
+    async def refuse(headers):
         await asyncio.sleep(0)
         raise shared
 
@@ -153,7 +153,7 @@ def test_exception_shared_by_several_calls_is_raised_in_each():
         found = await asyncio.gather(whole(deck), whole(deck), return_exceptions=True)
         raise ExceptionGroup("both", [Exception(type(each).__name__) for each in found])
 
-    assert [str(each) for each in raised(cancel, both).exceptions] == ["CancelledError"] * 2
+    assert [str(each) for each in raised(refuse, both).exceptions] == ["AuthFailed"] * 2
 
 
 def test_error_while_opening_or_closing_a_provider_is_redacted():
