@@ -58,8 +58,8 @@ def fill_choices(draft: Draft) -> None:
         if len(found) > 1:
             found = [row for row in found if str(row[0]).lower() != "all"]
             literal = [row for row in found if _choice_places(draft, row[0])]
-            if _is_action(each):
-                # "approve it with the comment ...": the verb is the action.
+            if _is_action(each) or (_is_state(each) and draft.profile.writes):
+                # "approve it with the comment ...", "close the open issue 5": the verb is the action, or the new state.
                 literal = [row for row in found if row[1] == draft.part.verb_place] or literal
             found = _longest(literal or found)
         if len(found) > 1 and each.is_required and draft.profile.writes:
@@ -273,9 +273,13 @@ def _is_action(each: Property) -> bool:
     return "action" in each.words or "event" in each.words
 
 
+def _is_state(each: Property) -> bool:
+    return "state" in each.words or "status" in each.words
+
+
 def _verb_means(draft: Draft, each: Property, value: str) -> bool:
     """Whether the verb requests a state: "close the issue" sets ``state`` to ``closed``."""
-    is_state = bool({"state", "status"} & set(each.words))
+    is_state = _is_state(each)
     is_same = is_state and stem(draft.part.verb) == stem(value.lower())
     is_own = stem(draft.part.verb) in draft.profile.verbs and not is_state
     is_related = draft.part.verb in CHOICE_WORDS.get(value.lower(), ()) and not is_own

@@ -8,8 +8,9 @@ from typing import Final
 
 from helmdeck_language import ACTIONS, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.property_words import STORING_VERBS
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
-from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.part import ActDone, Part
 from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
 
 _LIGHT: Final = word_list("light")
@@ -59,11 +60,19 @@ def loses_content(part: Part, profile: Profile) -> bool:
 
 
 def does_too_much(part: Part, profile: Profile) -> bool:
-    """Whether an entry has an effect that a question does not request, or that spares nothing of what a part leaves out."""
+    """Whether an entry has an effect that a question does not request, that was had, or that spares nothing of what a part leaves out."""
+    if profile.writes is not False and any(_does_again(done, profile) for done in part.done):
+        return True
     if part.only_reads and not _may_answer(part, profile):
         return True
     leaves_out = any(not _EXCLUDING.isdisjoint(each.words) for each in profile.properties)
     return part.is_partial and not (profile.answers or leaves_out)
+
+
+def _does_again(done: ActDone, profile: Profile) -> bool:
+    """Whether an entry would repeat an act of the past; one that records what happened does not."""
+    is_same = done.verb == profile.verb and profile.verb not in STORING_VERBS
+    return is_same and (not done.side or done.side in profile.entry.id or not profile.sides)
 
 
 def _may_answer(part: Part, profile: Profile) -> bool:

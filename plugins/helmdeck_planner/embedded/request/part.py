@@ -10,6 +10,15 @@ import attrs
 from helmdeck_language import Token
 from helmdeck_selection import DialogueAct
 
+
+@attrs.frozen
+class ActDone:
+    """An act of the past: ``turn`` and ``off`` for "Tom turned off the lamp"."""
+
+    verb: str
+    side: str
+
+
 # What a part asks for whose language the model does not know.
 _ANY_ACT: Final = DialogueAct(nothing=0.0, look_up=0.5, change=0.5)
 
@@ -31,6 +40,7 @@ class Part:
     :ivar is_withdrawn: it was requested, and then taken back; as a heading, it still says what later parts are about.
     :ivar is_partial: it requests all of a kind but some that the next part excludes: "stop everything except web-1".
     :ivar is_other_object: it names a further object for the verb before it, which has values of its own: no other step takes them.
+    :ivar done: the acts that it says were done: "Ann merged PR 7".
     :ivar condition: the words that say when it is requested: "if it rains"; empty without any.
     :ivar act: what it asks for by its wording, lead-ins such as "could you" included.
     :ivar recording: the words that ask to record what it states: "write that down" behind "gave H-4 two litres of syrup".
@@ -50,6 +60,7 @@ class Part:
     is_withdrawn: bool = False
     is_partial: bool = False
     is_other_object: bool = False
+    done: tuple[ActDone, ...] = ()
     condition: str = ""
     act: DialogueAct = _ANY_ACT
     recording: tuple[Token, ...] = ()

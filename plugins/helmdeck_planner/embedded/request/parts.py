@@ -10,6 +10,7 @@ import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
+from helmdeck_planner.embedded.request.acts_done import acts_done
 from helmdeck_planner.embedded.request.clauses import (
     base_form,
     embedded_question,
@@ -102,7 +103,8 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.append(_part(text, own[cut:], wording, is_excluded=True))
     parts = [part for part in parts if any(token.is_word or token.is_value for token in part.tokens)]
     parts = reviewed(text, parts, tokens, wording)
-    return _with_conditions(text, _with_headings(text, parts, wording), wording)
+    found = _with_conditions(text, _with_headings(text, parts, wording), wording)
+    return [attrs.evolve(part, done=tuple(acts_done(part.tokens, wording))) for part in found]
 
 
 def _with_headings(text: str, parts: Sequence[Part], wording: Wording) -> list[Part]:
