@@ -109,6 +109,8 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
                 stated += draft.stated_by
                 looked_up = _looked_up(understood, pick, pick.profile, draft)
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
+            if pick.profile is not None and (unused := _unused(draft)):
+                step["rationale"] += f"; no input takes {', '.join(map(quoted, unused))}"
             if pick.profile is None:
                 gaps.append((part, step))
             is_gap = pick.profile is None or pick.probability is None
@@ -123,6 +125,18 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
     # What a part states for a step is no gap.
     used = [step for part, step in gaps if part in stated]
     return [row for row in steps if not any(row[1] is step for step in used)]
+
+
+def _unused(draft: Draft) -> list[str]:
+    """Return the values of a part that its step does not take: the date of "refund pi_1 on 2026-12-01"."""
+    entry = draft.profile.entry
+    taken = " ".join((str(arguments_of(draft)), entry.id, entry.description)).casefold()
+    return [
+        token.value
+        for place, token in enumerate(draft.tokens)
+        if token.is_value and place not in draft.used_places and place != draft.part.verb_place
+        if token.value.casefold() not in taken
+    ]
 
 
 def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

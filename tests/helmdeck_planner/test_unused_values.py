@@ -1,0 +1,31 @@
+"""A step names the values of its part that none of its inputs takes."""
+
+from __future__ import annotations
+
+from tests.case_support import each_case
+from tests.helmdeck_planner.test_argument_values import NUMBER, described, plan, tool
+
+REFUND = tool("create_refund", payment=described("The ID of the payment to refund"))
+ENCODE = tool("base64_encode", text=described("The text to encode"))
+TIMER = tool("set_timer", duration=described("Duration in seconds", NUMBER))
+
+
+def reason(request: str) -> str:
+    [step] = plan(request, REFUND, ENCODE, TIMER)
+    return str(step["rationale"])
+
+
+@each_case(
+    ("request_text", "values"),
+    [
+        ("refund pi_1 on 2026-12-01", "'2026-12-01'"),
+        ('refund pi_1 with "late" and 7', "'late', '7'"),
+    ],
+)
+def test_a_value_that_no_input_takes_is_named(request_text: str, values: str) -> None:
+    assert reason(request_text).endswith(f"; no input takes {values}")
+
+
+@each_case("request_text", ["refund pi_1", 'encode "hello" to Base64', "set a timer for 5 minutes"])
+def test_a_value_in_an_argument_or_in_the_name_of_the_entry_is_not(request_text: str) -> None:
+    assert "no input takes" not in reason(request_text)
