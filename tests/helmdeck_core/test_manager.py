@@ -274,7 +274,11 @@ def helmdeck_model_budget(model_id):
         ("helmdeck_trim_steps", TrimStep(name="x", trim=len, order=True), "order is True, not int"),
         ("helmdeck_reasoning_tags", ReasoningTag(name="x", open="<x>", close="</x>"), "close is '</x>', not tuple"),
         ("helmdeck_budget_rows", BudgetRow(prefix="x", budget=None), "budget is None, not Budget"),
-        ("helmdeck_budget_rows", BudgetRow(prefix="x", budget=Budget(model="", tier="A")), "budget is Budget"),
+        (
+            "helmdeck_budget_rows",
+            BudgetRow(prefix="x", budget=Budget(model="", tier="A")),
+            "budget.tier is 'A', not Tier",
+        ),
         ("helmdeck_stop_reasons", StopReasonTable(name="x", reasons={3: "stop"}), "reasons is"),
     ],
 )

@@ -28,7 +28,7 @@ def tools(request: str) -> list[str]:
         "Ann merged pull request 7",
         "I already turned off light.hall",
         "my wife turned off light.hall",
-        "somebody has turned off light.hall",
+        "someone has turned off light.hall",
         "light.hall was turned off by Tom",
     ],
 )

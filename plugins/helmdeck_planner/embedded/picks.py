@@ -104,7 +104,7 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     reader.join()
     headings = headings_of(reader.picks, separated.request, wording)
     picks = without_background(tuple(pick for pick in reader.picks if pick not in headings), wording)
-    picks = without_unchecked(picks, wording)
+    picks = without_unchecked(picks, attrs.evolve(sources, is_chosen=True))
     is_foreign = is_foreign_text(tokens, wording)
     is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
     if is_not_of_catalog:

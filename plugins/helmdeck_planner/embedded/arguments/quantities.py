@@ -21,6 +21,11 @@ _UNITS: Final = "|".join(sorted(UNIT_OF, key=len, reverse=True))
 _GLUED: Final = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?)-?({_UNITS})", re.IGNORECASE)
 # "1h30", "1h30m"
 _CHAINED: Final = re.compile(r"(\d{1,3})h(\d{1,2})m?(?:in)?", re.IGNORECASE)
+# "2m10s", "1h2m10s"
+_CHAINED_SECONDS: Final = re.compile(r"(?:(\d{1,3})h)?(\d{1,3})m(\d{1,2})s(?:ec)?", re.IGNORECASE)
+# "30m" behind "1h" and before "10s"; alone, it may be metres.
+_MINUTES: Final = re.compile(r"(\d{1,2})m", re.IGNORECASE)
+_SECONDS: Final = re.compile(r"\d{1,2}s(?:ecs?)?", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
 _HALF: Final = Fraction(1, 2)
 # Words of "and a half".
@@ -76,11 +81,17 @@ def _in_one_token(draft: Draft, place: int) -> Quantity | None:
         return None
     if found := _CHAINED.fullmatch(text):
         return Quantity(int(found[1]) * 60 + int(found[2]), UNIT_OF["minute"], (place,), UNIT_OF["hour"])
+    if found := _CHAINED_SECONDS.fullmatch(text):
+        hours, minutes, seconds = (int(each or 0) for each in found.groups())
+        return Quantity(hours * 3600 + minutes * 60 + seconds, UNIT_OF["second"], (place,), UNIT_OF["minute"])
     in_words, _, name = text.lower().rpartition("-")
     if in_words in NUMBER_WORDS and name in UNIT_OF:
         return Quantity(NUMBER_WORDS[in_words], UNIT_OF[name], (place,))  # "ten-minute"
     if found := _GLUED.fullmatch(text):
-        return _with_smaller(draft, Quantity(_value(found[1]), UNIT_OF[found[2].lower()], (place,)))
+        following = draft.tokens[place + 1 : place + 2]
+        is_minutes = found[2].lower() == "m" and bool(following) and _SECONDS.fullmatch(following[0].value)
+        unit = UNIT_OF["minute" if is_minutes else found[2].lower()]
+        return _with_smaller(draft, Quantity(_value(found[1]), unit, (place,)))
     return None
 
 
@@ -144,9 +155,14 @@ def _with_smaller(draft: Draft, first: Quantity) -> Quantity:
         return _sum(first, second)
     while place < len(tokens) and tokens[place].word in ("and", ","):
         place += 1
-    if place + 1 >= len(tokens) or tokens[place].kind is not Kind.NUMBER:
+    if place >= len(tokens):
         return first
-    second = quantity_at(draft, place)
+    if tokens[place].kind is Kind.NUMBER:
+        second = quantity_at(draft, place) if place + 1 < len(tokens) else None
+    elif first.unit.name == "hour" and (minutes := _MINUTES.fullmatch(tokens[place].value)):
+        second = _with_smaller(draft, Quantity(int(minutes[1]), UNIT_OF["minute"], (place,)))
+    else:
+        second = _in_one_token(draft, place)
     if second is None or second.unit.dimension != first.unit.dimension or second.unit.size >= first.unit.size:
         return first
     return _sum(first, second)

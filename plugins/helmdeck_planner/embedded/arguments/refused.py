@@ -10,7 +10,7 @@ from typing import Any, Final
 from helmdeck_language import Kind, Token, iso_date, stem, words
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import EXCLUDING_WORDS, STATE_WORDS
+from helmdeck_planner.embedded.entries.property_words import COUNT_WORDS, EXCLUDING_WORDS, STATE_WORDS
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_selection import input_properties
 
@@ -20,6 +20,8 @@ _QUANTIFIERS: Final = word_list("quantifying_pronouns")
 _NAMED: Final = (Role.TEXT, Role.NAME, Role.ID, Role.QUERY, Role.PLACE, Role.OWNER)
 # Words between a negation and the value: "not containing abc1234".
 _NEAR: Final = 4
+# Words of names of inputs that take a lower bound.
+_LOWER: Final = frozenset(("min", "minimum", "least", "above", "over", "more"))
 # Inputs with the same choices, from which a word alone says nothing.
 _MANY: Final = 3
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -45,6 +47,7 @@ def is_refused(tokens: Sequence[Token], profile: Profile, each: Property, value:
         or (is_alone and _is_quantifier(token, each))
         or (is_alone and token.kind is Kind.ID and each.role is Role.TEXT and bool(STATE_WORDS & set(each.words)))
         or (each.role is Role.CHOICE and _is_one_of_many(tokens, profile, each))
+        or (each.role is Role.NUMBER and _is_lower_bound(tokens, each, places[0]))
     )
 
 
@@ -91,6 +94,18 @@ def image_at(tokens: Sequence[Token], place: int) -> range | None:
         if is_joined and run[2].kind is not Kind.QUOTE and not run[2].value.isdecimal():
             return range(start, start + 3)
     return None
+
+
+def _is_lower_bound(tokens: Sequence[Token], each: Property, place: int) -> bool:
+    """Whether a number says how many there are at least, which no input for a number of results takes: "with more than 100 stars"."""
+    before = [token.word for token in tokens[:place]]
+    size = 2 if before[-2:] in (["more", "than"], ["at", "least"]) else int(before[-1:] in (["over"], ["above"]))
+    # "no more than 15" and "don't show more than 15" are upper bounds.
+    is_negated = any(
+        is_negation(token) or token.word == "nothing" for token in tokens[max(place - size - 2, 0) : place]
+    )
+    is_bound = size > 0 and not is_negated
+    return is_bound and bool(COUNT_WORDS & set(each.words)) and _LOWER.isdisjoint(each.words)
 
 
 def _is_quantifier(token: Token, each: Property) -> bool:

@@ -20,7 +20,7 @@ _SIDES: Final = word_list("sides")
 
 
 def acts_done(tokens: Sequence[Token], wording: Wording) -> Iterator[ActDone]:
-    """Yield the acts that a sentence says somebody did."""
+    """Yield the acts that a sentence says a person did."""
     if wording.language is not ENGLISH:
         return
     for place in range(1, len(tokens)):

@@ -144,8 +144,8 @@ def ends_exclusion(excluded: Sequence[Token], joint: Sequence[Token], verb: str,
         return False
     if not any(token.is_value or wording.is_of_catalog(token.word) for token in excluded[1:]):
         return False  # "don't stage and commit it" has one object
-    # "leave the heating as it is and turn on the fan", but "don't delete a.txt and overwrite b.txt"
-    is_spared = excluded[0].word in _SPARING | _HOLDING
+    # "leave the heating as it is and turn on the fan", "don't merge PR 5 but comment on it", and "don't delete a.txt and overwrite b.txt"
+    is_spared = excluded[0].word in _SPARING | _HOLDING or joint[0].word == "but"
     return is_spared or not ACTIONS.get(verb, frozenset()).isdisjoint(READING)
 
 

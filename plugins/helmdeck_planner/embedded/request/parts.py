@@ -92,12 +92,15 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             parts.pop()
         if parts and _is_purpose(parts[-1], lead_before, made, lead, wording):
             parts[-1] = attrs.evolve(parts[-1], is_purpose=True)
-        if parts and parts[-1].is_excluded and is_bare and made.verb and not is_set_aside(parts[-1].tokens, wording):
+        is_after = bool(parts) and parts[-1].is_excluded and bool(made.verb)
+        if is_after and is_bare and not is_set_aside(parts[-1].tokens, wording):
             if ends_exclusion(parts[-1].tokens, lead, made.verb, wording):
                 parts[-1] = as_heading(parts[-1]) or parts[-1]
             else:
                 # "don't move or delete it": the exclusion continues.
                 made = attrs.evolve(made, is_excluded=True)
+        elif is_after and any(token.word == "but" for token in lead) and refers(made, wording):
+            parts[-1] = as_heading(parts[-1]) or parts[-1]  # "don't merge PR 5, but comment on it"
         parts.append(made)
         if cut < len(own):
             parts.append(_part(text, own[cut:], wording, is_excluded=True))

@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ACTIONS, ENGLISH, READING, Kind, Token
+from helmdeck_planner.embedded.request.conditional import states_condition, trailing_condition
 from helmdeck_planner.embedded.request.negation import is_exception, phrase_length
 from helmdeck_planner.embedded.request.part import Part
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
@@ -26,12 +27,12 @@ _HEDGING: Final = word_list("hedging")
 _WAVERING: Final = phrase_list("wavering")
 _NEEDING: Final = word_list("needing_verbs")
 _ADDRESSED: Final = word_list("addressed") | word_list("polite")
-_CONDITIONAL: Final = word_list("conditional")
-_POLITE_CONDITIONS: Final = word_list("polite_conditions")
 _REPORTING: Final = word_list("reporting_persons")
 _REPORTED: Final = word_list("reported_starts")
 _SPEAKING: Final = word_list("speakers")
 _DIRECTED: Final = word_list("directed")
+_FRACTIONS: Final = word_list("fractions")
+_ARTICLES: Final = ("a", "one", "the", "only", "just")
 # A name of two words, with its article.
 _MOST_NAME: Final = 3
 
@@ -65,8 +66,12 @@ def reviewed(text: str, parts: Sequence[Part], tokens: Sequence[Token], wording:
                 part = _withdrawn(part)
             if condition is not None and not (part.is_excluded or part.is_withdrawn):
                 part = attrs.evolve(part, condition=condition.text)
-            if _states_condition(part):
+            if _takes_fraction(part):
+                part = attrs.evolve(part, is_partial=True)
+            if states_condition(part):
                 condition = part
+            elif not part.condition and (clause := trailing_condition(part, wording)):
+                part = attrs.evolve(part, condition=text[clause[0].start : clause[-1].end])
         if found and part.is_excluded and _excepts(found[-1], part, wording):
             whole = text[found[-1].tokens[0].start : part.tokens[-1].end]
             found[-1] = attrs.evolve(found[-1], text=whole, is_partial=True)
@@ -172,11 +177,14 @@ def _names_source(tokens: Sequence[Token]) -> bool:
     return is_source and tokens[2].is_word and tokens[2].value[:1].isupper()
 
 
-def _states_condition(part: Part) -> bool:
-    """Whether a part is a condition of what follows it: "if it rains", but not "if you don't mind"."""
-    words = {token.word for token in part.tokens}
-    is_condition = part.tokens[0].word in _CONDITIONAL and not part.is_question and len(part.tokens) > 2
-    return is_condition and words.isdisjoint(_POLITE_CONDITIONS)
+def _takes_fraction(part: Part) -> bool:
+    """Whether a command is for a part of its object only: "refund half of pi_1", "delete some of the pods"."""
+    if part.verb_place != 0:
+        return False
+    start = 1 + any(token.word in _ARTICLES for token in part.tokens[1:2])
+    fraction = part.tokens[start : start + 2]
+    is_share = len(fraction) > 1 and (fraction[0].word in _FRACTIONS or fraction[0].value.endswith("%"))
+    return is_share and fraction[1].word == "of"
 
 
 def _excepts(before: Part, part: Part, wording: Wording) -> bool:
