@@ -86,6 +86,7 @@ class Console:
                 Route("/keys/edit", self._form(keys.edit), methods=post),
                 Route("/keys/rotate", self._form(keys.rotate), methods=post),
                 Route("/keys/revoke", self._form(keys.revoke), methods=post),
+                Route("/keys/restore", self._form(keys.restore), methods=post),
                 Route("/keys/teams/create", self._form(keys.create_a_team), methods=post),
                 Route("/keys/teams/edit", self._form(keys.edit_a_team), methods=post),
                 Route("/keys/teams/revoke", self._form(keys.revoke_a_team), methods=post),

@@ -13,6 +13,7 @@ from helmdeck_gateway.accounts.changes import create_key as create_key
 from helmdeck_gateway.accounts.changes import create_team as create_team
 from helmdeck_gateway.accounts.changes import edit_key as edit_key
 from helmdeck_gateway.accounts.changes import edit_team as edit_team
+from helmdeck_gateway.accounts.changes import restore_key as restore_key
 from helmdeck_gateway.accounts.changes import revoke_key as revoke_key
 from helmdeck_gateway.accounts.changes import revoke_team as revoke_team
 from helmdeck_gateway.accounts.changes import rotate_key as rotate_key

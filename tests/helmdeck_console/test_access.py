@@ -8,7 +8,7 @@ import pytest
 
 from helmdeck_console.screens import keys
 from helmdeck_console.web.access import IDLE_S, LIFE_S, ROTATE_S, Access, Refused
-from helmdeck_gateway import digest_of
+from helmdeck_gateway import KeyRecord, digest_of
 from tests.helmdeck_console.console_support import NOW_S, ConsoleUnderTest, example
 
 FIELDS = {"name": "new", "rate": "60/min", "month": "25", "days": "30", "models": "openai/*, local/lexical"}
@@ -188,6 +188,19 @@ def test_limits_of_keys_and_teams_are_edited_and_keys_are_rotated(console):
     assert [(each.name, each.parent, each.models) for each in teams] == [("acme", "", None), ("search", "", ("fast",))]
     assert client.post("/keys/teams/revoke", name="acme").status_code == 303
     assert client.post("/keys/rotate", name="bob", hours="9999").status_code == 422
+
+
+def test_a_revoked_account_of_tokens_is_restored_and_a_revoked_key_has_no_button_for_it(console):
+    client = console.client(console.key("ada", "admin"))
+    console.key("bob")
+    asyncio.run(console.store.save_key(KeyRecord(name="ann@company", id="sso-1", digest="sso:1", caller="ann@company")))
+    for name in ("bob", "ann@company"):
+        client.post("/keys/revoke", name=name)
+    assert client.get("/keys").text.count('action="/console/keys/restore"') == 1
+    assert client.post("/keys/restore", name="bob").status_code == 409
+    done = client.post("/keys/restore", name="ann@company").headers["location"].removeprefix("/console")
+    assert "ann@company is restored" in client.get(done).text
+    assert [each.name for each in asyncio.run(console.store.list_keys()) if each.revoked_s is not None] == ["bob"]
 
 
 def test_a_page_of_many_keys_reports_their_number_and_finds_all_of_them(console, monkeypatch):

@@ -7,6 +7,7 @@ import functools
 import time
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 import attrs
 from starlette.responses import Response
@@ -33,6 +34,7 @@ from helmdeck_gateway import (
     create_key,
     create_team,
     endpoint_names,
+    restore_key,
     rotate_key,
     state_of,
     to_usd,
@@ -203,6 +205,17 @@ async def rotate(page: PageRequest) -> Response:
     return await show(page, made=made)
 
 
+async def restore(page: PageRequest) -> Response:
+    """Accept the tokens of a revoked account again."""
+    store, record = await _node(KEYS, page)
+    try:
+        await restore_key(store, record.name, _actor(page))
+    except _MISTAKES as exc:
+        raise Refused(_sentence(exc), 409) from None
+    _log(page, "key restored", record.name)
+    return page.redirect(f"/keys?done=restored&subject={quote(record.name)}")
+
+
 # -- teams -------------------------------------------------------------------------------------------------------
 
 
@@ -219,7 +232,7 @@ async def create_a_team(page: PageRequest) -> Response:
     except _MISTAKES as exc:
         return await show(page, error=_sentence(exc), status=422)
     _log(page, "team created", record.name)
-    return page.redirect(f"/keys?done=created&subject={record.name}")
+    return page.redirect(f"/keys?done=created&subject={quote(record.name)}")
 
 
 # -- keys and teams ----------------------------------------------------------------------------------------------
@@ -235,7 +248,7 @@ async def _edit(kind: NodeKind[Record], page: PageRequest) -> Response:
     except _MISTAKES as exc:
         return await show(page, error=_sentence(exc), status=422)
     _log(page, f"{kind.word} edited", record.name)
-    return page.redirect(f"/keys?done=edited&subject={record.name}")
+    return page.redirect(f"/keys?done=edited&subject={quote(record.name)}")
 
 
 async def _revoke(kind: NodeKind[Record], page: PageRequest) -> Response:
@@ -246,7 +259,7 @@ async def _revoke(kind: NodeKind[Record], page: PageRequest) -> Response:
     except _MISTAKES as exc:
         raise Refused(_sentence(exc), 409) from None
     _log(page, f"{kind.word} revoked", record.name)
-    return page.redirect(f"/keys?done=revoked&subject={record.name}")
+    return page.redirect(f"/keys?done=revoked&subject={quote(record.name)}")
 
 
 edit: Handler = functools.partial(_edit, KEYS)

@@ -136,7 +136,7 @@ async def edit_key(
         if not stored.has_secret:  # the next token would undo the change
             raise ChangeRefused(
                 f"{name!r} signs in with tokens: its team, role, models and limits are those of the token and of "
-                "[gateway.sign_in]; only keys revoke changes it"
+                "[gateway.sign_in]; only keys revoke and keys restore change it"
             )
         edited = edit(stored)
         if edited.name != name:
@@ -188,6 +188,30 @@ async def revoke_key(
         return stored, attrs.evolve(stored, revoked_s=now_s, version=stored.version + 1)
 
     return await _save_key(store, actor, "key revoked", change)
+
+
+async def restore_key(store: GatewayStore, name: str, actor: Actor = APPLICATION) -> KeyRecord:
+    """Accept the tokens of a revoked account again; its caller, spend and id stay.
+
+    :raises KeyUnknown: there is no key or account of the name.
+    :raises ChangeRefused: it is a key, whose secret others may have, or it is not revoked, or its team is not that of the actor.
+    """
+
+    async def change() -> tuple[KeyRecord, KeyRecord]:
+        stored = await find(store, name)
+        if stored is None:
+            raise KeyUnknown(", ".join(each.name for each in await store.list_keys() if each.has_tokens))
+        await _check_key(store, stored, actor, is_stored=True)
+        if not stored.has_tokens:
+            raise ChangeRefused(
+                f"{name!r} is a key, whose secret others may have, and stays revoked; only accounts that sign in with tokens are "
+                "restored"
+            )
+        if stored.revoked_s is None:
+            raise ChangeRefused(f"the account {name!r} is not revoked")
+        return stored, attrs.evolve(stored, revoked_s=None, version=stored.version + 1)
+
+    return await _save_key(store, actor, "key restored", change)
 
 
 async def find(store: GatewayStore, name: str) -> KeyRecord | None:

@@ -1,4 +1,4 @@
-"""``helmdeck keys``: creates, shows, edits, revokes and rotates the keys of clients; ``key_calls`` lists their calls."""
+"""``helmdeck keys``: creates, shows, edits, revokes, restores and rotates the keys of clients; ``key_calls`` lists their calls."""
 
 from __future__ import annotations
 
@@ -104,6 +104,20 @@ def revoke(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def restore(arguments: argparse.Namespace) -> int:
+    """Restore a revoked account of tokens."""
+    from helmdeck_gateway.accounts import changes
+    from helmdeck_gateway.accounts.node_fields import key_data
+
+    actor = changes.local_actor()
+    record = with_store(arguments, lambda store: changes.restore_key(store, arguments.name, actor))
+    if arguments.json:
+        show_json(key_data(record))
+    else:
+        show(f"the account {record.name} is restored; its next token is accepted")
+    return ExitCode.OK
+
+
 def audit(arguments: argparse.Namespace) -> int:
     """Show the last changes of keys and teams."""
     import msgspec
@@ -202,6 +216,7 @@ def helmdeck_commands() -> Sequence[Command]:
         command("show", "show the limits, requests and spend of a key", configure_name, show_key),
         command("calls", "list the most recent calls of a key", configure_calls, show_calls),
         command("revoke", "revoke a key", configure_name, revoke),
+        command("restore", "accept the tokens of a revoked account again", configure_name, restore),
         command("edit", "change the limits of a key", configure_edit, edit),
         command("rotate", "give a key a new secret, and print it once", configure_rotate, rotate),
         command("audit", "list the last changes of keys and teams", configure_audit, audit),

@@ -68,6 +68,7 @@ class AdminEndpoints:
             ("/v1/me", "GET", self.me),
             ("/v1/admin/keys", "POST", self.create_key),
             ("/v1/admin/keys/{name}/rotate", "POST", self.rotate_key),
+            ("/v1/admin/keys/{name}/restore", "POST", self.restore_key),
             ("/v1/admin/teams", "POST", self.create_team),
             ("/v1/admin/audit", "GET", self.audit),
             *self._rows(KEYS),
@@ -164,6 +165,13 @@ class AdminEndpoints:
         made = await changes.rotate_key(store, record.name, actor, grace_s=grace_s)
         _log(actor, "key rotated", record.name)
         return _json({**key_data(made.record), "key": made.secret})
+
+    async def restore_key(self, request: Request) -> Response:
+        """Accept the tokens of a revoked account again."""
+        record, actor, store = await self._node(KEYS, request)
+        restored = await changes.restore_key(store, record.name, actor)
+        _log(actor, "key restored", record.name)
+        return _json(key_data(restored))
 
     # -- the audit log -----------------------------------------------------------------------------------------
 

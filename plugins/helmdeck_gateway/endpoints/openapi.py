@@ -71,6 +71,7 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
         "post",
         "/v1/admin/keys/{name}/rotate",
     ): "Give a key a new secret; the earlier one is accepted for `grace_s` seconds",
+    ("post", "/v1/admin/keys/{name}/restore"): "Accept the tokens of a revoked account again",
     ("get", "/v1/admin/teams"): "The teams",
     ("post", "/v1/admin/teams"): "Create a team",
     ("get", "/v1/admin/teams/{name}"): "One team with its use",

@@ -10,14 +10,12 @@ from typing import Any, Final
 from helmdeck_gateway.accounts.node_fields import KEY_NAME
 from helmdeck_gateway.sign_in.settings import ROLES, SignInSettings
 from helmdeck_gateway.sign_in.tokens import BadToken
-from helmdeck_gateway.stores.records import KeyRecord, Limits, to_nusd
+from helmdeck_gateway.stores.records import TOKENS, KeyRecord, Limits, to_nusd
 
 MAX_VALUES: Final = 500
 """Values of a claim that are read; a member of more groups is a mistake of the issuer."""
 
 MAX_NAME: Final = 48
-DIGEST_PREFIX: Final = "sso:"
-"""Begins what a store has in place of the hash of a key: no key has such a hash, so no key opens the account."""
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+-]")
 
@@ -37,7 +35,7 @@ def record_of(claims: Mapping[str, Any], issuer: str, settings: SignInSettings) 
     return KeyRecord(
         name=f"{_clean(shown)}@{issuer}",
         id=f"sso-{digest[:24]}",
-        digest=DIGEST_PREFIX + digest,
+        digest=TOKENS + digest,
         caller=f"{_clean(subject)}@{issuer}",
         limits=Limits(
             rate=settings.requests_per_min,

@@ -24,6 +24,9 @@ RETRY_S: Final = 1.0
 LOST_S: Final = 86_400.0
 """Seconds for which a call whose lease has ended can still be settled with its cost."""
 
+TOKENS: Final = "sso:"
+"""Begins what a store has in place of the hash of a key for an account that signs in with tokens: no key has such a hash."""
+
 TOKEN_WINDOW_S: Final = 60.0
 """Seconds in which the tokens of a token limit become available again."""
 
@@ -134,6 +137,11 @@ class KeyRecord:
     def has_secret(self) -> bool:
         """Whether a key opens the account; otherwise, it has the tokens of an issuer, or a revoked key whose name has another key."""
         return ":" not in self.digest
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether the tokens of an issuer open the account."""
+        return self.digest.startswith(TOKENS)
 
     def accepts(self, digest: str, now_s: float) -> bool:
         """Return whether the key with the digest is this one, or the one before the last rotation and still accepted."""
