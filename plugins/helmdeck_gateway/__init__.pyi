@@ -2,7 +2,7 @@
 
 from helmdeck_gateway.accounts.bill import AccountSpend as AccountSpend
 from helmdeck_gateway.accounts.bill import read_spend as read_spend
-from helmdeck_gateway.accounts.bill import sum_of as sum_of
+from helmdeck_gateway.accounts.bill import read_usages as read_usages
 from helmdeck_gateway.accounts.changes import Actor as Actor
 from helmdeck_gateway.accounts.changes import ChangeRefused as ChangeRefused
 from helmdeck_gateway.accounts.changes import KeyNameTaken as KeyNameTaken
@@ -54,5 +54,6 @@ from helmdeck_gateway.stores.records import Node as Node
 from helmdeck_gateway.stores.records import Open as Open
 from helmdeck_gateway.stores.records import Period as Period
 from helmdeck_gateway.stores.records import TeamRecord as TeamRecord
+from helmdeck_gateway.stores.records import sum_of as sum_of
 from helmdeck_gateway.stores.records import to_nusd as to_nusd
 from helmdeck_gateway.stores.records import to_usd as to_usd

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import csv
+import datetime
 import io
 import json
 
@@ -19,11 +20,15 @@ from helmdeck_gateway import (
     create_team,
     edit_key,
     open_store,
+    read_spend,
+    read_usages,
     revoke_key,
 )
+from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_telemetry import RequestLog
 from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer
+from tests.case_support import each_case
 from tests.helmdeck_gateway.gateway_key_support import PRICED, USAGE
 from tests.helmdeck_gateway.gateway_store_support import store_url as store_url
 from tests.helmdeck_gateway.gateway_support import FormatServer, running_gateway, upstream
@@ -87,6 +92,41 @@ def test_spend_by_team_is_exact_and_has_the_days_of_the_span_only(helmdeck):
     assert [row["spent_usd"] for row in days] == ["0.000000001", "2.000000002"]
     both = json.loads(helmdeck("--from", "2024-10-08", "--to", "2024-11-30", "--json"))
     assert (both["total"]["spent_usd"], both["total"]["requests"]) == ("6.000000012", 8)
+
+
+class Counting(MemoryStore):
+    """Counts the steps that read accounts."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = []
+
+    async def usage(self, account, *, now_s=None):
+        self.steps.append(1)
+        return await super().usage(account, now_s=now_s)
+
+    async def usages(self, accounts, *, now_s=None):
+        self.steps.append(len(accounts))
+        return await super().usages(accounts, now_s=now_s)
+
+    async def spend(self, accounts, periods, *, now_s=None):
+        self.steps.append(len(accounts))
+        return await super().spend(accounts, periods, now_s=now_s)
+
+
+@each_case("read", ["bill", "list"])
+def test_accounts_are_read_a_thousand_at_a_time_and_not_day_by_day(read):
+    async def run():
+        store = Counting()
+        for number in range(2_001):
+            await store.save_key(KeyRecord(name=f"k{number}", id=f"{number}", digest=f"{number}", caller="k"))
+        if read == "bill":
+            found = await read_spend(store, datetime.date(2024, 11, 2), datetime.date(2024, 11, 29))
+        else:
+            found = await read_usages(store, await store.list_keys())
+        return len(found), store.steps
+
+    assert asyncio.run(run()) == (2_001, [1_000, 1_000, 1])
 
 
 def test_calls_of_killed_processes_and_of_replaced_keys_are_billed(helmdeck):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import time
 from collections.abc import Sequence
@@ -120,7 +119,7 @@ async def show(page: PageRequest, *, made: Any = None, error: str = "", status: 
 async def _rows(store: GatewayStore, records: Sequence[KeyRecord | TeamRecord]) -> list[Row]:
     shown = sorted(records, key=lambda each: (each.revoked_s is not None, getattr(each, "team", ""), each.name))
     shown = shown[:MAX_LISTED]
-    usages = await asyncio.gather(*(store.usage(each.id) for each in shown))
+    usages = await store.usages([each.id for each in shown])
     return [_row(record, usage) for record, usage in zip(shown, usages, strict=True)]
 
 

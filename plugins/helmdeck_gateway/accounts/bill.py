@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import calendar
 import datetime
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import attrs
 
-from helmdeck_gateway.stores.records import KeyRecord, Period
-from helmdeck_gateway.stores.store import AccountStore, KeyStore
+from helmdeck_gateway.stores.records import KeyRecord, Period, TeamRecord, Usage, sum_of
+from helmdeck_gateway.stores.store import ACCOUNTS_AT_ONCE, AccountStore, KeyStore
 
-AT_ONCE: Final = 16
-"""Accounts that are read at the same time."""
-
-TRIES: Final = 5
-"""How often the accounts of a key that had several teams are read, until no call has ended in between."""
+T = TypeVar("T")
+Record = TypeVar("Record", KeyRecord, TeamRecord)
 
 
 @attrs.frozen(kw_only=True)
@@ -44,29 +40,45 @@ async def read_spend(store: _Store, first: datetime.date, last: datetime.date) -
     :raises StorageError: the store does not answer.
     """
     days, months = spans(first, last)
-    gate = asyncio.Semaphore(AT_ONCE)
+    periods = [*(day.isoformat() for day in days), *(month.isoformat()[:7] for month in months)]
+    found: list[AccountSpend] = []
+    for records in batched(await store.list_keys(), ACCOUNTS_AT_ONCE):
+        accounts = [account for record in records for account in (record.id, *_parts_of(record).values())]
+        spend = await store.spend(accounts, periods)
+        for record in records:
+            found += _by_team(record, spend)
+    return found
 
-    async def total(account: str) -> Period:
-        await store.usage(account)  # counts the calls of killed processes
-        found = [(await store.usage(account, now_s=noon_s(day))).day for day in days]
-        found += [(await store.usage(account, now_s=noon_s(month))).month for month in months]
-        return sum_of(found)
 
-    async def read(record: KeyRecord) -> list[AccountSpend]:
-        async with gate:
-            if not record.teams_before:
-                return [AccountSpend(record=record, team=record.team, spend=await total(record.id))]
-            teams, parts, whole = tuple(dict.fromkeys((*record.teams_before, record.team))), list[Period](), Period()
-            for _ in range(TRIES):
-                former, whole = parts, await total(record.id)
-                parts = [await total(record.account_in(team)) for team in teams]
-                if parts == former:
-                    break
-        # The calls before the first move have no account but that of the key.
-        parts[0] = sum_of([parts[0], _rest(whole, sum_of(parts))])
-        return [AccountSpend(record=record, team=team, spend=part) for team, part in zip(teams, parts, strict=True)]
+async def read_usages(store: AccountStore, records: Sequence[Record]) -> Sequence[tuple[Record, Usage]]:
+    """Return keys or teams with what each of them has used.
 
-    return [each for found in await asyncio.gather(*map(read, await store.list_keys())) for each in found]
+    :raises StorageError: the store does not answer.
+    """
+    found: list[tuple[Record, Usage]] = []
+    for each in batched(records, ACCOUNTS_AT_ONCE):
+        found += zip(each, await store.usages([record.id for record in each]), strict=True)
+    return found
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in groups."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _parts_of(record: KeyRecord) -> Mapping[str, str]:
+    """The accounts of the teams that a key had, in their order; none of a key that always had its team."""
+    teams = (*record.teams_before, record.team) if record.teams_before else ()
+    return {team: record.account_in(team) for team in teams}
+
+
+def _by_team(record: KeyRecord, spend: Mapping[str, Period]) -> list[AccountSpend]:
+    whole = spend.get(record.id, Period())
+    parts = {team: spend.get(account, Period()) for team, account in _parts_of(record).items()}
+    # The calls before the first move have no account but that of the key.
+    first = next(iter(parts), record.team)
+    parts[first] = sum_of([parts.get(first, Period()), _rest(whole, sum_of(list(parts.values())))])
+    return [AccountSpend(record=record, team=team, spend=part) for team, part in parts.items()]
 
 
 def spans(first: datetime.date, last: datetime.date) -> tuple[list[datetime.date], list[datetime.date]]:
@@ -80,21 +92,6 @@ def spans(first: datetime.date, last: datetime.date) -> tuple[list[datetime.date
         (months if is_whole else days).append(day)
         day = (end if is_whole else day) + datetime.timedelta(days=1)
     return days, months
-
-
-def noon_s(day: datetime.date) -> float:
-    """Return the noon of a day in UTC, in seconds since 1970."""
-    return datetime.datetime.combine(day, datetime.time(12), datetime.UTC).timestamp()
-
-
-def sum_of(periods: Sequence[Period]) -> Period:
-    """Return the sums of periods.
-
-    >>> from helmdeck_gateway import Period, sum_of
-    >>> sum_of([Period(spent_nusd=10, requests=1), Period(spent_nusd=30, requests=2)]).requests
-    3
-    """
-    return Period(**{name: sum(getattr(each, name) for each in periods) for name in attrs.fields_dict(Period)})
 
 
 def _rest(whole: Period, part: Period) -> Period:

@@ -145,12 +145,13 @@ def audit(arguments: argparse.Namespace) -> int:
 
 def list_keys(arguments: argparse.Namespace) -> int:
     """List the keys."""
+    from helmdeck_gateway.accounts.bill import read_usages
     from helmdeck_gateway.accounts.node_fields import key_data, state_of, usage_data
 
-    async def read(store: GatewayStore) -> list[tuple[KeyRecord, Usage]]:
-        return [(record, await store.usage(record.id)) for record in await store.list_keys()]
+    async def read(store: GatewayStore) -> Sequence[tuple[KeyRecord, Usage]]:
+        return await read_usages(store, await store.list_keys())
 
-    found = with_store(arguments, read, is_read=True) or []
+    found = with_store(arguments, read, is_read=True) or ()
     if arguments.json:
         show_json({"keys": [{**key_data(record), **usage_data(usage)} for record, usage in found]})
     elif not found:

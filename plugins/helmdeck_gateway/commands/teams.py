@@ -121,8 +121,10 @@ def show_team(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-async def _read(store: GatewayStore) -> list[tuple[TeamRecord, Usage]]:
-    return [(record, await store.usage(record.id)) for record in await store.list_teams()]
+async def _read(store: GatewayStore) -> Sequence[tuple[TeamRecord, Usage]]:
+    from helmdeck_gateway.accounts.bill import read_usages
+
+    return await read_usages(store, await store.list_teams())
 
 
 def _shown(arguments: argparse.Namespace, record: TeamRecord) -> int:

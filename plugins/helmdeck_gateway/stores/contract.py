@@ -32,6 +32,7 @@ from helmdeck_gateway.stores.records import (
     Open,
     Period,
     Refusal,
+    periods,
 )
 from helmdeck_gateway.stores.store import MAX_DOCUMENT_BYTES
 from helmdeck_storage import StorageError
@@ -210,6 +211,36 @@ class GatewayStoreContract(TeamsContract, RowsContract):
             usage = await store.usage("a", now_s=NOON_S)
             assert (usage.day, usage.month, usage.under_way) == (spent, spent, 0)
             assert not await store.settle(["a"], "unknown", 5)
+
+        use(run)
+
+    def test_several_accounts_are_read_at_once_with_the_calls_of_killed_processes(
+        self, use: Callable[..., Any]
+    ) -> None:
+        async def run(store: Any) -> None:
+            for account, call, held, now_s in (
+                ("a", "c1", 5, NOON_S),
+                ("a", "c2", 6, NOON_S + 1),
+                ("b", "c1", 7, NOON_S),
+                ("b", "c2", 8, NOON_S + DAY_S),
+            ):
+                assert is_admitted(await admit(store, account, call, Limits(tokens=9), held, 60, now_s=now_s))
+            await store.settle(["a"], "c1", 3)
+            later = NOON_S + DAY_S
+            names = ["b", "new", "a", "b"]
+            assert list(await store.usages(names, now_s=later)) == [
+                await store.usage(each, now_s=later) for each in names
+            ]
+            day, next_day = periods(NOON_S)[0], periods(later)[0]
+            assert await store.spend(["a", "b", "new"], [day], now_s=later) == {
+                "a": Period(spent_nusd=9, requests=2),
+                "b": Period(spent_nusd=7, requests=1),
+            }
+            assert await store.spend(["a", "b"], [day, next_day], now_s=later) == {
+                "a": Period(spent_nusd=9, requests=2),
+                "b": Period(spent_nusd=7, held_nusd=8, requests=2),
+            }
+            assert not await store.spend(["a"], [next_day], now_s=later)
 
         use(run)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from helmdeck_gateway.stores import accounts
 from helmdeck_gateway.stores.accounts import Account
@@ -16,6 +16,7 @@ from helmdeck_gateway.stores.records import (
     KeyRecord,
     Node,
     Open,
+    Period,
     Refusal,
     TeamRecord,
     Usage,
@@ -146,6 +147,17 @@ class MemoryStore(MemoryRows):
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
         return self._accounts[account].usage(now_s)
+
+    async def usages(self, accounts: Sequence[str], *, now_s: float | None = None) -> Sequence[Usage]:
+        """Implement ``AccountStore.usages``."""
+        return [self._accounts[each].usage(now_s) for each in accounts]
+
+    async def spend(
+        self, accounts: Sequence[str], periods: Sequence[str], *, now_s: float | None = None
+    ) -> Mapping[str, Period]:
+        """Implement ``AccountStore.spend``."""
+        found = {each: self._accounts[each].spend(periods, now_s) for each in accounts if each in self._accounts}
+        return {name: period for name, period in found.items() if period is not None}
 
     async def aclose(self) -> None:
         """Forget the documents."""

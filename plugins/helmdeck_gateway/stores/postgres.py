@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from helmdeck_gateway.stores import postgres_accounts as accounts
 from helmdeck_gateway.stores import postgres_keys as keys
 from helmdeck_gateway.stores import postgres_rows
-from helmdeck_gateway.stores.postgres_accounts import RENEW, settlement
+from helmdeck_gateway.stores.postgres_accounts import LOST, RENEW, SPEND, USAGES, settlement
 from helmdeck_gateway.stores.postgres_rows import PostgresRows
 from helmdeck_gateway.stores.records import (
     MAX_TEAMS,
@@ -160,6 +160,35 @@ class PostgresStore(PostgresRows):
         return Usage(
             day=_period(day), month=_period(month), under_way=day[0], tokens=tokens, tokens_s=tokens_s, now_s=clock_s
         )
+
+    async def usages(self, accounts: Sequence[str], *, now_s: float | None = None) -> Sequence[Usage]:
+        """Implement ``AccountStore.usages``."""
+        await self._count_lost(accounts, now_s)
+        rows = await self._database.rows(USAGES, (now_s, list(accounts)))
+        return [
+            Usage(
+                day=_period(row),
+                month=_period(row[5:]),
+                under_way=row[0],
+                tokens=row[11],
+                tokens_s=row[12],
+                now_s=row[13],
+            )
+            for row in rows
+        ]
+
+    async def spend(
+        self, accounts: Sequence[str], periods: Sequence[str], *, now_s: float | None = None
+    ) -> Mapping[str, Period]:
+        """Implement ``AccountStore.spend``."""
+        await self._count_lost(accounts, now_s)
+        rows = await self._database.rows(SPEND, (list(accounts), list(periods)))
+        return {row[0]: _period(row) for row in rows}
+
+    async def _count_lost(self, accounts: Sequence[str], now_s: float | None) -> None:
+        """Count what calls hold whose leases have ended as spent; accounts without such calls are not locked."""
+        for (account,) in await self._database.rows(LOST, (list(accounts), now_s)):
+            await self.usage(account, now_s=now_s)
 
     async def aclose(self) -> None:
         """Close all connections; a later use opens them again."""

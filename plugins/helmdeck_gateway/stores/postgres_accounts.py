@@ -338,6 +338,26 @@ SELECT o_under_way, o_spent, o_held, o_requests, o_refused, o_unpriced, o_tokens
 FROM gateway_usage(?, ?::float8)"""
 
 
+LOST: Final = """
+SELECT DISTINCT account FROM gateway_calls WHERE account = ANY (?)
+AND is_open AND until_s <= coalesce(?::float8, extract(epoch FROM clock_timestamp()))"""
+
+USAGES: Final = """
+WITH clock AS MATERIALIZED (SELECT coalesce(?::float8, extract(epoch FROM clock_timestamp())::float8) AS now)
+SELECT coalesce(a.under_way, 0), coalesce(d.spent, 0), coalesce(d.held, 0), coalesce(d.requests, 0), coalesce(d.refused, 0),
+    coalesce(d.unpriced, 0), coalesce(m.spent, 0), coalesce(m.held, 0), coalesce(m.requests, 0), coalesce(m.refused, 0),
+    coalesce(m.unpriced, 0), coalesce(a.tokens, 0), coalesce(a.tokens_s, 0), now
+FROM unnest(?::text[]) WITH ORDINALITY AS w(account, number) CROSS JOIN clock
+LEFT JOIN gateway_accounts a ON a.account = w.account
+LEFT JOIN gateway_spend d ON d.account = w.account AND d.period = to_char(to_timestamp(now) AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+LEFT JOIN gateway_spend m ON m.account = w.account AND m.period = to_char(to_timestamp(now) AT TIME ZONE 'UTC', 'YYYY-MM')
+ORDER BY w.number"""
+
+SPEND: Final = """
+SELECT account, sum(spent)::bigint, sum(held)::bigint, sum(requests)::bigint, sum(refused)::bigint, sum(unpriced)::bigint
+FROM gateway_spend WHERE account = ANY (?) AND period = ANY (?) GROUP BY account"""
+
+
 def upgrade(session: Session) -> None:
     """Add what version 2 has: token limits, and calls that count against several accounts.
 

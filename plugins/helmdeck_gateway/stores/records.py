@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import hmac
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import attrs
@@ -322,6 +322,16 @@ class Period:
     requests: int = 0
     refused: int = 0
     unpriced: int = 0
+
+
+def sum_of(periods: Sequence[Period]) -> Period:
+    """Return the sums of periods.
+
+    >>> from helmdeck_gateway import Period, sum_of
+    >>> sum_of([Period(spent_nusd=10, requests=1), Period(spent_nusd=30, requests=2)]).requests
+    3
+    """
+    return Period(**{name: sum(getattr(each, name) for each in periods) for name in attrs.fields_dict(Period)})
 
 
 @attrs.frozen(kw_only=True)

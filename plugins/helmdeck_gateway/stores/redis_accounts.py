@@ -239,3 +239,25 @@ end
 return found
 """
 )
+
+# ARGV: the time or an empty string, and the periods. The result is empty for an account that was used in none of them.
+SPEND: Final = (
+    _COMMON
+    + """
+select_account(0)
+sweep(clock(ARGV[1]))
+if redis.call('EXISTS', SPEND) == 0 then return {} end
+local sums, is_used = {}, false
+for place, name in ipairs({'spent', 'held', 'requests', 'refused', 'unpriced'}) do
+  sums[place] = 0
+  for number = 2, #ARGV do
+    local found = redis.call('HGET', SPEND, ARGV[number] .. ':' .. name)
+    is_used = is_used or found ~= false
+    sums[place] = sums[place] + (tonumber(found or 0) or 0)
+  end
+end
+if not is_used then return {} end
+for place, sum in ipairs(sums) do sums[place] = int(sum) end
+return sums
+"""
+)

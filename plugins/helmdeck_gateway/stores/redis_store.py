@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from helmdeck_gateway.stores import redis_accounts, redis_keys
@@ -64,6 +64,7 @@ class RedisStore(RedisRows):
         self._add_audit = script(redis_keys.ADD_AUDIT)
         self._admit, self._renew = script(redis_accounts.ADMIT), script(redis_accounts.RENEW)
         self._settle, self._usage = script(redis_accounts.SETTLE), script(redis_accounts.USAGE)
+        self._spend = script(redis_accounts.SPEND)
 
     async def put(self, kind: str, key: str, owner: str, data: bytes, ttl_s: float) -> None:
         """Implement ``DocumentStore.put``."""
@@ -174,20 +175,39 @@ class RedisStore(RedisRows):
 
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
-        rows = await self._run(self._usage, [account], (now_s,))
-        tokens, tokens_s, now_s = map(float, rows[:3])
-        under_way, *amounts = map(int, rows[3:])
-        day, month = _period(amounts[:5]), _period(amounts[5:])
-        return Usage(day=day, month=month, under_way=under_way, tokens=tokens, tokens_s=tokens_s, now_s=now_s)
+        return _usage(await self._run(self._usage, [account], (now_s,)))
+
+    async def usages(self, accounts: Sequence[str], *, now_s: float | None = None) -> Sequence[Usage]:
+        """Implement ``AccountStore.usages``."""
+        return [_usage(rows) for rows in await self._run_each(self._usage, accounts, (now_s,))]
+
+    async def spend(
+        self, accounts: Sequence[str], periods: Sequence[str], *, now_s: float | None = None
+    ) -> Mapping[str, Period]:
+        """Implement ``AccountStore.spend``."""
+        found = await self._run_each(self._spend, accounts, (now_s, *periods))
+        return {account: _period(list(map(int, row))) for account, row in zip(accounts, found, strict=True) if row}
 
     async def _run(self, script: Callable[..., Awaitable[Any]], accounts: Sequence[str], values: Sequence[Any]) -> Any:
         """Run a script on the keys of accounts."""
+        async with self._server.errors():
+            return await script(keys=self._account_keys(accounts), args=_arguments(values))
+
+    async def _run_each(
+        self, script: Callable[..., Awaitable[Any]], accounts: Sequence[str], values: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Run a script for each account, in one transaction."""
+        arguments = _arguments(values)
+        async with self._server.errors(), self._client.pipeline(transaction=True) as pipe:
+            for account in accounts:
+                await script(keys=self._account_keys([account]), args=arguments, client=pipe)
+            found: Sequence[Any] = await pipe.execute()
+        return found
+
+    def _account_keys(self, accounts: Sequence[str]) -> Sequence[str]:
         names = ("account", "calls", "open", "lost", "starts", "spend")
         # The braces keep the keys of an account on one node of a cluster; those of several accounts may be on several.
-        keys = [f"{self._prefix}:{{{account}}}:{name}" for account in accounts for name in names]
-        arguments = ["" if value is None else value for value in values]
-        async with self._server.errors():
-            return await script(keys=keys, args=arguments)
+        return [f"{self._prefix}:{{{account}}}:{name}" for account in accounts for name in names]
 
     @property
     def _keys(self) -> Sequence[str]:
@@ -208,6 +228,17 @@ class RedisStore(RedisRows):
     def _documents(self, kind: str) -> str:
         # The braces keep the keys of a kind on one node of a cluster.
         return f"{self._prefix}:{{documents:{kind}}}"
+
+
+def _arguments(values: Sequence[Any]) -> Sequence[Any]:
+    return ["" if value is None else value for value in values]
+
+
+def _usage(rows: Sequence[bytes]) -> Usage:
+    tokens, tokens_s, now_s = map(float, rows[:3])
+    under_way, *amounts = map(int, rows[3:])
+    day, month = _period(amounts[:5]), _period(amounts[5:])
+    return Usage(day=day, month=month, under_way=under_way, tokens=tokens, tokens_s=tokens_s, now_s=now_s)
 
 
 def _period(row: Sequence[int]) -> Period:

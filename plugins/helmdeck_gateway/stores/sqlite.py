@@ -17,6 +17,7 @@ from helmdeck_gateway.stores.records import (
     KeyRecord,
     Node,
     Open,
+    Period,
     Refusal,
     TeamRecord,
     Usage,
@@ -140,6 +141,16 @@ class SqliteStore:
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Implement ``AccountStore.usage``."""
         return await self._run(sqlite_accounts.usage, account, now_s)
+
+    async def usages(self, accounts: Sequence[str], *, now_s: float | None = None) -> Sequence[Usage]:
+        """Implement ``AccountStore.usages``."""
+        return await self._run(sqlite_accounts.usages, accounts, now_s)
+
+    async def spend(
+        self, accounts: Sequence[str], periods: Sequence[str], *, now_s: float | None = None
+    ) -> Mapping[str, Period]:
+        """Implement ``AccountStore.spend``."""
+        return await self._run(sqlite_accounts.spend, accounts, periods, now_s)
 
     async def put_rows(
         self, group: str, rows: Mapping[str, bytes], ttl_s: float, *, keeps_earlier: bool = False

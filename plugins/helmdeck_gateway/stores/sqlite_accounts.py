@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from helmdeck_gateway.stores.records import (
@@ -42,6 +43,8 @@ TABLES: Final = (
 )
 
 _ROW: Final = "SELECT spent, held, requests, refused, unpriced FROM gateway_spend WHERE account = ? AND period = ?"
+_SUM: Final = """SELECT count(*), sum(spent), sum(held), sum(requests), sum(refused), sum(unpriced)
+FROM gateway_spend WHERE account = ? AND period IN (SELECT value FROM json_each(?))"""
 _ADD_TOKENS: Final = "UPDATE gateway_accounts SET tokens = tokens + ? WHERE account = ?"
 _NO_ROW: Final = (0, 0, 0, 0, 0)
 
@@ -201,6 +204,25 @@ def usage(session: Session, account: str, now_s: float | None) -> Usage:
     under_way, _, tokens, tokens_s = _account(session, account)
     day, month = map(period_of, rows)
     return Usage(day=day, month=month, under_way=under_way, tokens=tokens, tokens_s=tokens_s, now_s=now)
+
+
+def usages(session: Session, accounts: Sequence[str], now_s: float | None) -> Sequence[Usage]:
+    """Implement ``AccountStore.usages``."""
+    return [usage(session, each, now_s) for each in accounts]
+
+
+def spend(
+    session: Session, accounts: Sequence[str], wanted: Sequence[str], now_s: float | None
+) -> Mapping[str, Period]:
+    """Implement ``AccountStore.spend``."""
+    now, found = time.time() if now_s is None else now_s, dict[str, Period]()
+    names = json.dumps(wanted)
+    for account in accounts:
+        _sweep(session, account, now)
+        count, *row = session.row(_SUM, (account, names)) or (0, *_NO_ROW)
+        if count:
+            found[account] = period_of(row)
+    return found
 
 
 def period_of(row: Sequence[int]) -> Period:

@@ -7,7 +7,7 @@ event loop that uses it first.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from helmdeck_gateway.stores.records import (
@@ -16,6 +16,7 @@ from helmdeck_gateway.stores.records import (
     KeyRecord,
     Node,
     Open,
+    Period,
     Refusal,
     TeamRecord,
     Usage,
@@ -28,6 +29,9 @@ MAX_DOCUMENTS = 10_000
 
 MAX_KIND_BYTES = 1_000_000_000
 """Bytes of all documents of a kind in a database; the oldest ones are removed first. Redis has a limit of its own, ``maxmemory``."""
+
+ACCOUNTS_AT_ONCE = 1_000
+"""Accounts that one step reads."""
 
 MAX_DOCUMENT_BYTES = 8_000_000
 """A larger document is not stored."""
@@ -186,6 +190,25 @@ class AccountStore(Protocol):
     async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
         """Return what an account has used.
 
+        :raises StorageError: the store does not answer.
+        """
+        ...
+
+    async def usages(self, accounts: Sequence[str], *, now_s: float | None = None) -> Sequence[Usage]:
+        """Return what several accounts have used, in their order.
+
+        :param accounts: about ``ACCOUNTS_AT_ONCE``, as other operations wait for this one.
+        :raises StorageError: the store does not answer.
+        """
+        ...
+
+    async def spend(
+        self, accounts: Sequence[str], periods: Sequence[str], *, now_s: float | None = None
+    ) -> Mapping[str, Period]:
+        """Return the sums of several days and months, of each account that was used in one of them; all accounts at one time.
+
+        :param accounts: about ``ACCOUNTS_AT_ONCE``.
+        :param periods: such as ``2026-11-22`` and ``2026-11``.
         :raises StorageError: the store does not answer.
         """
         ...
