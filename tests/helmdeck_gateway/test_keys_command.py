@@ -111,6 +111,7 @@ def test_reading_without_a_store_creates_none(helmdeck):
         (["x", "--rate", "200000/day"], "up to 100,000"),
         (["x", "--concurrency", "0"], "must be at least 1"),
         (["x", "--spend-per-day", "-1"], "is not an amount"),
+        (["x", "--spend-per-day", "1e-20"], "is not an amount of US dollars from 0.000000001 to 1,000,000"),
         (["x", "--spend-per-month", "nan"], "is not an amount"),
         (["x", "--expires", "soon"], "is neither a time such as 30d nor a date"),
         (["x", "--expires", "2020-01-01"], "is in the past"),

@@ -49,6 +49,11 @@ def company(server, acme=NONE, search=NONE, **fields):
         yield gateway
 
 
+def test_team_named_none_is_refused_since_the_name_means_no_team():
+    with pytest.raises(ChangeRefused, match="the name 'none' means no team in --team and --parent"):
+        asyncio.run(create_team(MemoryStore(), team("none")))
+
+
 def test_call_counts_for_its_key_and_all_teams_above_and_the_headers_report_what_is_left(server):
     with company(server, acme=Limits(day_nusd=to_nusd(3 * COST)), month_nusd=to_nusd(1.0)) as gateway:
         bob = gateway.add(name="bob", team="search")

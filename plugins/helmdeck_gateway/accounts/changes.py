@@ -25,6 +25,8 @@ Change = Callable[[], Awaitable[tuple[Record | None, Record]]]
 
 MAX_TRIES: Final = 100
 """Attempts to store a change while others change the same record or add to the audit log."""
+NO_TEAM: Final = "none"
+"""Removes the team of a key in commands; no team has the name."""
 HIDDEN: Final = ("id", "state", "created")
 """Fields that are not details of a change."""
 MAX_SHOWN: Final = 1_000
@@ -241,8 +243,11 @@ async def create_team(store: GatewayStore, record: TeamRecord, actor: Actor = AP
 
     :raises TeamNameTaken: a team has or had the name; for an actor of a team, also a name that keys have or had as their team.
     :raises TeamUnknown: there is no active team of the name of its parent.
-    :raises ChangeRefused: its parent is not the actor's team or one below it, or there are too many teams above it.
+    :raises ChangeRefused: its name is ``none``, its parent is not the actor's team or one below it, or there are too many teams
+        above it.
     """
+    if record.name == NO_TEAM:
+        raise ChangeRefused(f"the name {NO_TEAM!r} means no team in --team and --parent; choose another one")
     made = attrs.evolve(record, id=f"team-{secrets.token_hex(8)}")
 
     async def change() -> tuple[TeamRecord | None, TeamRecord]:

@@ -12,7 +12,17 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from helmdeck_gateway.accounts.endpoint_names import ENDPOINTS, endpoint_problem
-from helmdeck_gateway.stores.records import KeyRecord, Limits, Period, TeamRecord, Usage, seconds_left, to_nusd, to_usd
+from helmdeck_gateway.stores.records import (
+    LEAST_USD,
+    KeyRecord,
+    Limits,
+    Period,
+    TeamRecord,
+    Usage,
+    seconds_left,
+    to_nusd,
+    to_usd,
+)
 
 Record = TypeVar("Record", KeyRecord, TeamRecord)
 
@@ -259,8 +269,8 @@ def _usd(field: str) -> Callable[[Any], dict[str, Any]]:
     def read(value: Any) -> dict[str, Any]:
         if value is None:
             return {field: None}
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= MAX_USD:
-            raise ValueError(f"expected US dollars above 0 and up to {MAX_USD:,}, or null")
+        if not isinstance(value, int | float) or isinstance(value, bool) or not LEAST_USD <= value <= MAX_USD:
+            raise ValueError(f"expected US dollars from 0.000000001 to {MAX_USD:,}, or null")
         return {field: to_nusd(value)}
 
     return read

@@ -247,12 +247,14 @@ def positive(text: str) -> int:
 
 
 def _usd(text: str) -> float:
+    from helmdeck_gateway.stores.records import LEAST_USD
+
     try:
         amount = float(text.removeprefix("$"))
     except ValueError:
         amount = 0.0
-    if not 0 < amount <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount of US dollars above 0 and up to 1,000,000")
+    if not LEAST_USD <= amount <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount of US dollars from 0.000000001 to 1,000,000")
     return amount
 
 

@@ -12,6 +12,7 @@ import attrs
 from helmdeck_cli import is_loopback
 from helmdeck_core import EMPTY, ConfigError, Mistake, above_zero, read_options
 from helmdeck_gateway.accounts.node_fields import KEY_NAME
+from helmdeck_gateway.stores.records import LEAST_USD
 
 KEY_TYPES: Final[Mapping[str, str]] = {
     **{f"{kind}{size}": "RSA" for kind in ("RS", "PS") for size in (256, 384, 512)},
@@ -120,6 +121,9 @@ def _mistakes_of(settings: SignInSettings, where: str) -> Iterator[Mistake]:
             yield Mistake(f"{where}.algorithms", "not an allowed signature", repr(name), ", ".join(KEY_TYPES))
     if not settings.algorithms:
         yield Mistake(f"{where}.algorithms", "empty", "[]", ", ".join(KEY_TYPES))
+    for name in ("spend_per_day", "spend_per_month"):
+        if (amount := getattr(settings, name)) is not None and amount < LEAST_USD:
+            yield Mistake(f"{where}.{name}", "too low to be counted", repr(amount), "at least 0.000000001")
     for value, role in settings.roles.items():
         if role not in ROLES:
             yield Mistake(f"{where}.roles.{value}", "not a role", repr(role), ", ".join(ROLES))

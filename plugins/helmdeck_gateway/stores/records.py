@@ -15,6 +15,9 @@ import msgspec
 NANO: Final = 1_000_000_000
 """Nano US dollars in a US dollar."""
 
+LEAST_USD: Final = 1e-9
+"""The lowest spend limit: stores count nano US dollars, and less would be a limit of 0."""
+
 MAX_NUSD: Final = 9_000_000 * NANO
 """Largest amount; up to here, the numbers of Redis scripts are exact."""
 
