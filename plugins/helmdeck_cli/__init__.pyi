@@ -2,6 +2,7 @@
 
 from helmdeck_cli.checks.configuration import check_config as check_config
 from helmdeck_cli.checks.configuration import provider_mistakes as provider_mistakes
+from helmdeck_cli.checks.configuration import with_source as with_source
 from helmdeck_cli.checks.effective_settings import effective_settings as effective_settings
 from helmdeck_cli.checks.line_numbers import toml_lines as toml_lines
 from helmdeck_cli.config_file import SettingsTable as SettingsTable

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import EMPTY, ConfigError, Mistake, SecretRef, above_zero, read_options
+from helmdeck_core import EMPTY, ConfigError, LoadedConfig, Mistake, SecretRef, above_zero, read_options
 from helmdeck_gateway.calls.aliases import Alias, read_aliases
 from helmdeck_gateway.sign_in.settings import SignInSettings, read_sign_in
 from helmdeck_gateway.stores import SCHEMES
@@ -121,6 +121,19 @@ class GatewaySettings:
     batch_lease_s: float = attrs.field(default=30.0, validator=above_zero)
     drain_s: float = 30.0
     console: bool = True
+
+    @classmethod
+    def load(cls, loaded: LoadedConfig) -> GatewaySettings:
+        """Read the settings of a configuration; mistakes name the file or variable that they are in.
+
+        :raises ConfigError: with every mistake.
+        """
+        try:
+            return cls.read(loaded.config.gateway)
+        except ConfigError as exc:
+            from helmdeck_cli import with_source  # for mistakes alone, since it imports the checks of a configuration
+
+            raise ConfigError(tuple(with_source(loaded.origins, each) for each in exc.mistakes)) from None
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> GatewaySettings:

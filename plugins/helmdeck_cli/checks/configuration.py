@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -89,7 +89,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
             checks = [command.value.check for command in runtime.contributed(Command).values()]
             own = [mistake for check in checks if check is not None for mistake in check(runtime)]
             own = [*_check_rankers(runtime), *_check_stores(runtime), *own]
-            mistakes += [_with_source(runtime, mistake) for mistake in own]
+            mistakes += [with_source(runtime.origins, mistake) for mistake in own]
             sources = LiveCatalog(runtime, registry.first_settings).open_sources().values()
             notices += tuple(notice for source in sources for notice in getattr(source, "notices", tuple)())
     except ConfigError as exc:
@@ -105,11 +105,19 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     )
 
 
-def _with_source(runtime: Runtime, mistake: Mistake) -> Mistake:
-    """The mistake with the file or variable that sets its key, unless it names it already."""
+def with_source(origins: Mapping[tuple[str, ...], str], mistake: Mistake) -> Mistake:
+    """Return a mistake with the file or variable that sets its key, unless it names it already.
+
+    :param origins: those of the configuration.
+
+    >>> from helmdeck_cli import with_source
+    >>> from helmdeck_core import Mistake
+    >>> str(with_source({("gateway", "port"): "helmdeck.toml"}, Mistake("gateway.port", "too high")))
+    'helmdeck.toml: gateway.port: too high'
+    """
     keys = mistake.where.partition(": ")[0].split(".")
     for size in range(len(keys), 0, -1):
-        for key, source in runtime.origins.items():
+        for key, source in origins.items():
             if key[:size] == tuple(keys[:size]):
                 return attrs.evolve(mistake, where=f"{source}: {mistake.where}")
     return mistake

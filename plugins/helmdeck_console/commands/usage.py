@@ -213,12 +213,12 @@ def _log(arguments: argparse.Namespace) -> RequestLog | None:
     from helmdeck_gateway import GatewaySettings
     from helmdeck_telemetry import RequestLog, default_log_path
 
-    config = read_config(arguments).config
-    url = str(config.events.options.get("requests", {}).get("url") or "")
+    loaded = read_config(arguments)
+    url = str(loaded.config.events.options.get("requests", {}).get("url") or "")
     kind, _, target = url.partition(":")
     if kind in ("env", "file"):
         url = SecretRef(kind, target).read() or ""
-    store = GatewaySettings.read(config.gateway).store_url() or ""
+    store = GatewaySettings.load(loaded).store_url() or ""
     if not url and store.startswith(("postgresql:", "postgres:")):
         url = store
     return RequestLog.open(url) if url or default_log_path().exists() else None

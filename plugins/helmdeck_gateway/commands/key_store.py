@@ -27,7 +27,7 @@ def with_store(
     from helmdeck_gateway.stores import default_path, open_store
     from helmdeck_storage import StorageError
 
-    url = GatewaySettings.read(read_config(arguments).config.gateway).store_url()
+    url = GatewaySettings.load(read_config(arguments)).store_url()
     if url is None and is_read and not default_path().exists():
         return None
 

@@ -67,8 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     deck, settings = source.open()
     address = Address(host=settings.host, port=settings.port)
     address.check(settings)
+    clients = clients_of(settings)
     listener = address.listen()
-    announcement = f"serving {_clients_of(settings)} on {address.url(listener)}"
+    announcement = f"serving {clients} on {address.url(listener)}"
     console = f"\nthe console is at {address.url(listener)}/console" if _has_console(source.loaded) else ""
     if settings.workers == 1:
         from helmdeck_gateway.app import Gateway
@@ -154,12 +155,37 @@ def with_options(settings: GatewaySettings, arguments: argparse.Namespace) -> Ga
     return settings
 
 
-def _clients_of(settings: GatewaySettings) -> str:
+def clients_of(settings: GatewaySettings) -> str:
+    """Return which clients a gateway serves, for the line that it prints at its start."""
+    from helmdeck_storage import StorageError
+
     if settings.sign_in:
         return "clients with a token or key"
-    if settings.requires_keys:
+    try:
+        has_keys = settings.requires_keys or _has_keys(settings)
+    except StorageError as exc:
+        return f"clients once the store of keys answers ({exc})"
+    if has_keys:
         return "clients with a key"
     return "clients with the key" if settings.key is not None else "every local client"
+
+
+def _has_keys(settings: GatewaySettings) -> bool:
+    """Whether the store has a key, which closes the gateway to clients without one."""
+    import asyncio
+
+    from helmdeck_gateway.stores import default_path, open_store
+
+    url = settings.store_url() or (f"sqlite:{default_path()}" if default_path().exists() else "memory:")
+
+    async def read() -> bool:
+        store = open_store(url)
+        try:
+            return bool(await store.list_keys())
+        finally:
+            await store.aclose()
+
+    return asyncio.run(read())
 
 
 def with_sinks(loaded: LoadedConfig, *, has_traces: bool) -> LoadedConfig:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import provider_mistakes
+from helmdeck_cli import provider_mistakes, with_source
 from helmdeck_core import ConfigError, Helmdeck, LoadedConfig, Mistake, Runtime, load_catalog
 from helmdeck_gateway.calls.aliases import read_aliases
 from helmdeck_gateway.calls.targets import alias_mistakes
@@ -54,14 +54,15 @@ class ConfigSource:
         :raises ConfigError: with every mistake of both.
         :raises PluginError: a plugin cannot be loaded.
         """
-        options = self.loaded.config.gateway
+        options, origins = self.loaded.config.gateway, self.loaded.origins
         try:
             deck = Helmdeck(self.loaded)
         except ConfigError as exc:
-            raise ConfigError((*exc.mistakes, *_settings_mistakes(options))) from None
+            own = (with_source(origins, each) for each in _settings_mistakes(options))
+            raise ConfigError((*exc.mistakes, *own)) from None
         if mistakes := gateway_mistakes(deck.runtime):
             deck.close()
-            raise ConfigError(mistakes)
+            raise ConfigError(tuple(with_source(origins, each) for each in mistakes))
         return deck, self._adapt(GatewaySettings.read(options))
 
     async def build(self, old: Gateway) -> Gateway:
