@@ -158,6 +158,26 @@ def test_a_second_click_does_not_send_a_form_again(page, console):
     page.get_by_role("heading", name="The key twice").wait_for()
 
 
+def test_a_click_that_is_ignored_is_reported_and_esc_lets_the_next_one_through(page, console):
+    page.goto(console.url + "/keys")
+    seen = page.evaluate("""() => {
+        const seen = [];
+        window.addEventListener("submit", (event) => {
+            seen.push([event.defaultPrevented, document.querySelector(".waiting")?.textContent || ""]);
+            event.preventDefault();  // the page stays, as with a server that has not answered
+        });
+        const button = document.querySelector("form[action$='/keys/teams/create'] button");
+        button.form.elements.name.value = "team";
+        button.click();
+        button.click();
+        document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+        button.click();
+        return seen;
+    }""")
+    ignored = "The server has not answered the first click yet. Esc stops waiting for it."
+    assert seen == [[False, ""], [True, ignored], [False, ""]]
+
+
 def test_an_operator_calibrates_a_model_sees_its_progress_and_cancels(page, console):
     """The upstream answers a call only when the test lets it."""
     page.clock.install()

@@ -92,11 +92,24 @@ for (const each of document.querySelectorAll("[data-newest]")) each.scrollLeft =
 // A second click would replace the answer to the first, such as the secret of a new key, and run a request twice.
 function sendOnce() {
   let sent = -Infinity;
+  const note = document.createElement("p");
+  note.className = "notice waiting";
+  note.setAttribute("role", "status");
+  note.textContent = "The server has not answered the first click yet. Esc stops waiting for it.";
+  const reset = () => { sent = -Infinity; note.remove(); };
   document.addEventListener("submit", (event) => {
     if (event.defaultPrevented || event.target.method !== "post") return;
-    if (event.timeStamp < sent + 5000) event.preventDefault();
-    else sent = event.timeStamp;
+    if (event.timeStamp < sent + 5000) {
+      event.preventDefault();
+      document.body.append(note);
+    } else {
+      sent = event.timeStamp;
+      note.remove();
+    }
   });
+  // With Esc, the browser stops to load; a page that is shown again waits for nothing.
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") reset(); });
+  window.addEventListener("pageshow", (event) => { if (event.persisted) reset(); });
 }
 
 watch();
