@@ -159,6 +159,18 @@ def test_a_new_key_is_shown_once_and_changes_are_in_the_audit_log(console):
     assert "<td>console</td><td>key revoked</td><td>new</td>" in client.get("/keys").text
 
 
+def test_a_url_that_says_a_key_is_revoked_is_not_believed(console):
+    client, other = (console.client(console.key(name, "admin")) for name in ("ada", "eve"))
+    console.key("bob")
+    done = "/keys?done={}&subject={}"
+    for url in (done.format("revoked", "bob"), done.format("revoked", "x"), done.format("edited", "bob")):
+        assert 'class="notice"' not in client.get(url).text
+    assert client.post("/keys/revoke", name="bob").headers["location"] == "/console" + done.format("revoked", "bob")
+    assert "bob is revoked." in client.get(done.format("revoked", "bob")).text
+    assert "bob is edited" not in client.get(done.format("edited", "bob")).text
+    assert "bob is revoked." not in other.get(done.format("revoked", "bob")).text, "another operator did it"
+
+
 def test_limits_of_keys_and_teams_are_edited_and_keys_are_rotated(console):
     client = console.client(console.key("ada", "admin"))
     secret = console.key("bob", expires_s=1.0)
@@ -169,7 +181,11 @@ def test_limits_of_keys_and_teams_are_edited_and_keys_are_rotated(console):
     left = {"name": "bob", "is_edit": "on", "kind": "key", "expires": "1970-01-01", "role": ""}
     shown = client.post("/keys/edit", **left, rate="5/s", tokens="x", day="-1")
     assert shown.status_code == 422
-    assert "Tokens_per_minute: expected an integer" in shown.text and "spend_per_day_usd: expected" in shown.text
+    error = html.unescape(shown.text.partition('role="alert">')[2].partition("</p>")[0])
+    assert error == (
+        "Tokens per minute: expected an integer from 1 to 1,000,000,000, or an empty field, found 'x'; "
+        "US dollars per day: expected US dollars from 0.000000001 to 1,000,000, or an empty field, found -1.0."
+    )
     assert 'value="5/s"' in shown.text, "the form has what was typed"
     assert client.post("/keys/edit", **left, rate="5/s", team="search", tokens="700").status_code == 303
     assert client.post("/keys/teams/edit", name="search", parent="", models="fast", day="2.5").status_code == 303

@@ -39,6 +39,7 @@ from helmdeck_gateway import (
     to_usd,
     with_fields,
 )
+from helmdeck_telemetry import OperatorAction
 
 Record = TypeVar("Record", KeyRecord, TeamRecord)
 
@@ -89,6 +90,7 @@ async def show(page: PageRequest, *, made: Any = None, error: str = "", status: 
     keys = await _rows(store, matches) if store is not None else []
     teams = await _rows(store, all_teams) if store is not None else []
     edited = _edited(page, [*known, *all_teams])
+    actions, missing = await _entries(page, store)
     spend: dict[str, float] = {}
     for row in keys if len(keys) == len(known) else ():
         spend[row.record.team] = spend.get(row.record.team, 0.0) + row.month_usd
@@ -102,14 +104,15 @@ async def show(page: PageRequest, *, made: Any = None, error: str = "", status: 
         total=len(known),
         total_teams=len(all_teams),
         spend=sorted(spend.items(), key=lambda each: -each[1]) if len(spend) > 1 or "" not in spend else [],
-        actions=await _entries(page, store),
+        actions=actions[:MAX_ENTRIES],
+        missing=missing,
         has_store=store is not None,
         made=made,
         error=error,
         edited=edited,
         values=page.form if error else {} if edited is None else limit_forms.values_of(edited),
         graces=GRACE_HOURS,
-        done=page.query("done"),
+        done=_done(page, actions),
         subject=page.query("subject"),
         usd_of=to_usd,
         rate_of=limit_forms.rate_text,
@@ -151,10 +154,10 @@ def _edited(page: PageRequest, records: Sequence[KeyRecord | TeamRecord]) -> Key
     return next((each for each in found if each.revoked_s is None), None) if page.visitor.is_admin else None
 
 
-async def _entries(page: PageRequest, store: GatewayStore | None) -> Sequence[Entry]:
-    """The last entries: changes of keys and teams, and what the request log has of other actions."""
-    log = page.sources.log
-    actions = await page.read(log.actions, page.team) if log is not None else ()
+async def _entries(page: PageRequest, store: GatewayStore | None) -> tuple[Sequence[Entry], str]:
+    """The last entries: changes of keys and teams, and what the request log has of other actions; and why those are missing."""
+    none: Sequence[OperatorAction] = ()
+    actions, missing = await page.read(page.use_log, lambda log: log.actions(page.team), none)
     found = [
         Entry(
             time_us=each.time_us, actor=each.actor, source="console", action=each.action, subject=each.subject, detail=each.detail
@@ -168,7 +171,15 @@ async def _entries(page: PageRequest, store: GatewayStore | None) -> Sequence[En
                 subject=each.subject, detail=each.detail,
             )
         )  # fmt: skip
-    return sorted(found, key=lambda each: -each.time_us)[:MAX_ENTRIES]
+    return sorted(found, key=lambda each: -each.time_us), missing
+
+
+def _done(page: PageRequest, entries: Sequence[Entry]) -> str:
+    """What the reader has just done, as the URL says; empty if the audit log does not have it, since anyone can write a URL."""
+    done, subject = page.query("done"), page.query("subject")
+    last = next((each for each in entries if each.subject == subject and each.source == "console"), None)
+    is_done = last is not None and last.actor == page.visitor.name and last.action in (f"key {done}", f"team {done}")
+    return done if is_done else ""
 
 
 # -- keys --------------------------------------------------------------------------------------------------------
@@ -305,6 +316,8 @@ def _sentence(error: Exception) -> str:
             return f"There is an active key named {str(error)!r}. Edit or revoke it, or choose another name."
         case TeamNameTaken():
             return f"The team name {str(error)!r} is taken; the names of revoked teams are not used again."
+        case FieldMistakes():
+            return limit_forms.sentence_of(error)
         case KeyUnknown():
             return "The key is revoked already."
         case TeamUnknown():

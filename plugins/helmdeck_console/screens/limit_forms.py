@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from helmdeck_gateway import KeyRecord, Limits, TeamRecord, to_usd
+from helmdeck_gateway import FieldMistakes, KeyRecord, Limits, TeamRecord, to_usd
 
 UNITS: Final[Mapping[float, str]] = {1.0: "s", 60.0: "min", 3_600.0: "h", 86_400.0: "day"}
 _NUMBERS: Final[Mapping[str, tuple[str, type[int | float]]]] = {
@@ -16,6 +16,26 @@ _NUMBERS: Final[Mapping[str, tuple[str, type[int | float]]]] = {
     "day": ("spend_per_day_usd", float),
     "month": ("spend_per_month_usd", float),
 }
+_LABELS: Final[Mapping[str, str]] = {
+    "name": "Name",
+    "models": "Models",
+    "dialects": "Endpoints",
+    "tags": "Tags",
+    "rate": "Rate",
+    "concurrency": "Requests at a time",
+    "tokens_per_minute": "Tokens per minute",
+    "spend_per_day_usd": "US dollars per day",
+    "spend_per_month_usd": "US dollars per month",
+    "team": "Team",
+    "parent": "Team above it",
+    "role": "Role in the console",
+    "expires": "Expires",
+}
+_WORDS: Final[Mapping[str, str]] = {
+    "expected an array of names, or null for all": "expected names separated by commas, or an empty field for all",
+    ", or null, found ": ", or an empty field, found ",
+}
+"""What a mistake has for clients of the API, and for readers of a form."""
 _DAY: Final = 10
 """Characters of a date."""
 
@@ -77,6 +97,17 @@ def fields_of(
     if not is_team:
         fields["requires_price"] = texts.get("priced") == "on"
     return fields
+
+
+def sentence_of(mistakes: FieldMistakes) -> str:
+    """Return mistakes as a sentence that names the fields by their labels."""
+    rows: list[str] = []
+    for each in mistakes.mistakes:
+        field, _, text = each.partition(": ")
+        for word, shown in _WORDS.items():
+            text = text.replace(word, shown, 1)
+        rows.append(f"{_LABELS.get(field, field)}: {text}")
+    return f"{'; '.join(rows)}."
 
 
 def _number(text: str, kind: type[int | float]) -> Any:

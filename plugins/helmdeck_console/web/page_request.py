@@ -16,7 +16,8 @@ from helmdeck_console.sources import Sources
 from helmdeck_console.web.access import Access, Refused, Visitor
 from helmdeck_console.web.pages import environment
 from helmdeck_core.log import logger
-from helmdeck_telemetry import OperatorAction
+from helmdeck_storage import StorageError
+from helmdeck_telemetry import OperatorAction, RequestLog
 
 MAX_FORM_BYTES: Final = 2_000_000
 MAX_FIELDS: Final = 100
@@ -81,6 +82,17 @@ class PageRequest:
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do work that reads a database or a file, in a thread."""
         return await asyncio.to_thread(work, *arguments)
+
+    def use_log(self, work: Callable[[RequestLog], T], default: T) -> tuple[T, str]:
+        """Use the request log where a page does without it; for use in a thread.
+
+        :returns: the result, or the default without a log, and the reason if it cannot be used.
+        """
+        try:
+            log = self.sources.log
+            return (work(log) if log is not None else default), ""
+        except StorageError as exc:
+            return default, str(exc)
 
     async def record_action(self, action: str, subject: str = "", detail: str = "") -> None:
         """Write what an operator did to the audit log, and to the log of the server."""
