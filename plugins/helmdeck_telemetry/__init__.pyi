@@ -3,6 +3,7 @@
 from helmdeck_telemetry.request_log.facts import RequestFacts as RequestFacts
 from helmdeck_telemetry.request_log.pages import NEWEST as NEWEST
 from helmdeck_telemetry.request_log.pages import Filters as Filters
+from helmdeck_telemetry.request_log.pages import FilterValues as FilterValues
 from helmdeck_telemetry.request_log.pages import RequestPage as RequestPage
 from helmdeck_telemetry.request_log.rollups import Figures as Figures
 from helmdeck_telemetry.request_log.rollups import ModelFigures as ModelFigures

@@ -229,9 +229,33 @@ def test_a_database_that_cannot_be_used_is_reported_by_every_page_and_export(tmp
     console = ConsoleUnderTest(open_role="viewer", is_always_open=True)
     with contextlib.closing(RequestLog.open(f"sqlite:{tmp_path / 'r.db'}")) as console.log:
         client = console.client()
-        for path in ("/", "/requests", "/requests/x", "/requests.csv", "/requests.json", "/models", "/keys", "/try"):
+        for path in ("/", "/requests", "/requests/x", "/requests.csv", "/requests.json", "/models", "/try?id=x"):
             page = client.get(path)
             assert page.status_code == 503 and "file is not a database" in page.text, path
+
+
+def test_keys_are_revoked_and_requests_tried_while_the_request_log_cannot_be_used(tmp_path):
+    (tmp_path / "r.db").write_bytes(b"not a database" * 100)
+    console = ConsoleUnderTest()
+    console.key("bob")
+    with contextlib.closing(RequestLog.open(f"sqlite:{tmp_path / 'r.db'}")) as console.log:
+        client = console.client(console.key("ada", "admin"))
+        assert client.post("/keys/revoke", name="bob").status_code == 303
+        page = client.get("/keys?done=revoked&subject=bob")
+        assert page.status_code == 200 and "bob is revoked. Workers refuse it" in page.text
+        assert "file is not a database" in page.text, "the audit log reports what is missing"
+        tried = client.post("/try/new", request="draft a blog post", run="on")
+        assert tried.status_code == 200 and "Candidates" in tried.text and ">Plan</h2>" in tried.text
+        assert "is not stored under a link: " in tried.text and "file is not a database" in tried.text
+
+
+def test_filter_reports_that_it_lists_some_of_its_values():
+    traces = [called(f"up/{number:03}", NOW_S) for number in range(201)]
+    console = ConsoleUnderTest(traces=traces, open_role="viewer", is_always_open=True)
+    page = console.client().get("/requests").text
+    assert "Not all values are listed: Model has more (<code>?model=VALUE</code> in the URL takes any)." in page
+    few = ConsoleUnderTest(traces=traces[1:], open_role="viewer", is_always_open=True)
+    assert "Not all values are listed" not in few.client().get("/requests").text
 
 
 def test_cells_of_an_export_are_no_formulas():

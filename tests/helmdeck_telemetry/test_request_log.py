@@ -102,7 +102,7 @@ def test_filters_combine_and_a_cause_matches_requests_that_had_it_in_any_attempt
     assert ids(log.page(Filters(call_id="call-00001"))) == ["011", "010"]
     assert ids(log.page(Filters(call_id="call-00001", team="t0"))) == ["010"]
     assert ids(log.page(Filters(until_us=int((NOW_S + 3) * 1e6)))) == ["002", "001", "000"]
-    assert (log.values("key"), log.values("cause", "t0")) == (["k0", "k1", "k2"], [])
+    assert (log.values("key").values, log.values("cause", "t0").values) == (("k0", "k1", "k2"), ())
     assert log.find("call-000001", "t0") is None
 
 

@@ -103,7 +103,7 @@ def content(
 def _failures(log: RequestLog, team: str, since_us: int) -> list[Any]:
     """The newest requests without a usable answer."""
     failed: list[Any] = []
-    for outcome in log.values("outcome"):
+    for outcome in log.values("outcome").values:
         if outcome not in ("answered", "aborted"):
             failed += log.page(Filters(outcome=outcome, team=team, since_us=since_us), size=5).rows
     return sorted(failed, key=lambda each: -each.ended_us)[:8]

@@ -19,7 +19,7 @@ from helmdeck_console.screens.attempts import attempts_of, bars_of, notes_of
 from helmdeck_console.web.access import Refused
 from helmdeck_console.web.charts import timeline
 from helmdeck_console.web.page_request import PageRequest
-from helmdeck_telemetry import NEWEST, Filters, RequestFacts, RequestLog
+from helmdeck_telemetry import NEWEST, Filters, FilterValues, RequestFacts, RequestLog
 
 SIZE: Final = 50
 MAX_EXPORTED: Final = 100_000
@@ -86,7 +86,7 @@ def _shown(page: PageRequest) -> Response:
     filters = filters_of(page)
     ended, _, call_id = page.query("after").partition("-")
     after = (int(ended), call_id) if ended.isdecimal() and len(ended) < 19 else NEWEST
-    found = log.page(filters, after, SIZE)
+    found, values = log.page(filters, after, SIZE), {name: log.values(name, page.team) for name in FILTERS}
     return page.shown(
         "requests.html",
         page=found,
@@ -100,14 +100,14 @@ def _shown(page: PageRequest) -> Response:
         is_filtered=any(
             (*(getattr(filters, each) for each in FILTERS), filters.call_id, filters.since_us, filters.until_us)
         ),
-        choices={name: _choices(log, name, page.team, getattr(filters, name)) for name in FILTERS},
+        choices={name: _choices(found, getattr(filters, name)) for name, found in values.items()},
+        partial=[name for name, found in values.items() if found.is_partial],
         size=SIZE,
     )
 
 
-def _choices(log: RequestLog, name: str, team: str, chosen: str) -> Sequence[str]:
-    values = list(log.values(name, team))
-    return values if not chosen or chosen in values else [chosen, *values]
+def _choices(found: FilterValues, chosen: str) -> Sequence[str]:
+    return found.values if not chosen or chosen in found.values else (chosen, *found.values)
 
 
 async def show_csv(page: PageRequest) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -13,7 +13,6 @@ from helmdeck_console.web.access import Refused, Visitor
 from helmdeck_console.web.page_request import PageRequest
 from helmdeck_core import CallFailed, CallLimits, Explanation, Helmdeck, HelmdeckError, Plan, Usage
 from helmdeck_gateway import Problem
-from helmdeck_telemetry import RequestLog
 
 DEADLINE_S: Final = 120.0
 """Seconds of a plan that an operator tries."""
@@ -27,15 +26,18 @@ CALLER: Final = "console"
 """The caller of operators without a key; that of a key is its own."""
 
 
+NO_LOG: Final = "The request log cannot be used, so that the request is not stored under a link: {}"
+
+
 async def show(page: PageRequest, *, error: str = "", status: int = 200) -> Response:
     """Show the form, and below it the result that the URL names."""
     return await page.read(_shown, page, error, status)
 
 
 def _shown(page: PageRequest, error: str, status: int) -> Response:
-    try_id, log = page.query("id"), page.sources.log
+    try_id = page.query("id")
     data: Mapping[str, Any] = page.form
-    if try_id and log is not None:
+    if try_id and (log := page.sources.log) is not None:
         saved = log.saved_try(try_id, page.team)
         if saved is None:
             raise Refused("No stored request has this id: it was deleted, or belongs to another team.", 404)
@@ -47,6 +49,8 @@ def _shown(page: PageRequest, error: str, status: int) -> Response:
             explanation = explain(deck, data, page.visitor)
         except HelmdeckError as exc:
             error = str(exc)
+    none: Sequence[str] = ()
+    recorded, problem = page.use_log(lambda log: log.values("model", page.team).values, none)
     return page.shown(
         "try.html",
         status,
@@ -55,11 +59,12 @@ def _shown(page: PageRequest, error: str, status: int) -> Response:
         explanation=explanation,
         result=data.get("result"),
         try_id=try_id,
-        models=_models(page, log),
+        models=_models(page, recorded),
         default=deck.runtime.config.model,
         top=TOP,
         limits=(MAX_REQUEST_CHARS, MAX_DOCUMENT_CHARS),
-        has_log=log is not None,
+        has_log=not problem and page.sources.log is not None,
+        problem=NO_LOG.format(problem) if problem else "",
     )
 
 
@@ -73,17 +78,16 @@ def explain(deck: Helmdeck, data: Mapping[str, Any], visitor: Visitor) -> Explan
     )
 
 
-def _models(page: PageRequest, log: RequestLog | None) -> list[str]:
+def _models(page: PageRequest, recorded: Sequence[str]) -> list[str]:
     deck = page.sources.deck
-    names = [*deck.runtime.chain(deck.runtime.config.model)]
-    names += [each for each in (log.values("model", page.team) if log is not None else ()) if "/" in each]
+    names = [*deck.runtime.chain(deck.runtime.config.model), *(each for each in recorded if "/" in each)]
     return list(dict.fromkeys(names))[:100]
 
 
 async def create(page: PageRequest) -> Response:
     """Rank a request, or run it as well, and show it under a link of its own."""
     # Browsers send the line breaks of a form as CR LF.
-    form, log = {name: value.replace("\r\n", "\n") for name, value in page.form.items()}, page.sources.log
+    form = {name: value.replace("\r\n", "\n") for name, value in page.form.items()}
     request, document, model = form.get("request", "").strip(), form.get("document", ""), form.get("model", "").strip()
     if not request:
         return await show(page, error="Type a request, such as: draft a post about our release.", status=422)
@@ -102,16 +106,11 @@ async def create(page: PageRequest) -> Response:
             data["result"] = await _run(page, data)
         except Problem as exc:
             return await show(page, error=f"{exc.message[:1].upper()}{exc.message[1:]}.", status=exc.status)
-    if log is None:
-        return await page.read(_shown, attr_form(page, data), "", 200)
-    try_id = await page.read(log.save_try, data, page.team)
-    return page.redirect(f"/try?id={try_id}")
-
-
-def attr_form(page: PageRequest, data: Mapping[str, Any]) -> PageRequest:
-    """Return the request of a page with other fields; without a log, there is no link."""
-    page.form = {**data}
-    return page
+    try_id, _ = await page.read(page.use_log, lambda log: log.save_try(data, page.team), "")
+    if try_id:
+        return page.redirect(f"/try?id={try_id}")
+    page.form = data  # without a log, there is no link
+    return await show(page)
 
 
 async def _plan(page: PageRequest, data: Mapping[str, Any]) -> Plan:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
@@ -140,20 +139,32 @@ def _by_id(session: Session, filters: Filters, after: Position, size: int) -> Re
     return RequestPage(rows=shown, next=(int(last[0]), str(last[1])) if last else None, is_partial=last is not None)
 
 
-def values_of(session: Session, column: str, team: str, most: int = 200) -> Sequence[str]:
-    """Return the values of a filter, by skipping from one to the next in its index."""
+@attrs.frozen
+class FilterValues:
+    """The values that a filter can have.
+
+    :ivar is_partial: there are more than are read; they can be filtered by as well.
+    """
+
+    values: tuple[str, ...]
+    is_partial: bool = False
+
+
+def values_of(session: Session, column: str, team: str, most: int = 200) -> FilterValues:
+    """Return the first values of a filter, by skipping from one to the next in its index."""
     if column not in ("cause", *_INDEXED):
         raise ValueError(f"{column!r} is no filter")
     table = "request_causes" if column == "cause" else "requests"
     found: list[str] = []
     last = ""
-    while len(found) < most:
+    while len(found) <= most:
         row = session.row(f"SELECT {column} FROM {table} WHERE {column} > ? ORDER BY {column} LIMIT 1", (last,))
         if row is None:
             break
         last = str(row[0])
         found.append(last)
-    if not team:
-        return found
-    seen = "SELECT 1 FROM {} WHERE {} = ? AND team = ? LIMIT 1".format(table, column)  # noqa: UP032
-    return [each for each in found if session.row(seen, (each, team)) is not None]
+    is_partial = len(found) > most
+    if team:
+        seen = "SELECT 1 FROM {} WHERE {} = ? AND team = ? LIMIT 1".format(table, column)  # noqa: UP032
+        found = [each for each in found[:most] if session.row(seen, (each, team)) is not None]
+    return FilterValues(tuple(found[:most]), is_partial)

@@ -19,7 +19,7 @@ from helmdeck_core import CallTrace, CooldownStarted, data_directory
 from helmdeck_storage import DAY_S, Database, Session, SqliteDatabase, open_database
 from helmdeck_telemetry.request_log import pages, rollups, texts
 from helmdeck_telemetry.request_log.facts import COLUMNS, RequestFacts, clean, facts_of
-from helmdeck_telemetry.request_log.pages import NEWEST, Filters, Position, RequestPage
+from helmdeck_telemetry.request_log.pages import NEWEST, Filters, FilterValues, Position, RequestPage
 from helmdeck_telemetry.request_log.rollups import Figures, ModelFigures
 from helmdeck_telemetry.request_log.schema import ALL_TEAMS, schema_for
 from helmdeck_telemetry.request_log.spending import ModelSpend, read_spending
@@ -208,8 +208,8 @@ class RequestLog:
             most -= len(page.rows)
             position = page.next
 
-    def values(self, column: str, team: str = "") -> Sequence[str]:
-        """Return the values that a filter can have."""
+    def values(self, column: str, team: str = "") -> FilterValues:
+        """Return the values that a filter can have; those of a team are looked for among the first ones of all teams."""
         with self.database.session(writes=False) as session:
             return pages.values_of(session, column, team)
 
