@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from helmdeck_gateway.background import runner
 from helmdeck_gateway.background.event_log import EventLog
 from helmdeck_gateway.background.responses import BackgroundResponses, Queued
 from helmdeck_gateway.batches.batch import Sender
@@ -103,6 +104,19 @@ def test_response_is_queued_run_once_billed_and_continued(own, server):
     assert own.send(f"/v1/responses/{name}", method="DELETE").body["deleted"]
     assert own.send(f"/v1/responses/{name}", method="GET").status == 404
     assert own.send("/v1/responses", more).status == 404
+
+
+def test_response_whose_endpoint_raises_fails_and_is_not_run_again(own, monkeypatch):
+    runs = []
+
+    async def send(*_, request_id, **__):
+        runs.append(request_id)
+        raise RuntimeError("a fault of an endpoint")
+
+    monkeypatch.setattr(runner, "send_own", send)
+    name = own.send("/v1/responses", BODY).body["id"]
+    assert ended(own, name, "failed")["error"]["message"].startswith("the gateway failed to process the request")
+    assert runs == [name]
 
 
 def test_events_are_streamed_while_it_runs_and_resumed_after_any_of_them(own, server):

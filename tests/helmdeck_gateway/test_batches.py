@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from helmdeck_gateway import edit_key, revoke_key
-from helmdeck_gateway.batches import own_requests
+from helmdeck_gateway.batches import own_requests, runner
 from helmdeck_gateway.batches.own_requests import OwnAnswer
 from helmdeck_gateway.stores.records import Limits, to_nusd
 from helmdeck_storage import DAY_S
@@ -56,6 +56,28 @@ def test_failed_lines_are_in_the_error_file_with_the_error_of_a_direct_call(own)
     assert (row["custom_id"], row["response"]["status_code"]) == ("bad", 400)
     assert row["response"]["body"]["error"]["message"] == direct.body["error"]["message"]
     assert batch["request_counts"] == {"total": 2, "completed": 1, "failed": 1}
+
+
+def test_line_whose_endpoint_raises_is_failed_and_not_sent_again(server, monkeypatch):
+    sent = []
+
+    async def send(app, path, body, *rest):
+        sent.append(body)
+        if b"say #1" in body:
+            raise RuntimeError("a fault of an endpoint")
+        return await own_requests.send_own(app, path, body, *rest)
+
+    monkeypatch.setattr(runner, "send_own", send)
+    options = config(server)
+    options["gateway"]["batch_lease_s"] = 0.2
+    with keyed(options) as own:
+        batches = BatchClient(own.send)
+        batch = batches.ended(f"/v1/batches/{batches.create(chat_lines(2))['id']}")
+        (row,) = batches.rows(batch["error_file_id"])
+    assert batch["request_counts"] == {"total": 2, "completed": 1, "failed": 1}
+    assert (row["custom_id"], row["response"]["status_code"]) == ("r1", 500)
+    assert row["response"]["body"]["error"]["code"] == "internal_error"
+    assert len(sent) == 2
 
 
 def test_lines_over_a_rate_limit_wait_and_are_not_failed(server):

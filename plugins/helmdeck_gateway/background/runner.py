@@ -71,8 +71,8 @@ class BackgroundRunner(QueueRunner):
             return
         if (queued := await responses.start(row)) is None:
             return
-        answer = await self._answer(store, responses, queued)
-        if (wait_s := answer.wait_s) is not None and time.time() + wait_s < queued.created_s + WINDOW_S:
+        answer, wait_s = await self.answer_of(self._answer(store, responses, queued), responses_dialect)
+        if wait_s is not None and time.time() + wait_s < queued.created_s + WINDOW_S:
             await leases.let_wait(row.name, wait_s)
             return
         await self.keep_result(functools.partial(self._finish, responses, queued, answer))

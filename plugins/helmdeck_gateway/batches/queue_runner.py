@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from helmdeck_core.log import logger
-from helmdeck_gateway.batches.own_requests import Senders
+from helmdeck_gateway.batches.own_requests import OwnAnswer, Senders, refused
 from helmdeck_gateway.conversations.gateway_state import GatewayState
+from helmdeck_gateway.dialects.reply import Dialect
 from helmdeck_gateway.http_server.counters import Counters
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
@@ -136,6 +137,24 @@ class QueueRunner(ABC):
         for task in left:
             task.cancel()
         await asyncio.gather(*left, *drivers, return_exceptions=True)
+
+    async def answer_of(self, sent: Coroutine[Any, Any, OwnAnswer], dialect: Dialect) -> tuple[OwnAnswer, float | None]:
+        """Return the response to a request, and the seconds after which it is sent again; ``None`` if it is not.
+
+        A request that raises would raise again, and gets an error.
+
+        :raises StorageError: the store does not answer; another process, or the next lease, sends it again.
+        """
+        try:
+            answer = await sent
+            return answer, answer.wait_s
+        except StorageError:
+            raise
+        except Exception as exc:
+            logger().bind(queue=self.queue).opt(exception=exc).error("a request in the background failed")
+            message = "the gateway failed to process the request; its log has the details"
+            problem = Problem(message=message, status=500, kind="api_error", code="internal_error")
+            return refused(problem, dialect), None
 
     async def keep_result(self, store: Callable[[], Awaitable[object]]) -> None:
         """Store a result; the attempts are repeated while the store does not answer."""

@@ -26,6 +26,7 @@ from helmdeck_gateway.batches.own_requests import SPEND_LIMIT, OwnAnswer, refuse
 from helmdeck_gateway.batches.queue_runner import Leases, QueueRunner
 from helmdeck_gateway.dialects import chat as chat_dialect
 from helmdeck_gateway.dialects import messages as messages_dialect
+from helmdeck_gateway.dialects.reply import Dialect
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.rows import OPEN, Row
 from helmdeck_gateway.stores.store import GatewayStore
@@ -117,8 +118,9 @@ class BatchRunner(QueueRunner):
         """Run a line, and store its result."""
         line = read_line(row)
         request_id = f"batch_req_{os.urandom(12).hex()}"
-        answer = await self._answer(store, batch, line.body, request_id)
-        if (wait_s := answer.wait_s) is not None and time.time() + wait_s < batch.expires_s:
+        dialect: Dialect = messages_dialect if batch.kind == "anthropic" else chat_dialect
+        answer, wait_s = await self.answer_of(self._answer(store, batch, line.body, request_id, dialect), dialect)
+        if wait_s is not None and time.time() + wait_s < batch.expires_s:
             if (
                 answer.status == SPEND_LIMIT
             ):  # the other lines would be refused as well, until the reset or a higher limit
@@ -129,10 +131,12 @@ class BatchRunner(QueueRunner):
         result = result_data(Result(line.custom_id, answer.status, request_id, answer.body))
         await self.keep_result(lambda: store.finish_row(batch.lines, row.name, state, result))
 
-    async def _answer(self, store: GatewayStore, batch: Batch, body: bytes, request_id: str) -> OwnAnswer:
+    async def _answer(
+        self, store: GatewayStore, batch: Batch, body: bytes, request_id: str, dialect: Dialect
+    ) -> OwnAnswer:
         """Send a request to the gateway."""
         try:
             principal = await self.senders.principal(store, batch.sender)
         except Problem as exc:
-            return refused(exc, messages_dialect if batch.kind == "anthropic" else chat_dialect)
+            return refused(exc, dialect)
         return await send_own(self.app, batch.endpoint, body, principal, request_id, batch.sender.tags)
