@@ -71,6 +71,8 @@ class GatewaySettings:
     :ivar max_file_bytes: size of an uploaded file, such as the requests of a batch.
     :ivar max_stored_file_bytes: size of all files of a caller, which are kept for ``stored_days``, and likewise of the requests of
         its batches that have not ended.
+    :ivar max_files: files of a caller, empty ones included.
+    :ivar max_batches: batches of a caller, those that failed or ended included.
     :ivar max_conversations: conversations of a caller.
     :ivar max_conversation_bytes: size of the items of a conversation.
     :ivar max_stored_conversation_bytes: size of the items of all conversations of a caller; requests beyond it are answered with
@@ -113,6 +115,8 @@ class GatewaySettings:
     stored_days: float = attrs.field(default=30.0, validator=above_zero)
     max_file_bytes: int = attrs.field(default=100_000_000, validator=above_zero)
     max_stored_file_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)
+    max_files: int = attrs.field(default=100_000, validator=above_zero)
+    max_batches: int = attrs.field(default=10_000, validator=above_zero)
     max_conversations: int = attrs.field(default=10_000, validator=above_zero)
     max_conversation_bytes: int = attrs.field(default=4_000_000, validator=above_zero)
     max_stored_conversation_bytes: int = attrs.field(default=1_000_000_000, validator=above_zero)

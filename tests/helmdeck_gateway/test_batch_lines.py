@@ -102,9 +102,9 @@ def test_batch_that_has_ended_or_was_refused_takes_no_room():
         for each in made:
             await batches.add(each)
         with pytest.raises(Problem, match="have 60 bytes; 41 more exceed 100"):
-            await batches.take_room(41, 100)
-        await batches.take_room(40, 100)
+            await batches.take_room(41, 100, 9)
+        await batches.take_room(40, 100, 9)
         await batches.give_room(40)
-        await batches.take_room(40, 100)
+        await batches.take_room(40, 100, 9)
 
     asyncio.run(run())

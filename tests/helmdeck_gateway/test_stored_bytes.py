@@ -117,6 +117,25 @@ def test_full_store_of_files_has_room_again_after_a_deletion(own):
     assert upload(own, key=key).status == 200
 
 
+def test_empty_files_and_failed_batches_are_limited_in_number(server):
+    options = config(server)
+    options["gateway"] |= {"max_files": 3, "max_batches": 2}
+    with keyed(options) as own:
+        client = BatchClient(own.send)
+        names = [client.upload(b"")["id"] for _ in range(3)]
+        refused = own.send("/v1/files", **form(b""))
+        assert (refused.status, refused.body["error"]["code"]) == (429, "too_many_files")
+        assert refused.body["error"]["message"] == "this key has 3 files, the limit of the gateway; delete some"
+        own.send(f"/v1/files/{names[0]}", method="DELETE")
+        assert own.send("/v1/files", **form(b"")).status == 200
+        body = {"input_file_id": names[1], "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+        answers = [own.send("/v1/batches", body) for _ in range(3)]
+        assert [answer.status for answer in answers] == [200, 200, 429]
+        assert {answer.body["status"] for answer in answers[:2]} == {"failed"}
+        message = answers[2].body["error"]["message"]
+        assert message == "this key has 2 batches, the limit of the gateway; they are deleted after 30 days"
+
+
 def test_uploads_at_once_never_exceed_the_limit(own):
     key = own.add(name="many")
     answers = []

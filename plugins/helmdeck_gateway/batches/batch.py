@@ -14,9 +14,10 @@ import attrs
 import msgspec
 
 from helmdeck_gateway.accounts.principals import Principal
-from helmdeck_gateway.batches.byte_use import ByteUse
+from helmdeck_gateway.batches.byte_use import ByteUse, check_count
 from helmdeck_gateway.batches.files import ID, unknown
 from helmdeck_gateway.stores.rows import OPEN, Row, RowStore, group_of
+from helmdeck_storage import DAY_S
 
 SUCCEEDED: Final = 1
 ERRORED: Final = 2
@@ -137,12 +138,15 @@ class Batches:
     def _group(self) -> str:
         return group_of("batches", self.caller)
 
-    async def take_room(self, size: int, most: int) -> None:
+    async def take_room(self, size: int, most: int, most_batches: int) -> None:
         """Count the bytes of a batch that is about to be stored; its results take the place of its requests one by one.
 
         :param most: bytes that the requests of all batches which have not ended may have.
-        :raises Problem: they would have more.
+        :param most_batches: batches that the caller may have, those that failed or ended included.
+        :raises Problem: there would be more.
         """
+        advice = f"they are deleted after {self.kept_s / DAY_S:g} days"
+        await check_count(self.store, self._group, "batches", most_batches, advice)
         await self._use.add(size, most)
 
     async def give_room(self, size: int) -> None:

@@ -16,6 +16,21 @@ RENEW_S: Final = 3_600.0
 """Seconds after which they are counted again in any case."""
 
 
+async def check_count(store: RowStore, group: str, kind: str, most: int, advice: str = "delete some") -> None:
+    """Check that a caller may store one more thing of a kind; those that are stored at the same time are not counted.
+
+    :param group: the rows of what is stored.
+    :param kind: in the plural, such as ``files``.
+    :raises Problem: there are enough of them.
+    """
+    count = sum((await store.count_rows(group)).values())
+    if count >= most:
+        raise Problem(
+            message=f"this key has {count:,} {kind}, the limit of the gateway; {advice}",
+            status=429, kind="rate_limit_error", code=f"too_many_{kind}",
+        )  # fmt: skip
+
+
 class ByteUse:
     """The bytes of one caller.
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from helmdeck_gateway.batches.byte_use import ByteUse
+from helmdeck_gateway.batches.byte_use import ByteUse, check_count
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.stores.rows import RowStore, group_of
 from helmdeck_storage import StorageError
@@ -89,6 +89,7 @@ class Files:
         file_id: str = "",
         most: int | None = None,
         most_stored: int | None = None,
+        most_files: int | None = None,
         expires_in_s: int | None = None,
     ) -> StoredFile:
         """Store a file.
@@ -97,9 +98,12 @@ class Files:
         :param file_id: replaces the file that has it.
         :param most: bytes that it may have.
         :param most_stored: bytes that all files of the caller may have.
+        :param most_files: files that the caller may have; an empty one has no bytes.
         :param expires_in_s: seconds that it is kept, if they are fewer than for other files.
         :raises Problem: it has more, or they have.
         """
+        if most_files is not None:
+            await check_count(self._store, self._group, "files", most_files)
         kept_s = min(self._kept_s, self._kept_s if expires_in_s is None else expires_in_s)
         is_new, file_id = not file_id, file_id or new_id("file-")
         place, digest, size, number = f"content:{file_id}", hashlib.sha256(), 0, 0

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from helmdeck_gateway.batches.byte_use import ByteUse
+from helmdeck_gateway.batches.byte_use import ByteUse, check_count
 from helmdeck_gateway.batches.files import ID, unknown
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.settings import GatewaySettings
@@ -75,12 +75,7 @@ class Conversations:
 
         :raises Problem: the caller has too many, or the items are too large.
         """
-        count = sum((await self._store.count_rows(self._group)).values())
-        if count >= self._most:
-            raise Problem(
-                message=f"this key has {count:,} conversations, the limit; delete some",
-                status=429, kind="rate_limit_error", code="too_many_conversations",
-            )  # fmt: skip
+        await check_count(self._store, self._group, "conversations", self._most)
         now = int(time.time())
         made = Conversation(id=conversation_id, created_s=now, metadata=metadata, renewed_s=now)
         self.check_size(made, items)

@@ -65,7 +65,7 @@ class BatchEndpoints:
         file = await files.find(required(body, "input_file_id", str), "input_file_id")
         if file.purpose != "batch":
             raise invalid(f"the file has the purpose {file.purpose!r}, expected 'batch'", "input_file_id")
-        await batches.take_room(file.size, self._settings.max_stored_file_bytes)
+        await batches.take_room(file.size, self._settings.max_stored_file_bytes, self._settings.max_batches)
         batch_id, now = new_id("batch_"), int(time.time())
         total, mistakes = await read_lines(
             files.content(file.id), endpoint, batches, batch_id, self._settings.max_request_bytes

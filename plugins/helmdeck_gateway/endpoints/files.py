@@ -98,7 +98,7 @@ class FileEndpoints:
             media_type = file.content_type or ""
             return await files.save(
                 _read(file), name=name, purpose=purpose, media_type=media_type, most=most,
-                most_stored=self._settings.max_stored_file_bytes, expires_in_s=_seconds(form, lifetime),
+                most_stored=self._settings.max_stored_file_bytes, most_files=self._settings.max_files, expires_in_s=_seconds(form, lifetime),
             )  # fmt: skip
 
     async def _list(self, request: Request, files: Files) -> Response:

@@ -93,7 +93,7 @@ class MessageBatchEndpoints:
         body = await read_json(request.scope, request.receive, self._settings)
         lines = await aside(body.size, read_requests, required(body.fields, "requests", list))
         batches = self._batches.batches_of(principal.caller)
-        await batches.take_room(body.size, self._settings.max_stored_file_bytes)
+        await batches.take_room(body.size, self._settings.max_stored_file_bytes, self._settings.max_batches)
         batch_id, now = new_id("msgbatch_"), int(time.time())
         for start in range(0, len(lines), PUT_LINES):
             await batches.add_lines(batch_id, dict(enumerate(lines[start : start + PUT_LINES], start)))
