@@ -159,7 +159,7 @@ def test_a_new_key_is_shown_once_and_changes_are_in_the_audit_log(console):
     assert "<td>console</td><td>key revoked</td><td>new</td>" in client.get("/keys").text
 
 
-def test_a_url_that_says_a_key_is_revoked_is_not_believed(console):
+def test_a_url_that_claims_that_a_key_is_revoked_is_not_trusted(console):
     client, other = (console.client(console.key(name, "admin")) for name in ("ada", "eve"))
     console.key("bob")
     done = "/keys?done={}&subject={}"

@@ -170,10 +170,10 @@ class Account:
             day=day, month=month, under_way=self._under_way, tokens=self._tokens, tokens_s=self._tokens_s, now_s=now
         )
 
-    def spend(self, wanted: Sequence[str], now_s: float | None) -> Period | None:
+    def spend(self, places: Sequence[str], now_s: float | None) -> Period | None:
         """Return the sums of periods; ``None`` if it was used in none of them."""
         self.sweep(time.time() if now_s is None else now_s)
-        found = [self._rows[each].to_period() for each in wanted if each in self._rows]
+        found = [self._rows[each].to_period() for each in places if each in self._rows]
         return sum_of(found) if found else None
 
     def sweep(self, now: float) -> None:

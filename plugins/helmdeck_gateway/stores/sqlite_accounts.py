@@ -212,11 +212,11 @@ def usages(session: Session, accounts: Sequence[str], now_s: float | None) -> Se
 
 
 def spend(
-    session: Session, accounts: Sequence[str], wanted: Sequence[str], now_s: float | None
+    session: Session, accounts: Sequence[str], places: Sequence[str], now_s: float | None
 ) -> Mapping[str, Period]:
     """Implement ``AccountStore.spend``."""
     now, found = time.time() if now_s is None else now_s, dict[str, Period]()
-    names = json.dumps(wanted)
+    names = json.dumps(places)
     for account in accounts:
         _sweep(session, account, now)
         count, *row = session.row(_SUM, (account, names)) or (0, *_NO_ROW)
