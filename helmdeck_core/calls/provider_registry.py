@@ -154,11 +154,13 @@ class ProviderRegistry:
 
     def _settings(self, name: str, config: ProviderConfig) -> ProviderSettings:
         spec = self.contribution(name).value
+        reference = key_reference(config, spec)
         limits = {key: value for key in _LIMITS if (value := getattr(config, key)) is not None}
         return ProviderSettings(
             name=name,
             base_url=config.base_url or spec.base_url,
-            api_key=_key_reader(name, key_reference(config, spec)),
+            api_key=_key_reader(name, reference),
+            has_default_key=reference is not None and config.api_key is None,
             headers=config.headers,
             open_transport=functools.partial(self._runtime.transports.open, name),
             options={**spec.options, **config.options},

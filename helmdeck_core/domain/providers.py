@@ -92,6 +92,7 @@ class ProviderSettings:
 
     :ivar name: the first part of its model ids.
     :ivar api_key: returns the API key; called for every request. ``None`` if none is configured.
+    :ivar has_default_key: ``api_key`` reads the default reference of the provider; none is configured.
     :ivar timeout_s: timeout of a whole request in seconds.
     :ivar connect_timeout_s: connect timeout in seconds.
     :ivar idle_timeout_s: idle timeout between two chunks of a stream in seconds.
@@ -111,6 +112,7 @@ class ProviderSettings:
     name: str
     base_url: str | None = attrs.field(default=None, repr=lambda url: repr(url and shown_url(url)))
     api_key: Callable[[], str] | None = attrs.field(default=None, repr=lambda value: "<set>" if value else "None")
+    has_default_key: bool = False
     headers: Mapping[str, str] = attrs.field(default=EMPTY, converter=hidden_texts)
     timeout_s: float = 120.0
     connect_timeout_s: float = CONNECT_TIMEOUT_S

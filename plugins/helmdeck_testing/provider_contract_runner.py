@@ -99,8 +99,9 @@ class ContractBench:
             given |= settings
             kind = str(self.settings.get("kind") or self.name)
             # The default key is not sent to another host.
-            key_of = make_deck(*plugins).runtime.contributed(ProviderSpec)[kind].value.api_key
-            given |= {} if key_of is None else {"api_key": key_of}
+            spec = make_deck(*plugins).runtime.contributed(ProviderSpec)[kind].value
+            # The default key of another host is sent only where it is written out.
+            given |= {"api_key": spec.api_key} if spec.api_key and spec.base_url else {}
             config = {"providers": {self.name: {**given, **self.settings}}}
             self._runtimes[key] = make_deck(*plugins, config=config).runtime
         return self._runtimes[key]

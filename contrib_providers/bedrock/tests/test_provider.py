@@ -115,6 +115,16 @@ def test_api_key_takes_precedence_over_signing(chat_server, keys, monkeypatch, d
     assert "x-amz-date" not in server.requests[0].headers
 
 
+def test_configured_api_key_that_cannot_be_read_is_not_replaced_by_account_keys(
+    chat_server, keys, monkeypatch, deck_at
+):
+    server = chat_server(lambda body: ANSWER)
+    monkeypatch.delenv("TEAM_BEDROCK_KEY", raising=False)
+    with pytest.raises(AuthFailed, match="the variable TEAM_BEDROCK_KEY is not set"):
+        deck_at(server.base_url, api_key="env:TEAM_BEDROCK_KEY").complete(ASK)
+    assert server.requests == []
+
+
 def test_credentials_can_be_references_in_the_options(chat_server, keys, monkeypatch, tmp_path):
     server = chat_server(lambda body: ANSWER)
     (tmp_path / "secret").write_text("of a file\n")

@@ -172,15 +172,15 @@ class _Connection(HttpProvider):
         return {**headers, **accept}, self._connection.secrets(None, *keys.secrets)
 
     def _bearer(self) -> str | None:
-        """Return the Bedrock API key, if any.
+        """Return the Bedrock API key; ``None`` if none is configured and the default variable is not set.
 
-        :raises AuthFailed: the key is not valid in a header.
+        :raises AuthFailed: the configured key cannot be read, or the key is not valid in a header.
         """
-        try:
-            if self._settings.api_key is None or not self._settings.api_key():
+        if self._settings.has_default_key and self._settings.api_key is not None:
+            try:
+                self._settings.api_key()
+            except AuthFailed:
                 return None
-        except AuthFailed:
-            return None
         return self._connection.key()
 
     def _credentials(self) -> Credentials:
