@@ -21,6 +21,16 @@ class RecordsError(HelmdeckError):
     """The database of the runs cannot be read or written; the message has no secrets."""
 
 
+class RunInUseError(HelmdeckError):
+    """Another process resumes the same run."""
+
+    def __init__(self, run_id: str, other: str, executor: str) -> None:
+        super().__init__(
+            f"the run {run_id} is already resumed, as run {other} of the process {executor}; "
+            f"wait until it ends; if its process has ended, resume the run {other}"
+        )
+
+
 class StepFailedError(HelmdeckError):
     """A step of a run failed.
 

@@ -357,7 +357,9 @@ def test_a_run_of_a_process_that_ended_is_interrupted_and_can_be_resumed(tmp_pat
     with deck_of(PIPELINES, *packs, url=url) as deck:
         asyncio.run(killed(deck))
         assert asyncio.run(runs_of(deck).record("lost")).state is RunState.RUNNING
-    monkeypatch.setattr(records, "TOKEN", "another")  # the same process number, but another process
+    monkeypatch.setattr(
+        records, "process_token", lambda number: "another"
+    )  # the same process number, but another process
     with deck_of(PIPELINES, *packs, url=url) as deck:
         record = asyncio.run(runs_of(deck).record("lost"))
         assert record.state is RunState.INTERRUPTED

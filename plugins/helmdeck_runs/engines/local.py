@@ -16,7 +16,7 @@ import attrs
 from helmdeck_runs.engines.database import checked_url
 from helmdeck_runs.engines.records import Records
 from helmdeck_runs.execution import RunSetup, as_json, execute, new_run_id, no_progress
-from helmdeck_runs.failures import StepFailedError, UnsupportedError, failure_data
+from helmdeck_runs.failures import RunInUseError, StepFailedError, UnsupportedError, failure_data
 from helmdeck_runs.runs import Run, RunRecord, RunState, StepRecord
 
 
@@ -95,6 +95,8 @@ class LocalEngine:
                 started(run.id)
                 steps = _Steps(run, self._records)
                 output = as_json(await execute(self._setup, run, steps, progress))
+            except RunInUseError:  # nothing was recorded
+                raise
             except asyncio.CancelledError as exc:
                 state, failure = RunState.CANCELLED, failure_data(exc)
             except Exception as exc:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from helmdeck_runs.engines.database import RunsDatabase
+from helmdeck_runs.failures import RunInUseError
 from helmdeck_runs.runs import Run, RunRecord, RunState, StepRecord
 from helmdeck_storage import DAY_S, PurgeSchedule, Schema, Session
 
@@ -30,14 +33,31 @@ KEPT_IN_MEMORY = 200
 """Ended runs that are kept where no database is configured."""
 
 TOKEN = secrets.token_hex(4)
-"""Distinguishes this process from an earlier one with the same number."""
+"""Distinguishes this process from an earlier one with the same number, where ``/proc`` does not have its start time."""
 
 _SELECT = "SELECT run, state, output, failure, started, updated, executor FROM helmdeck_runs"
 
 
 def executor_id() -> str:
     """Return the id of this process."""
-    return f"{socket.gethostname()}:{os.getpid()}:{TOKEN}"
+    return f"{socket.gethostname()}:{os.getpid()}:{process_token(os.getpid())}"
+
+
+@functools.cache
+def process_token(number: int) -> str:
+    """Return what distinguishes this process from others with the same number; a fork has another number."""
+    return started_at(number) or TOKEN
+
+
+def started_at(number: int) -> str:
+    """Return the boot and the clock tick at which a process started; an empty string if they cannot be read."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+        # The name of the program, in parentheses, may contain anything. The tick is field 22, and field 3 follows the name.
+        fields = Path(f"/proc/{number}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return f"{boot}-{fields[19].decode()}" if fields[0] != b"Z" else "ended"
 
 
 def is_here(executor: str) -> bool:
@@ -46,12 +66,15 @@ def is_here(executor: str) -> bool:
 
 
 def is_dead(executor: str) -> bool:
-    """Whether a process of this host does not exist any more; processes of other hosts count as alive."""
+    """Whether a process of this host does not exist any more; processes of other hosts count as alive.
+
+    Numbers are reused: a process that started at another time is another one.
+    """
     number, _, token = executor.partition(":")[2].partition(":")
     if not is_here(executor) or not number.isdigit():
         return False
     if int(number) == os.getpid():
-        return token != TOKEN
+        return token != process_token(int(number))
     if os.name == "nt":  # where the signal 0 interrupts the process
         return False
     try:
@@ -59,8 +82,8 @@ def is_dead(executor: str) -> bool:
     except ProcessLookupError:
         return True
     except OSError:  # it belongs to another user
-        return False
-    return False
+        pass
+    return "-" in token and started_at(int(number)) not in ("", token)
 
 
 class Records:
@@ -73,7 +96,10 @@ class Records:
         self._purges = PurgeSchedule()
 
     async def add(self, run: Run) -> None:
-        """Store a run that starts now, with the results that it has from an earlier one."""
+        """Store a run that starts now, with the results that it has from an earlier one.
+
+        :raises RunInUseError: another process resumes the same run.
+        """
         now, data = time.time(), _encoded(run.to_dict())
         done = [
             (run.id, step_id, place, _encoded(result), 0.0, now)
@@ -82,6 +108,8 @@ class Records:
         row = (run.id, run.kind, run.name, run.caller, RunState.RUNNING.value, executor_id(), now, now, data)
 
         def operation(session: Session) -> None:
+            if run.resumes:
+                _claim(session, run.resumes)
             session.change("INSERT INTO helmdeck_runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", row)
             for step in done:
                 session.change("INSERT INTO helmdeck_run_steps VALUES (?, ?, ?, ?, NULL, ?, ?)", step)
@@ -170,6 +198,20 @@ class Records:
     def close(self) -> None:
         """Write what waits, and close the connection."""
         self._database.close()
+
+
+def _claim(session: Session, run_id: str) -> None:
+    """Refuse to resume a run while another one that resumes it is under way.
+
+    :raises RunInUseError: there is one.
+    """
+    # In PostgreSQL, a second transaction waits here for the first one; in SQLite, transactions that write wait anyway.
+    session.change("UPDATE helmdeck_runs SET updated = updated WHERE id = ?", (run_id,))
+    select = "SELECT id, run, executor FROM helmdeck_runs WHERE state = ? AND run LIKE ?"
+    parameters = (RunState.RUNNING.value, f'%"resumes":{_encoded(run_id)}%')
+    for other, data, executor in session.rows(select, parameters):
+        if _decoded(data).get("resumes") == run_id and not is_dead(executor):
+            raise RunInUseError(run_id, other, executor)
 
 
 def _record(row: tuple[Any, ...], steps: tuple[StepRecord, ...]) -> RunRecord:
