@@ -24,6 +24,7 @@ from helmdeck_core.config.types import is_catalog_file as is_catalog_file
 from helmdeck_core.config.types import is_hidden as is_hidden
 from helmdeck_core.config.validators import above_zero as above_zero
 from helmdeck_core.config.validators import non_empty as non_empty
+from helmdeck_core.config.validators import zero_to_one as zero_to_one
 from helmdeck_core.context.catalog_sources import load_catalog as load_catalog
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
 from helmdeck_core.context.live_catalog import LiveCatalog as LiveCatalog

@@ -56,3 +56,20 @@ def non_empty(_: object, field: attrs.Attribute[Any], value: str) -> None:
     """
     if not value.strip():
         raise Invalid("empty", "a non-empty string", field=field.name)
+
+
+def zero_to_one(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+    """Validator of attrs fields: a number from 0 to 1, such as a share or a probability, or ``None``.
+
+    :raises Invalid: it is not; ``read_options`` reports it with its place.
+
+    >>> import attrs
+    >>> from helmdeck_core import zero_to_one
+    >>> @attrs.frozen
+    ... class Options:
+    ...     threshold: float = attrs.field(default=0.5, validator=zero_to_one)
+    >>> Options(0.9)
+    Options(threshold=0.9)
+    """
+    if value is not None and not 0 <= value <= 1:
+        raise Invalid("not between 0 and 1", "a number from 0 to 1", field=field.name)

@@ -122,8 +122,10 @@ class CacheSettings:
 def _mistakes_of(settings: CacheSettings, specs: Mapping[str, Contribution[ResponseCacheSpec]]) -> Iterator[Mistake]:
     """The mistakes that depend on the plugins, and the store."""
     allowed = ", ".join(specs) or "none: no plugin contributes one"
-    for name in settings.caches:
-        if name not in specs:
+    for place, name in enumerate(settings.caches):
+        if name in settings.caches[:place]:
+            yield Mistake("cache.caches", "named twice", repr(name), "each cache once")
+        elif name not in specs:
             yield Mistake("cache.caches", f"unknown cache{did_you_mean(name, specs)}", repr(name), allowed)
     for name, options in settings.options.items():
         options_type = specs[name].value.options_type if name in specs else None

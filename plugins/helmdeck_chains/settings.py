@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from helmdeck_core import EMPTY, above_zero
+from helmdeck_core import EMPTY, above_zero, zero_to_one
 
 
 @attrs.frozen(kw_only=True)
@@ -52,7 +52,7 @@ class ChainOptions:
     """
 
     usd_per_s: float = 0.0
-    min_usable: float = 0.0
+    min_usable: float = attrs.field(default=0.0, validator=zero_to_one)
     max_latency_s: float | None = attrs.field(default=None, validator=above_zero)
     explore_usd_per_day: float = 1.0
     wrong_usd: float | None = attrs.field(default=None, validator=above_zero)

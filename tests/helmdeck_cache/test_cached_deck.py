@@ -319,7 +319,7 @@ def test_typed_answers_are_decoded_again():
 
 def test_all_mistakes_of_the_settings_are_reported_at_once():
     table = {
-        "mode": "sometimes", "store": "mysql:x", "caches": ["exakt"], "ttl_s": 0, "models": {"a": "perhaps"},
+        "mode": "sometimes", "store": "mysql:x", "caches": ["exakt", "exact", "exact"], "ttl_s": 0, "models": {"a": "perhaps"},
         "options": {"exakt": {"x": 1}}, "tll_s": 5,
     }  # fmt: skip
     with pytest.raises(ConfigError) as caught:
@@ -330,6 +330,7 @@ def test_all_mistakes_of_the_settings_are_reported_at_once():
         "cache.models",
         "cache.store",
         "cache.caches",
+        "named twice, found 'exact'",
         "did you mean 'exact'",
         "cache.options.exakt",
         "cache.ttl_s",

@@ -71,6 +71,8 @@ def test_unknown_policy_and_options_are_mistakes(deck_with):
         deck_of(deck_with, [], [], policy="adaptive", options={"usd_per_sec": 1})
     with pytest.raises(ConfigError, match=r"chains.options.wrong_usd: not above 0, found 0"):
         deck_of(deck_with, [], [], policy="adaptive", options={"wrong_usd": 0})
+    with pytest.raises(ConfigError, match=r"chains.options.min_usable: not between 0 and 1, found 2"):
+        deck_of(deck_with, [], [], policy="adaptive", options={"min_usable": 2})
 
 
 class Policy:

@@ -101,3 +101,11 @@ def test_it_is_off_by_default_and_its_options_are_checked():
     wrong = make_deck(helmdeck_cache_semantic, config={"cache": {"options": {"semantic": {"treshold": 0.9}}}})
     with pytest.raises(ConfigError, match=r"cache\.options\.semantic\.treshold.*threshold"):
         CacheSettings.read(wrong.runtime)
+    for option, value, problem in (
+        ("threshold", 5, "not between 0 and 1, found 5"),
+        ("max_answers", 0, "not above 0"),
+        ("max_chars", 0, "not above 0"),
+    ):
+        wrong = make_deck(helmdeck_cache_semantic, config={"cache": {"options": {"semantic": {option: value}}}})
+        with pytest.raises(ConfigError, match=rf"cache\.options\.semantic\.{option}: {problem}"):
+            CacheSettings.read(wrong.runtime)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from helmdeck_core import CacheSetup, ResponseCache, ResponseCacheSpec, hookimpl
+from helmdeck_core import CacheSetup, ResponseCache, ResponseCacheSpec, above_zero, hookimpl, zero_to_one
 
 
 @attrs.frozen(kw_only=True)
@@ -19,10 +19,10 @@ class SemanticOptions:
     :ivar max_chars: characters of a question; longer ones are neither searched nor stored.
     """
 
-    threshold: float = 0.875
+    threshold: float = attrs.field(default=0.875, validator=zero_to_one)
     checks_facts: bool = True
-    max_answers: int = 2_000
-    max_chars: int = 1_000
+    max_answers: int = attrs.field(default=2_000, validator=above_zero)
+    max_chars: int = attrs.field(default=1_000, validator=above_zero)
 
 
 @hookimpl
