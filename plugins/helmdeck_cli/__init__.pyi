@@ -16,6 +16,7 @@ from helmdeck_cli.inputs import add_request as add_request
 from helmdeck_cli.inputs import input_values as input_values
 from helmdeck_cli.inputs import pairs as pairs
 from helmdeck_cli.inputs import port_number as port_number
+from helmdeck_cli.inputs import positive_number as positive_number
 from helmdeck_cli.inputs import read_input as read_input
 from helmdeck_cli.inputs import read_json as read_json
 from helmdeck_cli.inputs import read_object as read_object

@@ -318,6 +318,19 @@ def whole_number(text: str) -> int:
     return number
 
 
+def positive_number(text: str) -> int:
+    """Parse an integer of at least 1, like ``whole_number``; for ``type=`` of an argument.
+
+    >>> from helmdeck_cli import positive_number
+    >>> positive_number("25")
+    25
+    """
+    number = whole_number(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
 def read_object(path: str | None) -> dict[str, Any]:
     """Return the JSON object in a file, ``-`` for standard input; an empty one without a path.
 

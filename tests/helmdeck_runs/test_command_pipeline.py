@@ -221,6 +221,8 @@ def test_unknown_ids_are_refused_with_those_that_exist(run):
     assert code == 2
     assert "no run 'nope' is recorded" in err
     assert run("pipeline", "runs", "last")[2] == "helmdeck: no runs of pipelines are recorded\n"
+    code, _, err = run("pipeline", "runs", "--limit", "0")
+    assert (code, "--limit: must be at least 1" in err) == (2, True)
     code, _, err = run("pipeline", "show", "read-alout")
     assert "did you mean 'read-aloud'?" in err
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from helmdeck_cli import positive_number
 from helmdeck_core.cli import CURRENCY, ExitCode, note, show, show_json, table
-from helmdeck_gateway.commands.key_options import configure_name, positive
+from helmdeck_gateway.commands.key_options import configure_name
 from helmdeck_gateway.commands.key_store import find_key
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def configure_calls(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="N",
-        type=positive,
+        type=positive_number,
         default=DEFAULT_LIMIT,
         help=f"show at most so many calls, the most recent ones; default: {DEFAULT_LIMIT}",
     )

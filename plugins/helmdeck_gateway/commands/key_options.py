@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from helmdeck_cli import whole_number
+from helmdeck_cli import positive_number
 from helmdeck_gateway.accounts.endpoint_names import ENDPOINTS
 
 MAX_RATE = 100_000
@@ -99,7 +99,9 @@ def configure_rotate(parser: argparse.ArgumentParser) -> None:
 
 def configure_audit(parser: argparse.ArgumentParser) -> None:
     """Add the number of entries."""
-    parser.add_argument("--limit", metavar="N", type=positive, default=50, help="show the last N entries; default: 50")
+    parser.add_argument(
+        "--limit", metavar="N", type=positive_number, default=50, help="show the last N entries; default: 50"
+    )
     parser.epilog = (
         "The hash of each entry covers the entry before it; an entry that was changed in the database is reported."
     )
@@ -124,7 +126,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rate", metavar="N/UNIT", type=_optional(_rate), help="requests in any minute or other window, such as 60/min"
     )
-    parser.add_argument("--concurrency", metavar="N", type=_optional(positive), help="requests at a time")
+    parser.add_argument("--concurrency", metavar="N", type=_optional(positive_number), help="requests at a time")
     parser.add_argument(
         "--tokens-per-minute", metavar="N", type=_optional(_tokens), help="input and output tokens per minute"
     )
@@ -217,7 +219,7 @@ def _plain_names(text: str) -> tuple[str, ...]:
 
 
 def _tokens(text: str) -> int:
-    number = positive(text)
+    number = positive_number(text)
     if number > MAX_TOKENS:
         raise argparse.ArgumentTypeError(f"must be at most {MAX_TOKENS:,}")
     return number
@@ -236,14 +238,6 @@ def _rate(text: str) -> tuple[int, float]:
         allowed = f"N/s, N/min, N/h or N/day with N up to {MAX_RATE:,}"
         raise argparse.ArgumentTypeError(f"{text!r} is not a rate such as 60/min; allowed: {allowed}")
     return int(match[1]), WINDOWS_S[match[2]]
-
-
-def positive(text: str) -> int:
-    """Parse an integer of at least 1; for ``type=`` of an argument."""
-    number = whole_number(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def _usd(text: str) -> float:

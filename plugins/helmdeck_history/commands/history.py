@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import read_input, request_text, text_argument, whole_number
+from helmdeck_cli import positive_number, read_input, request_text, text_argument
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, as_json, clean, make_deck, note, show, show_json, table
 
@@ -37,7 +37,7 @@ def configure_plans(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     configure_caller(parser)
     parser.add_argument(
-        "--limit", metavar="N", type=whole_number, default=25, help="number of requests to show; default: 25"
+        "--limit", metavar="N", type=positive_number, default=25, help="number of requests to show; default: 25"
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from helmdeck_cli import run_data, show_run, started_text, wait_for, whole_number
+from helmdeck_cli import positive_number, run_data, show_run, started_text, wait_for
 from helmdeck_core.cli import ExitCode, UsageError, clean, make_deck, note, show, show_json, table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps, or last for the newest one"
     )
-    parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="runs to show; default: 20")
+    parser.add_argument("--limit", metavar="N", type=positive_number, default=20, help="runs to show; default: 20")
 
 
 def show_runs(arguments: argparse.Namespace, kind: str, plural: str, heading: str) -> int:
