@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ def without_byte_order_mark(data: bytes) -> bytes:
 def undecodable_text(value: Any, place: str = "$") -> str:
     r"""Return the place and problem of the first text with surrogates in plain data; empty without one.
 
+    Data that is nested too deeply to be searched, which JSON cannot represent either, is a problem of the whole value.
+
     Neither a provider nor JSON can represent surrogates. Python makes them of bytes that are not text (``surrogateescape``),
     and of halves of characters in JSON.
 
@@ -33,13 +36,20 @@ def undecodable_text(value: Any, place: str = "$") -> str:
     >>> undecodable_text("café open")
     ''
     """
+    try:
+        return _first_problem(value, place)
+    except RecursionError:
+        return f"{place}: it contains itself, or is nested too deeply"
+
+
+def _first_problem(value: Any, place: str) -> str:
     if isinstance(value, str):
         return _surrogate_problem(value, place)
     if isinstance(value, Mapping):
         parts = [(part, f"{place}.{key}") for key, item in value.items() for part in (key, item)]
     else:
         parts = [(part, f"{place}[{at}]") for at, part in enumerate(value if isinstance(value, (list, tuple)) else ())]
-    return next(filter(None, (undecodable_text(*part) for part in parts)), "")
+    return next(filter(None, (_first_problem(*part) for part in parts)), "")
 
 
 def _surrogate_problem(text: str, place: str) -> str:
@@ -53,6 +63,37 @@ def _surrogate_problem(text: str, place: str) -> str:
             "replace it, or decode the input with errors='replace'"
         )
     return ""
+
+
+def non_finite_number(value: Any, place: str = "$") -> str:
+    """Return the place of the first NaN or infinity in plain data; empty without one. JSON encoders write ``null`` for them.
+
+    :param place: the name or path of the value.
+
+    >>> from helmdeck_core import non_finite_number
+    >>> non_finite_number({"levels": [1.5, float("nan")]})
+    '$.levels[1]: nan is not a number of JSON; leave it out, or return null or a string'
+    >>> non_finite_number({"level": None})
+    ''
+    """
+    pending: list[tuple[Any, Any]] = [(value, place)]  # places are written only if one is shown
+    while pending:
+        value, at = pending.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"{_shown_place(at)}: {value} is not a number of JSON; leave it out, or return null or a string"
+        if isinstance(value, Mapping):
+            pending += [(item, (at, f".{key}")) for key, item in reversed(value.items())]
+        elif isinstance(value, (list, tuple)):
+            pending += [(item, (at, f"[{index}]")) for index, item in reversed(list(enumerate(value)))]
+    return ""
+
+
+def _shown_place(at: Any) -> str:
+    parts: list[str] = []
+    while isinstance(at, tuple):
+        at, part = at
+        parts.append(part)
+    return "".join((at, *reversed(parts)))
 
 
 def printable(text: str) -> str:

@@ -28,7 +28,7 @@ from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits, check_limits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
-from helmdeck_core.encoding import undecodable_text
+from helmdeck_core.encoding import non_finite_number, undecodable_text
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed
 from helmdeck_core.hooks.foreign_code import describe_error
@@ -236,7 +236,10 @@ def _check_output(pack: Pack, output: Mapping[str, Any] | PackOutput) -> int:
 def _json_size(name: str, wire: Mapping[str, Any]) -> int:
     """The size of plain data as JSON, in bytes. Encoding checks everything in a fraction of the time of a walk in Python."""
     try:
-        return len(_ENCODER.encode(wire))
+        encoded = _ENCODER.encode(wire)
+        detail = non_finite_number(msgspec.to_builtins(wire, enc_hook=_plain)) if b"null" in encoded else ""
+        if not detail:
+            return len(encoded)
     except RecursionError:  # its traceback has a thousand frames
         detail = "the output contains itself, or is nested too deeply for JSON"
     except UnicodeEncodeError:

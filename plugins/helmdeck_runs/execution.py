@@ -22,6 +22,7 @@ from helmdeck_core import (
     RunsConfig,
     Usage,
     did_you_mean,
+    non_finite_number,
     undecodable_text,
 )
 from helmdeck_runs.runs import NO_LIMITS, PackOutcome, Run, RunSteps
@@ -64,8 +65,14 @@ def no_progress(message: str) -> None:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value as it is after it was stored as JSON, which it is in every engine."""
-    return msgspec.json.decode(msgspec.json.encode(value))
+    """Return a value as it is after it was stored as JSON, which it is in every engine.
+
+    :raises ValueError: it contains NaN or an infinity, which would be stored as ``null``.
+    """
+    encoded = msgspec.json.encode(value)
+    if b"null" in encoded and (problem := non_finite_number(msgspec.to_builtins(value, str_keys=True))):
+        raise ValueError(problem)
+    return msgspec.json.decode(encoded)
 
 
 async def execute(setup: RunSetup, run: Run, steps: RunSteps, progress: Callable[[str], None] = no_progress) -> Any:

@@ -193,6 +193,7 @@ def test_an_output_that_cannot_be_read_is_no_output(fails):
         (ITSELF, "the output contains itself, or is nested too deeply for JSON"),
         (object(), "the output is not JSON: it contains a value of type object"),
         ({(1, 2): 3}, "the output is not JSON: it contains a value of type tuple"),
+        ([None, float("nan")], "$.x[1]: nan is not a number of JSON"),
         ("caf\udce9", r"$.x: character 4 is the surrogate '\udce9'"),
     ],
 )

@@ -1,7 +1,6 @@
 """What every run engine does: records, failures, resuming, joining and cancelling are the same for all of them."""
 
 import asyncio
-import math
 import os
 import threading
 import uuid
@@ -69,7 +68,7 @@ async def side_by_side(run, steps, context):
 
 
 async def odd(*_):
-    return {"value": {1: (2, math.nan)}}
+    return {"value": {1: (2, None)}}
 
 
 async def fail():

@@ -18,6 +18,7 @@ from helmdeck_core import (
     PackErrorCode,
     did_you_mean,
     nearest_names,
+    non_finite_number,
     schema_problems,
     undecodable_text,
 )
@@ -136,7 +137,8 @@ def checked_inputs(definition: Definition, inputs: Mapping[str, Any]) -> dict[st
             found[name] = declared["default"]
         elif not is_optional(declared):
             problems.append(f"the input {name!r} is missing")
-    problems += filter(None, (undecodable_text(value, name) for name, value in found.items()))  # records are JSON
+    for name, value in found.items():  # records are JSON
+        problems += filter(None, [undecodable_text(value, name) or non_finite_number(value, name)])
     if problems:
         raise PackError(definition.id, PackErrorCode.INVALID_INPUT, "; ".join(problems))
     return found
