@@ -1,19 +1,24 @@
 """Configuration of tapes: options, model ids, budgets."""
 
+import asyncio
+
 import attrs
 import pytest
 
 import helmdeck_provider_tape
 from helmdeck_core import (
     ChatRequest,
+    ChatResponse,
     HelmdeckError,
     InvalidRequest,
     LengthTruncated,
     Message,
     Role,
+    StopReason,
     TextPart,
 )
-from helmdeck_testing import Reply, scripted_provider
+from helmdeck_provider_tape.provider import open_tape
+from helmdeck_testing import Reply, provider_settings, scripted_provider
 
 MODEL = "tape/scripted/any"
 
@@ -118,3 +123,28 @@ def test_truncated_answer_is_the_same_failure_in_replay(deck_on):
     for mode, replies in (("record", [reply]), ("replay", [])):
         with pytest.raises(LengthTruncated):
             deck_on(mode, *replies).plan("draft a blog post", model=MODEL)
+
+
+class Answering:
+    """A context with one provider, which answers everything."""
+
+    def open_provider(self, name):
+        return self
+
+    async def complete(self, request):
+        return ChatResponse(text=request.model, stop_reason=StopReason.END_TURN)
+
+    def without_secrets(self, provider, text):
+        return text
+
+
+def test_requests_that_ended_leave_no_locks(tmp_path):
+    tape = open_tape(provider_settings("tape", options={"file": str(tmp_path / "tape.jsonl")}), Answering())
+
+    async def ask_all():
+        for number in range(5):
+            await tape.complete(ChatRequest(model=f"tape/scripted/{number}", messages=()))
+
+    asyncio.run(ask_all())
+    assert len((tmp_path / "tape.jsonl").read_text().splitlines()) == 5
+    assert len(tape._turns) == 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import enum
 import functools
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import attrs
 
@@ -80,7 +81,7 @@ class TapeProvider:
         self._context = context
         self._played: Counter[str] = Counter()
         # Concurrent equal requests wait for the first one, whose response serves them all.
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Return a response from the tape or from the wrapped provider, depending on the mode.
@@ -95,7 +96,7 @@ class TapeProvider:
         if self._mode is Mode.RECORD:
             return await self._ask(request, written, clean)
         key = key_of(written)
-        async with self._turns[key]:
+        async with self._turns.setdefault(key, asyncio.Lock()):
             if (exchange := self._next(key)) is not None:
                 return exchange.play()
             if self._mode is Mode.REPLAY:
