@@ -192,6 +192,24 @@ def test_schema_is_converted_to_openapi_for_older_servers():
     assert tools[0]["functionDeclarations"][0]["parameters"] == LOOK.input_schema
 
 
+def test_any_value_is_a_union_of_all_types_in_openapi_and_what_it_lacks_is_reported():
+    schema = {"type": "object", "properties": {"value": {}, "none": {"type": "null"}}}
+    single = [{"type": kind} for kind in ("string", "number", "boolean", "object")]
+    anything = {
+        "anyOf": [*single, {"type": "array", "items": {"anyOf": single, "nullable": True}}],
+        "nullable": True,
+    }
+    lacks = "lists in lists, where any value is allowed"
+    request = asking("gemini/g", response_format=ResponseFormat("json_schema", "a", schema))
+    properties = sent(request, schemas="openapi")["generationConfig"]["responseSchema"]["properties"]
+    assert properties == {"value": anything, "none": anything}
+    assert left_out(request, schemas="openapi") == (f"response_format json_schema loosened: {lacks}",)
+    request = asking("gemini/g", tools=(ToolDefinition("keep", "", schema),))
+    (declared,) = sent(request, schemas="openapi")["tools"][0]["functionDeclarations"]
+    assert declared["parameters"]["properties"]["value"] == anything
+    assert left_out(request, schemas="openapi") == (f"schema of tool 'keep' loosened: {lacks}",)
+
+
 @pytest.mark.parametrize(
     "schema",
     [

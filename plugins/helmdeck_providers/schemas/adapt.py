@@ -234,6 +234,7 @@ class _SchemaAdapter:
         if self._dialect.has_any_value:
             return {}
         if self._dialect.anything is not None:
+            self.lost |= dict.fromkeys(filter(None, [self._dialect.anything_lacks]))
             return dict(self._dialect.anything)
         return self._as_text("it says nothing at some place")
 

@@ -30,7 +30,7 @@ _NAMES_OF_REFERENCES = ("#/$defs/", "#/definitions/")
 class SchemaDialect:
     """The subset of JSON Schema that a wire format supports.
 
-    An adapted schema never allows less than the original. Unsupported parts are left out, or expressed in a form that the
+    An adapted schema never allows less than the original, except for what ``anything_lacks``. Unsupported parts are left out, or expressed in a form that the
     reader of the response reverses: ``null`` for an omitted optional value, a JSON string for any other value.
 
     :ivar keywords: supported keywords besides the structural ones, such as ``title``, ``maxLength`` or ``const``; ``None`` to
@@ -47,7 +47,8 @@ class SchemaDialect:
     :ivar takes_recursion: a schema may refer to itself.
     :ivar distinguishes_by_first_property: the objects of an ``anyOf`` must differ in their first property: in its name, or in
         the values of an enumeration.
-    :ivar has_any_value: ``{}``, which allows any value, is supported; ``anything`` is an alternative form.
+    :ivar has_any_value: ``{}``, which allows any value, is supported; ``anything`` is an alternative form, and ``anything_lacks``
+        names the values that it does not allow.
     :ivar json_string_note: description of a string that holds JSON in place of a value that the dialect cannot express; empty
         for none.
     :ivar only_text_choices: ``enum`` supports strings only.
@@ -80,6 +81,7 @@ class SchemaDialect:
     distinguishes_by_first_property: bool = False
     has_any_value: bool = False
     anything: Mapping[str, Any] | None = attrs.field(default=None, hash=False)
+    anything_lacks: str = ""
     json_string_note: str = ""
     only_text_choices: bool = False
     null_keyword: bool = False

@@ -104,6 +104,9 @@ GEMINI = SchemaDialect(
 )
 """``responseJsonSchema``. The limits are undocumented; a schema with too many states is rejected."""
 
+_SINGLE = tuple({"type": kind} for kind in ("string", "number", "boolean", "object"))
+_LIST = {"type": "array", "items": {"anyOf": _SINGLE, "nullable": True}}
+
 OPENAPI = SchemaDialect(
     name="openapi",
     json_string_note=JSON_STRING_NOTE,
@@ -111,7 +114,8 @@ OPENAPI = SchemaDialect(
     | _LISTS
     | {"format", "nullable", "minimum", "maximum", "minLength", "maxLength", "pattern", "propertyOrdering", "default"},
     has_references=False,
-    anything=MappingProxyType({"type": "object"}),
+    anything=MappingProxyType({"anyOf": (*_SINGLE, _LIST), "nullable": True}),
+    anything_lacks="lists in lists, where any value is allowed",
     needs_properties=True,
     only_text_choices=True,
     null_keyword=True,

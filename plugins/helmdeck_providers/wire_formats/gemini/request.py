@@ -249,7 +249,11 @@ def _tool(tool: ToolDefinition, options: Options, downgrades: list[str]) -> dict
     schema = tool_schema(tool, downgrades)
     if schema.get("properties"):
         narrow = options.schemas == "openapi"
-        schema = dict(adapt_schema(schema, OPENAPI).schema) if narrow else schema
+        if narrow:
+            adapted = adapt_schema(schema, OPENAPI)
+            schema = dict(adapted.schema)
+            if adapted.lost:
+                downgrades.append(f"schema of tool {tool.name!r} loosened: {', '.join(adapted.lost)}")
         declaration["parameters" if narrow else "parametersJsonSchema"] = schema
     return declaration
 
