@@ -23,6 +23,7 @@ from helmdeck_providers.http.failures import ErrorFacts as ErrorFacts
 from helmdeck_providers.http.failures import failure_of as failure_of
 from helmdeck_providers.http.failures import read_error as read_error
 from helmdeck_providers.http.failures import request_id as request_id
+from helmdeck_providers.http.media_turns import media_in_user_turns as media_in_user_turns
 from helmdeck_providers.http.partial_tool_call import PartialToolCall as PartialToolCall
 from helmdeck_providers.http.provider import HttpProvider as HttpProvider
 from helmdeck_providers.http.provider import provider_spec as provider_spec

@@ -112,6 +112,22 @@ def test_foreign_ids_are_sanitised_in_calls_and_results():
     assert call["input"] == {"INVALID_JSON": "not json"}
 
 
+def test_images_of_system_and_assistant_messages_are_in_turns_of_the_user():
+    image = ImagePart("image/png", b"x")
+    written = sent(
+        asking(
+            "anthropic/c",
+            message(Role.SYSTEM, "the logo", image),
+            user("draw"),
+            message(Role.ASSISTANT, "drawn", image),
+            user("bluer"),
+        )
+    )
+    assert written["system"] == [{"type": "text", "text": "the logo"}]
+    kinds = [(turn["role"], [block["type"] for block in turn["content"]]) for turn in written["messages"]]
+    assert kinds == [("user", ["text", "image", "text"]), ("assistant", ["text"]), ("user", ["text", "image", "text"])]
+
+
 def test_images_are_sent_as_data_or_url():
     images = ImagePart("image/png", b"\x89PNG"), ImagePart("image/png", url="https://img.example/a.png")
     inline = ImagePart("image/png", url="data:image/gif;base64,R0lG")

@@ -6,6 +6,7 @@ import re
 
 from helmdeck_core import ChatRequest, FilePart, ImagePart, Message, Role, TextPart, ToolCall
 from helmdeck_providers.wire_formats.openai_chat.request import Options, render
+from tests.case_support import each_case
 from tests.helmdeck_providers.natives_support import body_of
 from tests.helmdeck_providers.openai_support import PRESETS
 
@@ -73,6 +74,53 @@ def test_mistral_gets_a_message_of_the_assistant_between_results_and_the_user():
     assert [each["role"] for each in found] == ["assistant", "tool", "tool", "assistant", "user", "user"]
     assert found[3]["content"]
     assert [each["role"] for each in sent(CALLS, *RESULTS[:1], user)] == ["assistant", "tool", "user"]
+
+
+@each_case(
+    "model", ["mistralai/mistral-large-2512", "mistralai/Mistral-7B-Instruct-v0.3", "Mistral-Nemo", "devstral-small"]
+)
+@each_case("preset", ["vllm", "openrouter", "llamacpp"])
+def test_mistrals_rules_follow_its_models_to_other_servers(preset, model):
+    messages = (CALLS, *RESULTS, message(Role.USER, "and now?"))
+    request = ChatRequest(model=f"{preset}/{model}", messages=messages)
+    found = body_of(render(request, Options(**PRESETS[preset].options)))["messages"]
+    assert [each["role"] for each in found] == ["assistant", "tool", "tool", "assistant", "user"]
+    ids = [call["id"] for call in found[0]["tool_calls"]]
+    assert ids == [found[1]["tool_call_id"], found[2]["tool_call_id"]]
+    assert all(re.fullmatch("[a-zA-Z0-9]{9}", each) for each in ids)
+
+
+def test_mistrals_rules_can_be_turned_off():
+    request = ChatRequest(model="vllm/mistralai/x", messages=(CALLS, *RESULTS, message(Role.USER, "and now?")))
+    found = body_of(render(request, Options(mistral_models=())))["messages"]
+    assert found[0]["tool_calls"][0]["id"] == "a" and found[3]["role"] == "user"
+
+
+EARLIER = {"type": "text", "text": "(attached to an earlier message)"}
+
+
+@each_case("has_tool_media", [False, True])
+def test_images_of_the_assistant_and_of_system_messages_follow_in_the_next_message_of_the_user(has_tool_media):
+    found = sent(
+        message(Role.SYSTEM, "the logo:", PIXEL),
+        message(Role.USER, "draw it"),
+        message(Role.ASSISTANT, PIXEL),
+        message(Role.ASSISTANT, "done"),
+        has_tool_media=has_tool_media,
+    )
+    assert found == [
+        {"role": "system", "content": "the logo:"},
+        {"role": "user", "content": [EARLIER, PIXEL_SENT, {"type": "text", "text": "draw it"}]},
+        {"role": "assistant", "content": EARLIER["text"]},
+        {"role": "user", "content": [EARLIER, PIXEL_SENT]},
+        {"role": "assistant", "content": "done"},
+    ]
+
+
+def test_images_of_a_turn_with_calls_follow_after_the_results():
+    calls = message(Role.ASSISTANT, PIXEL, tool_calls=(ToolCall("a", "see", "{}"),))
+    called, result, shown = sent(calls, message(Role.TOOL, "a ship", tool_call_id="a"))
+    assert (called["content"], result["role"], shown["content"]) == (None, "tool", [EARLIER, PIXEL_SENT])
 
 
 def test_empty_arguments_are_an_empty_object():

@@ -268,6 +268,13 @@ def sent(chat_server, request, preset="openai-responses", **settings):
     return server.requests[0], response
 
 
+def test_images_of_the_assistant_follow_in_a_message_of_the_user(chat_server):
+    messages = (Message(Role.ASSISTANT, (TextPart("drawn"), ImagePart("image/png", b"\x89"))),)
+    drawn, shown = sent(chat_server, ChatRequest(model="openai-responses/gpt-4.1", messages=messages))[0].body["input"]
+    assert drawn == {"role": "assistant", "content": "drawn"}
+    assert (shown["role"], [part["type"] for part in shown["content"]]) == ("user", ["input_text", "input_image"])
+
+
 def test_request_has_the_format_of_the_api(chat_server):
     look = ToolDefinition("look", "looks", {"type": "object"})
     messages = (

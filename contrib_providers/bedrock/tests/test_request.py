@@ -105,9 +105,41 @@ def test_images_are_sent_as_data_or_s3_location():
     assert sent(ask(whole))["messages"][0]["content"] == [{"image": {"format": "gif", "source": {"bytes": "iQ=="}}}]
 
 
+def test_documents_have_a_format_a_valid_name_of_their_own_and_a_text_beside_them():
+    parts = (
+        FilePart("application/pdf", b"%PDF", name="tide table_2026.v2.pdf"),
+        FilePart("text/csv", b"a", name="x.csv"),
+    )
+    again = Message(Role.TOOL, (FilePart("text/csv", url="s3://bucket/x.csv", name="x.csv"),), tool_call_id="c1")
+    first, second, result, text = sent(ask(Message(Role.USER, parts), again))["messages"][0]["content"]
+    data = base64.b64encode(b"%PDF").decode()
+    assert first == {"document": {"format": "pdf", "name": "tide table 2026 v2", "source": {"bytes": data}}}
+    assert second["document"]["name"] == "x"
+    assert text["text"]
+    (third,) = result["toolResult"]["content"]
+    assert third["document"] == {
+        "format": "csv",
+        "name": "x (2)",
+        "source": {"s3Location": {"uri": "s3://bucket/x.csv"}},
+    }
+    named = sent(ask(Message(Role.USER, (TextPart("sum"), FilePart("text/plain; charset=utf-8", b"1")))))["messages"]
+    assert [list(block) for block in named[0]["content"]] == [["text"], ["document"]]
+    assert named[0]["content"][1]["document"]["name"] == "document"
+
+
+def test_images_of_other_roles_are_in_the_next_message_of_the_user():
+    drawn = Message(Role.ASSISTANT, (TextPart("A tide."), ImagePart("image/png", b"x")))
+    shown = Message(Role.SYSTEM, (TextPart("The logo:"), ImagePart("image/png", b"y")))
+    written = sent(ask(shown, user("draw"), drawn, user("bluer")))
+    assert written["system"] == [{"text": "The logo:"}]
+    kinds = [(turn["role"], [next(iter(block)) for block in turn["content"]]) for turn in written["messages"]]
+    assert kinds == [("user", ["text", "image", "text"]), ("assistant", ["text"]), ("user", ["text", "image", "text"])]
+
+
 @pytest.mark.parametrize(
     ("part", "message"),
     [
+        (FilePart("application/pdf", url="https://example.org/x.pdf"), "does not fetch documents"),
         (ImagePart("image/tiff", b"x"), "does not accept image/tiff: supported: text, gif images, jpeg images"),
         (ImagePart("image/png", url="https://example.org/x.png"), "does not fetch images"),
         (ImagePart("image/png"), "neither data nor a URL"),

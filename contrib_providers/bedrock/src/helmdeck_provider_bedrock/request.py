@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -31,6 +32,7 @@ from helmdeck_providers import (
     constrained,
     encode_payload,
     image_data,
+    media_in_user_turns,
     path_segment,
     text_of,
     tool_schema,
@@ -63,6 +65,19 @@ _IMAGE_FORMATS = {
     "image/gif": "gif",
     "image/webp": "webp",
 }
+_DOCUMENT_FORMATS = {
+    "application/pdf": "pdf",
+    "text/plain": "txt",
+    "text/markdown": "md",
+    "text/csv": "csv",
+    "text/html": "html",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+}
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
+_NAME_CHARS = 180
 
 
 STREAM = "/converse-stream"
@@ -96,9 +111,10 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
     model = ModelId.parse(request.model).name
     marks = any(part in model for part in cache_models)
     downgrades: list[str] = []
-    payload: dict[str, Any] = {"messages": _messages(request, marks=marks)}
+    turns = list(media_in_user_turns(request.messages, Role.TOOL))
+    payload: dict[str, Any] = {"messages": _messages(turns, continues=request.continues, marks=marks)}
     # All system messages go to one field before the conversation.
-    system = [message for message in request.messages if message.role is Role.SYSTEM]
+    system = [message for message in turns if message.role is Role.SYSTEM]
     if blocks := [block for message in system for block in _blocks(message.parts, marks=marks)]:
         payload["system"] = blocks
     if limits := _limits(request, downgrades):
@@ -127,10 +143,10 @@ def _limits(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
 # -- messages -------------------------------------------------------------------------------------------------
 
 
-def _messages(request: ChatRequest, *, marks: bool) -> list[dict[str, Any]]:
+def _messages(messages: Sequence[Message], *, continues: bool, marks: bool) -> list[dict[str, Any]]:
     """Return the conversation with alternating roles: consecutive messages of one role are joined."""
     turns: list[dict[str, Any]] = []
-    for message in request.messages:
+    for message in messages:
         if message.role is Role.SYSTEM:
             continue
         role = "assistant" if message.role is Role.ASSISTANT else "user"
@@ -140,7 +156,8 @@ def _messages(request: ChatRequest, *, marks: bool) -> list[dict[str, Any]]:
             turns[-1]["content"] += content
         else:
             turns.append({"role": role, "content": content})
-    if request.continues and turns and turns[-1]["role"] == "assistant":
+    _name_documents(turns)
+    if continues and turns and turns[-1]["role"] == "assistant":
         last = turns[-1]["content"][-1]
         if isinstance(text := last.get("text"), str):
             last["text"] = text.rstrip()  # trailing whitespace of a continued answer is rejected
@@ -165,7 +182,7 @@ def _blocks(parts: Sequence[Part], *, marks: bool = False) -> list[dict[str, Any
         if isinstance(part, ImagePart):
             blocks.append({"image": _image(part)})
         elif isinstance(part, FilePart):
-            raise unsupported_part(part, "Bedrock", "images")
+            blocks.append({"document": _document(part)})
         elif part.text.strip():  # whitespace only is rejected
             blocks.append({"text": text_of((part,))})
         if marks and blocks and isinstance(part, TextPart) and part.ends_prefix:
@@ -178,15 +195,45 @@ def _image(part: ImagePart) -> dict[str, Any]:
     kind = _IMAGE_FORMATS.get(media_type.lower())
     if kind is None:
         raise unsupported_part(part, "Bedrock", *(f"{name} images" for name in sorted(set(_IMAGE_FORMATS.values()))))
+    return {"format": kind, "source": _source(part, data, "images")}
+
+
+def _document(part: FilePart) -> dict[str, Any]:
+    media_type, data = image_data(part) or (part.media_type, "")
+    kind = _DOCUMENT_FORMATS.get(media_type.partition(";")[0].strip().lower())
+    if kind is None:
+        raise unsupported_part(part, "Bedrock", "images", f"documents ({', '.join(_DOCUMENT_FORMATS.values())})")
+    name = " ".join(_NOT_IN_NAMES.sub(" ", part.name.rpartition(".")[0] or part.name).split())
+    return {"format": kind, "name": name[:_NAME_CHARS] or "document", "source": _source(part, data, "documents")}
+
+
+def _source(part: ImagePart | FilePart, data: str, kind: str) -> dict[str, Any]:
     if data:
-        return {"format": kind, "source": {"bytes": data}}
+        return {"bytes": data}
     if part.url and part.url.startswith("s3://"):
-        return {"format": kind, "source": {"s3Location": {"uri": part.url}}}
+        return {"s3Location": {"uri": part.url}}
     raise InvalidRequest(
-        "Bedrock does not fetch images",
+        f"Bedrock does not fetch {kind}",
         sub_cause="unsupported_media",
-        detail="send the data of the image, or a URL that starts with s3://",
+        detail=f"send the data of the {kind}, or a URL that starts with s3://",
     )
+
+
+def _name_documents(turns: Sequence[Mapping[str, Any]]) -> None:
+    """Give documents different names, and a text to each turn with documents: the API requires both."""
+    names: set[str] = set()
+    for turn in turns:
+        content = turn["content"]
+        found = [block["document"] for block in content if "document" in block]
+        if found and not any("text" in block for block in content):
+            content.append({"text": "(see the attached documents)"})
+        results = [block["toolResult"]["content"] for block in content if "toolResult" in block]
+        for document in (*found, *(each["document"] for result in results for each in result if "document" in each)):
+            name = document["name"]
+            numbers = itertools.count(2)
+            while document["name"] in names:
+                document["name"] = f"{name} ({next(numbers)})"
+            names.add(document["name"])
 
 
 def _id(call_id: str) -> str:

@@ -28,6 +28,7 @@ from helmdeck_core import (
     above_zero,
     non_empty,
 )
+from helmdeck_providers.http.media_turns import media_in_user_turns
 from helmdeck_providers.http.rendering import (
     Rendered,
     arguments_of,
@@ -204,7 +205,7 @@ def _conversation(messages: Sequence[Message], marks: _Marks) -> tuple[list[dict
     """Return the system blocks and the turns; tool results and the text after them form one user turn."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
-    for message in messages:
+    for message in media_in_user_turns(messages, Role.TOOL):
         if message.role is Role.SYSTEM:
             system += _blocks(message.parts, marks)
             continue

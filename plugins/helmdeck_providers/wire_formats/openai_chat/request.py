@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import attrs
@@ -25,6 +25,7 @@ from helmdeck_core import (
     ToolDefinition,
     non_empty,
 )
+from helmdeck_providers.http.media_turns import media_in_user_turns
 from helmdeck_providers.http.rendering import (
     Rendered,
     cache_key,
@@ -45,8 +46,9 @@ from helmdeck_providers.schemas.server_dialects import BY_MODEL, check_dialects,
 from helmdeck_providers.schemas.tool_schema import tool_schema
 from helmdeck_providers.wire_formats.openai_chat.likelihoods import PATH, render_likelihood
 
-_ATTACHED = "(attached to the results of the tools)"
-"""Marks images and files of tool results, and stands for the text of a result that has none."""
+MISTRAL: Final = ("mistral", "ministral", "magistral", "devstral", "codestral", "pixtral")
+"""Name prefixes of Mistral's models on servers of others."""
+MISTRAL_ID_CHARS: Final = 9
 
 TOOL_CHOICES = ("auto", "none", "required", "named")
 
@@ -79,6 +81,8 @@ class Options:
     :ivar call_id_chars: the length of all ids of tool calls, which are letters and digits; 0 for any ids.
     :ivar has_tool_media: results of tools may contain images and files; otherwise these follow in a message of the user.
     :ivar takes_user_after_tool: a message of the user may follow results of tools; otherwise one of the assistant is put between.
+    :ivar mistral_models: name prefixes of models whose templates reject ids of calls other than nine letters and digits, and a
+        message of the user after results of tools, on any server.
     :ivar returned_fields: response fields to send back with the turn: ``reasoning_details``, ``reasoning_content``.
     :ivar is_final_without_reason: the server sends no stop reason; usage and the end mark of the stream make a response
         complete.
@@ -111,6 +115,7 @@ class Options:
     call_id_chars: int = 0
     has_tool_media: bool = False
     takes_user_after_tool: bool = True
+    mistral_models: tuple[str, ...] = MISTRAL
     returned_fields: tuple[str, ...] = ()
     is_final_without_reason: bool = False
     has_logprobs: bool = True
@@ -155,7 +160,10 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     model = ModelId.parse(request.model).name
     marks = model.startswith(options.cache_marker_models)
     downgrades: list[str] = []
-    turns: Iterable[Message] = request.messages if options.has_tool_media else _with_media_apart(request.messages)
+    if options.mistral_models and model.lower().startswith(options.mistral_models):
+        chars = options.call_id_chars or MISTRAL_ID_CHARS
+        options = attrs.evolve(options, call_id_chars=chars, takes_user_after_tool=False)
+    turns = media_in_user_turns(request.messages, *((Role.TOOL,) if options.has_tool_media else ()))
     if not options.takes_user_after_tool:
         turns = _with_turns_between(turns)
     messages = [_message(message, options, marks=marks) for message in turns]
@@ -206,26 +214,6 @@ def _prefill(messages: list[dict[str, Any]], mode: str) -> dict[str, Any]:
 
 
 # -- messages -------------------------------------------------------------------------------------------------
-
-
-def _with_media_apart(messages: Sequence[Message]) -> Iterator[Message]:
-    """Yield the messages with images and files of tool results in the next message of the user: other roles cannot have any."""
-    media: list[Part] = []
-    for message in messages:
-        if message.role is Role.TOOL:
-            found = [part for part in message.parts if not isinstance(part, TextPart)]
-            media += found
-            yield attrs.evolve(message, parts=message.texts or (TextPart(_ATTACHED),)) if found else message
-        elif media and message.role is Role.USER:
-            yield attrs.evolve(message, parts=(TextPart(_ATTACHED), *media, *message.parts))
-            media = []
-        else:
-            if media:
-                yield Message(Role.USER, (TextPart(_ATTACHED), *media))
-                media = []
-            yield message
-    if media:
-        yield Message(Role.USER, (TextPart(_ATTACHED), *media))
 
 
 def _with_turns_between(messages: Iterable[Message]) -> Iterator[Message]:

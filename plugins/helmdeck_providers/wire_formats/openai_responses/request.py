@@ -24,6 +24,7 @@ from helmdeck_core import (
     non_empty,
 )
 from helmdeck_providers.http.bodies import rows
+from helmdeck_providers.http.media_turns import media_in_user_turns
 from helmdeck_providers.http.rendering import (
     Rendered,
     cache_key,
@@ -92,7 +93,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     downgrades: list[str] = []
     payload: dict[str, Any] = {
         "model": model,
-        "input": [item for message in request.messages for item in _items(message)],
+        "input": [item for message in media_in_user_turns(request.messages, Role.TOOL) for item in _items(message)],
     }
     if not options.is_stored:
         if not request.extra.get("background"):  # a background response has to be stored
