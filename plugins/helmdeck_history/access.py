@@ -124,9 +124,13 @@ class Access:
         return sketch(request, self._sketch_key())
 
     def close(self) -> None:
-        """Close the store; a later use opens it again."""
-        with self._lock:
+        """Close the store; a later use opens it again. One that another thread is opening is not waited for."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
             store, self._store = self._store, None
+        finally:
+            self._lock.release()
         if isinstance(store, ClosingStore):
             try:
                 store.close()

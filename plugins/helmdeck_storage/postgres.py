@@ -6,8 +6,9 @@ import contextlib
 import functools
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Final
+import time
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, ClassVar, Final, TypeVar
 from zlib import crc32
 
 import psycopg
@@ -20,11 +21,46 @@ from helmdeck_storage.schema import Schema, Session, store_version, stored_versi
 
 CONNECT_TIMEOUT_S: Final = 5
 MAX_CONNECTIONS: Final = 4
+READ_TIMEOUT_S: Final = 10.0
+WRITE_TIMEOUT_S: Final = 30.0
+"""Seconds that one statement may take: a server that hangs would hold its caller for ever."""
+
+T = TypeVar("T")
 
 # Without a handler of the application, the driver's warnings about lost connections would be printed to standard error.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
-Connection = psycopg.Connection[Any]
+
+class LateError(psycopg.OperationalError):
+    """The server did not answer in time; the connection is closed."""
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that waits for each answer of the server at most ``timeout_s``; ``None`` is no limit."""
+
+    timeout_s: float | None = READ_TIMEOUT_S
+
+    def wait(self, gen: Generator[Any, Any, T], interval: float = 0.1, *_: Any, **__: Any) -> T:
+        """Complete an operation of the driver.
+
+        :raises LateError: it takes too long.
+        """
+        return super().wait(gen if self.timeout_s is None else self._bounded(gen, self.timeout_s), interval)
+
+    def _bounded(self, gen: Generator[Any, Any, T], timeout_s: float) -> Generator[Any, Any, T]:
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > deadline_s:
+                    self.pgconn.finish()  # else the next statement would wait for the answer to this one
+                    raise LateError(f"no answer within {timeout_s:g} s")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
 Cursor = psycopg.Cursor[Any]
 
 
@@ -48,13 +84,14 @@ class PostgresDatabase(Database):
         self._pool = ConnectionPool(self._connect, max_idle=MAX_CONNECTIONS, limit=MAX_CONNECTIONS)
 
     @contextlib.contextmanager
-    def session(self, *, writes: bool = True) -> Iterator[Session]:  # noqa: ARG002 - transactions need no mode
+    def session(self, *, writes: bool = True) -> Iterator[Session]:
         """Yield a transaction on a connection that no other thread uses meanwhile."""
         if not self._is_prepared:
             with self._lock:
                 if not self._is_prepared:
                     self._prepare()
         connection, cursor = self._begun()
+        connection.timeout_s = WRITE_TIMEOUT_S if writes else READ_TIMEOUT_S
         try:
             yield _Session(cursor)
             cursor.execute("COMMIT")
@@ -75,7 +112,7 @@ class PostgresDatabase(Database):
     # -- connections -------------------------------------------------------------------------------------------
 
     def _connect(self) -> Connection:
-        connection = psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_S, autocommit=True)
+        connection = Connection.connect(self._url, connect_timeout=CONNECT_TIMEOUT_S, autocommit=True)
         if not self._waits_for_disk:
             connection.execute("SET synchronous_commit = off")
         return connection
@@ -85,6 +122,7 @@ class PostgresDatabase(Database):
         while True:
             try:
                 connection, is_new = self._pool.take()
+                connection.timeout_s = READ_TIMEOUT_S
             except (psycopg.Error, OSError) as exc:
                 raise self._failure(exc) from None
             try:
@@ -94,7 +132,8 @@ class PostgresDatabase(Database):
                 self._pool.discard(connection)
                 if not isinstance(exc, psycopg.Error):
                     raise
-                if is_new or not isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
+                is_lost = isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError)
+                if is_new or not is_lost or isinstance(exc, LateError):
                     raise self._failure(exc) from None
             else:
                 return connection, cursor
@@ -115,6 +154,7 @@ class PostgresDatabase(Database):
         try:
             session = _Session(cursor)
             if self._version(session) != self._schema.version:
+                connection.timeout_s = None  # an upgrade takes any time, and others wait for it
                 self._upgrade(session)
             cursor.execute("COMMIT")
             cursor.close()

@@ -21,9 +21,11 @@ MAX_CONNECTIONS: Final = 64
 _OPTIONS: Final[dict[str, Any]] = {
     "socket_timeout": TIMEOUT_S,
     "socket_connect_timeout": TIMEOUT_S,
+    "socket_keepalive": True,  # an idle connection whose peer is gone is lost, and not a server that hangs
     "health_check_interval": 30,
-    "retry_on_error": [redis.ConnectionError, redis.TimeoutError, OSError],
 }
+# A lost connection is worth another attempt; a server that hangs would only take the time once more.
+_LOST: Final = (redis.ConnectionError, ConnectionError)
 
 
 class _Settings:
@@ -60,7 +62,10 @@ class RedisServer:
         self._settings = _Settings(url, name, prefix)
         self.prefix: str = self._settings.prefix
         self.client: Any = redis.Redis.from_url(
-            self._settings.plain_url, decode_responses=True, retry=Retry(NoBackoff(), 1), **_OPTIONS
+            self._settings.plain_url,
+            decode_responses=True,
+            retry=Retry(NoBackoff(), 1, supported_errors=_LOST),
+            **_OPTIONS,
         )
 
     def errors(self) -> AbstractContextManager[None, None]:
@@ -99,7 +104,7 @@ class AsyncRedisServer:
         self.prefix: str = self._settings.prefix
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self.client: Any = redis.asyncio.Redis.from_url(
-            self._settings.plain_url, retry=AsyncRetry(NoBackoff(), 1), **_OPTIONS
+            self._settings.plain_url, retry=AsyncRetry(NoBackoff(), 1, supported_errors=_LOST), **_OPTIONS
         )
 
     def errors(self) -> AbstractAsyncContextManager[None, None]:
