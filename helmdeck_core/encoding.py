@@ -82,7 +82,7 @@ def non_finite_number(value: Any, place: str = "$") -> str:
         if isinstance(value, float) and not math.isfinite(value):
             return f"{_shown_place(at)}: {value} is not a number of JSON; leave it out, or return null or a string"
         if isinstance(value, Mapping):
-            pending += [(item, (at, f".{key}")) for key, item in reversed(value.items())]
+            pending += [(item, (at, f".{key}")) for key, item in reversed(list(value.items()))]
         elif isinstance(value, (list, tuple)):
             pending += [(item, (at, f"[{index}]")) for index, item in reversed(list(enumerate(value)))]
     return ""

@@ -178,6 +178,9 @@ def _trimmed(entry: Entry, full: bytes, old: bytes, contribution: Contribution[T
         result = contribution.value.trim(private, data)
         if not isinstance(result, Mapping):
             raise TypeError(f"returned {type(result).__name__}, not the entry's data")
+        description = result.get("description", "")
+        if isinstance(entry.data.get("description"), str) and not isinstance(description, str):
+            raise TypeError(f"returned a description of type {type(description).__name__}, not a string")
         guarded, fields = restore_invariants(entry, dict(result))
         return msgspec.json.encode(guarded), fields
     except passed_on():

@@ -106,6 +106,10 @@ def collect(
     return tuple(sorted(values_by_order, key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
 
 
+_CALLED_BY_NAME = ("helmdeck_packs",)
+"""Hooks whose values models and command lines call by name."""
+
+
 def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> Sequence[T]:
     """Call one implementation and check the values that it returns; those of built-ins are checked by the tests."""
     owner = impl.plugin_name
@@ -126,6 +130,11 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
     for value in checked:
         if (name := str(getattr(value, "name"))) in names:
             raise _failed(plugins, owner, hook, f"contributes {name!r} twice")
+        if hook in _CALLED_BY_NAME and (not name or any(char.isspace() or not char.isprintable() for char in name)):
+            detail = (
+                f"the name {name!r} is empty, or has whitespace or control characters; a name is such as ticket.triage"
+            )
+            raise _failed(plugins, owner, hook, detail)
         names.add(name)
     return checked
 

@@ -84,7 +84,7 @@ def test_step_that_enlarges_entries_is_ignored():
     assert guide.whole(1) == guide.whole(0) and guide.rung(1).labels == ()
 
 
-@each_case("result", [None, 3, "text", ["list"]])
+@each_case("result", [None, 3, "text", ["list"], {"description": {"a", "set"}}, {"description": ["a", "list"]}])
 def test_error_of_a_step_with_an_invalid_result_names_it(result):
     with pytest.raises(PluginError, match=r"plugin 'acme'.*acme.slim.*--disable-plugin acme"):
         climb(lambda entry, data: result).rung(1)

@@ -14,6 +14,7 @@ from helmdeck_core import (
     ChatResponse,
     ConfigError,
     DecodeStep,
+    Pack,
     PluginConflictError,
     PluginError,
     PluginLoadError,
@@ -288,6 +289,17 @@ def test_a_value_with_a_field_of_the_wrong_type_is_named_at_start_up(hook, value
     plugin = type("Slip", (), {hook: hookimpl(implementation)})()
     with pytest.raises(PluginError, match=re.escape(words)):
         make_deck(plugin)
+
+
+@pytest.mark.parametrize("name", ["no spaces allowed!", "", "a.b\n", "a\x00b"])
+def test_pack_with_a_name_that_cannot_be_called_is_named_at_start_up(name):
+    class Packs:
+        @hookimpl
+        def helmdeck_packs(self):
+            return [Pack(name=name, version="1", description="Works.", run=lambda *_: {})]
+
+    with pytest.raises(PluginError, match=re.escape(f"the name {name!r} is empty, or has whitespace")):
+        make_deck(Packs())
 
 
 def test_built_ins_contribute_what_is_required_of_other_plugins():
