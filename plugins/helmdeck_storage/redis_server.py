@@ -25,7 +25,7 @@ _OPTIONS: Final[dict[str, Any]] = {
     "health_check_interval": 30,
 }
 # A lost connection is worth another attempt; a server that hangs would only take the time once more.
-_LOST: Final = (redis.ConnectionError, ConnectionError)
+_LOST: Final[Any] = (redis.ConnectionError, ConnectionError)
 
 
 class _Settings:
