@@ -102,7 +102,7 @@ def _is_lower_bound(tokens: Sequence[Token], each: Property, place: int) -> bool
     size = 2 if before[-2:] in (["more", "than"], ["at", "least"]) else int(before[-1:] in (["over"], ["above"]))
     # "no more than 15" and "don't show more than 15" are upper bounds.
     is_negated = any(
-        is_negation(token) or token.word == "nothing" for token in tokens[max(place - size - 2, 0) : place]
+        is_negation(token) or token.word in ("no", "nothing") for token in tokens[max(place - size - 2, 0) : place]
     )
     is_bound = size > 0 and not is_negated
     return is_bound and bool(COUNT_WORDS & set(each.words)) and _LOWER.isdisjoint(each.words)
