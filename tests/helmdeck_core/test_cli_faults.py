@@ -183,8 +183,10 @@ def test_nan_and_infinity_become_null_in_json():
         assert json.loads(text, parse_constant=pytest.fail) == wanted
 
 
-def test_pack_output_with_nan_and_infinity_is_valid_json(cli, plugin):
-    assert cli("run", "t.numbers").data == {"nan": None, "deep": [{"inf": [1.5, None]}]}
+def test_pack_output_with_nan_is_an_error_that_names_its_place(cli, plugin):
+    done = cli("run", "t.numbers")
+    assert (done.code != 0, done.out) == (True, "")
+    assert "$.nan: nan is not a number of JSON" in done.err
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ The schema decides: each object must state all that an entry requires, by the sa
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -23,7 +24,9 @@ from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.wording import Wording
 
 # Objects with values of their own, and inputs that each of them states.
-_MOST_OBJECTS: Final = 10
+_MOST_OBJECTS: Final = 20
+# Joints that are tried, from the first one on, so that a long list takes no long time.
+_MOST_JOINTS: Final = 3
 _LEAST_INPUTS: Final = 2
 # Tokens of what has no input, the value included: "to Turin".
 _LEAST_BEHIND: Final = 2
@@ -192,14 +195,15 @@ def _with_tokens(part: Part, tokens: Sequence[Token], sources: Sources) -> Part:
 
 
 def _joints(tokens: Sequence[Token], wording: Wording, first: int = 1) -> Sequence[int]:
-    """Return the places of the words and commas between two objects with values."""
-    return [
+    """Return the places of the words and commas between two objects with values, of the first ones."""
+    found = (
         place
         for place, token in enumerate(tokens)
         if (token.word in wording.language.joints or token.value in ("&", ","))
         and any(map(_is_stated, tokens[first:place]))
         and any(map(_is_stated, tokens[place + 1 :]))
-    ]
+    )
+    return tuple(itertools.islice(found, _MOST_JOINTS))
 
 
 def _tails(tokens: Sequence[Token], wording: Wording) -> Iterator[Sequence[Token]]:
