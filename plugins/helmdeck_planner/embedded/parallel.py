@@ -159,12 +159,14 @@ def _alike(first: Pick, own: Draft, behind: Sequence[Token], sources: Sources, c
     if not _takes_all(own) or len(_stated(own)) < _LEAST_INPUTS:
         return None
     values = (place for place in range(1, len(tokens)) if place in own.used_places or _is_stated(tokens[place]))
-    for end in range(1, next(values, 1) + 1):
-        part = _with_tokens(first.part, (*tokens[:end], *behind), sources)
+    leads = [tokens[:end] for end in range(1, next(values, 1) + 1)]
+    parts = [_with_tokens(first.part, (*lead, *behind), sources) for lead in leads]
+    for end, part in enumerate(parts, 1):
         draft = drafted(part, own.profile, sources)
         if _is_like(draft, own) and all(place >= end for places in _stated(draft).values() for place in places):
             return Pick(part, own.profile, first.found)
     # "convert 5 miles to km and 3 pounds to kg" needs two entries.
+    part = parts[-1]
     found = chosen(part, attrs.evolve(sources, is_chosen=False))
     if is_gap(found) or is_risky(found) or found[0].profile.verb != own.profile.verb:
         return None

@@ -100,6 +100,7 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
             args = fill(part, heading, _sources(understood, defaults, earlier))
         if pick is not None:
             looked_up: list[dict[str, Any]] = []
+            unused: list[str] = []
             if pick.profile is not None:
                 sources = attrs.evolve(
                     _sources(understood, defaults, earlier), background=_background(understood, part), is_chosen=True
@@ -108,8 +109,9 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
                 args = arguments_of(draft)
                 stated += draft.stated_by
                 looked_up = _looked_up(understood, pick, pick.profile, draft)
+                unused = _unused(draft)
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
-            if pick.profile is not None and (unused := _unused(draft)):
+            if unused:
                 step["rationale"] += f"; no input takes {', '.join(map(quoted, unused))}"
             if pick.profile is None:
                 gaps.append((part, step))

@@ -182,9 +182,10 @@ def _takes_fraction(part: Part) -> bool:
     if part.verb_place != 0:
         return False
     start = 1 + any(token.word in _ARTICLES for token in part.tokens[1:2])
-    fraction = part.tokens[start : start + 2]
-    is_share = len(fraction) > 1 and (fraction[0].word in _FRACTIONS or fraction[0].value.endswith("%"))
-    return is_share and fraction[1].word == "of"
+    share, of = (*part.tokens[start : start + 2], None, None)[:2]
+    if share is None or of is None or of.word != "of":
+        return False
+    return share.word in _FRACTIONS or share.value.endswith("%")
 
 
 def _excepts(before: Part, part: Part, wording: Wording) -> bool:
