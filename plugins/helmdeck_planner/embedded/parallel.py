@@ -90,13 +90,14 @@ def with_rest(part: Part, found: Sequence[Scored], sources: Sources, chosen: Cho
 
     :param found: the candidates of the whole.
     """
-    alone = _alone(sources)
     is_request = part.verb_place == 0 or part.is_wish
     if part.is_excluded or not is_request or sources.wording.language is not ENGLISH:
         return ()
-    if found and (taking_all(found) or _takes_all(drafted(part, found[0].profile, alone))):
+    joints = _joints(part.tokens, sources.wording)
+    alone = _alone(sources)
+    if not joints or (found and (taking_all(found) or _takes_all(drafted(part, found[0].profile, alone)))):
         return ()
-    for joint in _joints(part.tokens, sources.wording):
+    for joint in joints:
         if not part.tokens[joint].is_word or len(part.tokens) - joint - 1 < _LEAST_BEHIND:
             continue  # "delete A-1 and A-2" has a list
         first = _with_tokens(part, part.tokens[:joint], sources)

@@ -72,7 +72,7 @@ def does_too_much(part: Part, profile: Profile) -> bool:
 def _does_again(done: ActDone, profile: Profile) -> bool:
     """Whether an entry would repeat an act of the past; one that records what happened does not."""
     is_same = done.verb == profile.verb and profile.verb not in STORING_VERBS
-    return is_same and (not done.side or done.side in profile.entry.id or not profile.sides)
+    return is_same and (not (done.side and profile.sides) or done.side in profile.sides)
 
 
 def _may_answer(part: Part, profile: Profile) -> bool:
