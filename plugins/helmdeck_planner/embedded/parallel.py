@@ -18,8 +18,9 @@ from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.continuations import Chosen
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SEARCHING_VERBS
 from helmdeck_planner.embedded.pick import Pick, is_risky, taking_all
-from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.parts import Part, split_parts
 from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -30,6 +31,9 @@ _MOST_JOINTS: Final = 3
 _LEAST_INPUTS: Final = 2
 # Tokens of what has no input, the value included: "to Turin".
 _LEAST_BEHIND: Final = 2
+_ONE_ACT: Final = frozenset(("drag drop", "copy paste", "cut paste"))
+# Two verbs with "and" between them, and an object.
+_LEAST_OF_TWO: Final = 4
 
 
 def named_objects(part: Part, by_rules: Callable[[Part], Sequence[Scored]], wording: Wording) -> Sequence[Part]:
@@ -57,6 +61,27 @@ def named_objects(part: Part, by_rules: Callable[[Part], Sequence[Scored]], word
     is_apart = one is not other and its_words & set(one.name) and other_words & set(other.name)
     is_mixed = its_words & set(other.name) or other_words & set(one.name)
     return [first, second] if is_apart and not is_mixed else [part]
+
+
+def several_acts(part: Part, sources: Sources, chosen: Chosen) -> Sequence[Part]:
+    """Return a part for each verb of "stop and remove the container web", if an entry serves one of them and none both; else the part."""
+    tokens, wording = part.tokens, sources.wording
+    if part.verb_place != 0 or part.is_question or len(tokens) < _LEAST_OF_TWO or wording.language is not ENGLISH:
+        return [part]
+    first, second = tokens[0].word, tokens[2].word if tokens[1].word in wording.language.joints else ""
+    is_pair = bool(wording.verb(second)) and first != second and f"{first} {second}" not in _ONE_ACT
+    if not is_pair or wording.preposition(tokens[3]):
+        return [part]
+    parts = split_parts(sources.request, tokens[2:], wording)
+    if len(parts) != 1 or parts[0].verb_place != 0:
+        return [part]
+    if first in SEARCHING_VERBS:
+        return parts if second in REPLACING_VERBS else [part]  # "find and replace"
+    acts = (_with_tokens(part, (tokens[0], *tokens[3:]), sources), parts[0])
+    found = [chosen(each, attrs.evolve(sources, is_chosen=True)) for each in acts]
+    served = [each[0].profile for each in found if not (is_gap(each) or is_risky(each))]
+    does_both = any({stem(first), stem(second)} <= each.verbs | each.choice_verbs for each in served)
+    return acts if served and not does_both and served[:1] != served[1:] else [part]
 
 
 def parallel(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chosen) -> Sequence[Pick]:

@@ -31,7 +31,7 @@ from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.further import commented, updated
 from helmdeck_planner.embedded.hints import headings_of, is_hint_of
 from helmdeck_planner.embedded.object_parts import joined_objects
-from helmdeck_planner.embedded.parallel import named_objects, parallel, repeated_object, with_rest
+from helmdeck_planner.embedded.parallel import named_objects, parallel, repeated_object, several_acts, with_rest
 from helmdeck_planner.embedded.pick import Pick, is_risky, taking_all
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
 from helmdeck_planner.embedded.request.readings import reading, recorded_readings
@@ -162,8 +162,9 @@ class _Reader:
             is_step = is_added and not is_gap(found) and not is_risky(found) and found[0].is_complete
             self._append(part, found[0].profile if is_step else None, found)
             return
-        for own in named_objects(part, self._by_rules, self.sources.wording):
-            self._add_single(own)
+        for act in several_acts(part, self.sources, self._chosen):
+            for own in named_objects(act, self._by_rules, self.sources.wording):
+                self._add_single(own)
 
     def _add_single(self, own: Part) -> None:
         wording = self.sources.wording

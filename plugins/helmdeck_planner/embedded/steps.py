@@ -12,6 +12,7 @@ from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, EntryK
 from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
+from helmdeck_planner.embedded.arguments.labels import word_run
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.look_ups import look_up
 from helmdeck_planner.embedded.pick import Pick
@@ -112,7 +113,7 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
                 unused = _unused(draft)
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
             if unused:
-                step["rationale"] += f"; no input takes {', '.join(map(quoted, unused))}"
+                step["rationale"] += f"; left unused: {', '.join(map(quoted, unused))}"
             if pick.profile is None:
                 gaps.append((part, step))
             is_gap = pick.profile is None or pick.probability is None
@@ -130,15 +131,22 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
 
 
 def _unused(draft: Draft) -> list[str]:
-    """Return the values of a part that its step does not take: the date of "refund pi_1 on 2026-12-01"."""
+    """Return the values of a part that its step does not take: the date of "refund pi_1 on 2026-12-01", "UPS" of "ship it via UPS"."""
     entry = draft.profile.entry
     taken = " ".join((str(arguments_of(draft)), entry.id, entry.description)).casefold()
     return [
-        token.value
+        draft.text(place, word_run(draft, place)[-1]) if token.is_word else token.value
         for place, token in enumerate(draft.tokens)
-        if token.is_value and place not in draft.used_places and place != draft.part.verb_place
+        if place not in draft.used_places and place != draft.part.verb_place
+        if token.is_value or _is_name_behind_preposition(draft, place)
         if token.value.casefold() not in taken
     ]
+
+
+def _is_name_behind_preposition(draft: Draft, place: int) -> bool:
+    token = draft.tokens[place]
+    is_name = token.is_word and token.value[:1].isupper() and not draft.is_filler(place)
+    return is_name and place > draft.part.verb_place and bool(draft.preposition(place - 1))
 
 
 def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

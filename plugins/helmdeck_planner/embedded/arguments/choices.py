@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from helmdeck_language import STOP_WORDS, Kind, fold, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.examples import fill_name_beside
 from helmdeck_planner.embedded.arguments.free_text import has_reference, is_in_topic, names_entry
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -25,17 +26,16 @@ from helmdeck_planner.embedded.entries.property_words import (
     SWITCHES_OFF,
     SWITCHES_ON,
 )
+from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.word_lists import word_list
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
-_EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
 # "dead ones as well"
 _TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGNORECASE)
 _WHOLE: Final = ("whole", "entire", "complete", "full")
 _COMPARING: Final = word_list("comparing")
-_ANY: Final = word_list("demonstratives")
 _RESTRICTING: Final = word_list("restricting")
 _SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
@@ -70,6 +70,8 @@ def fill_choices(draft: Draft) -> None:
             value, place = found[0]
             draft.set(each, value, [place] if place >= 0 else [])
             draft.used_places.update(_choice_places(draft, value))
+            if place >= 0 and not KIND_WORDS.isdisjoint(each.words):
+                fill_name_beside(draft, place)
 
 
 def fill_coded(draft: Draft) -> None:
@@ -98,42 +100,11 @@ def _ends_clause(draft: Draft, each: Property, place: int) -> bool:
     return bool(draft.stems(following) & (each.labels | frozenset(draft.profile.name)))
 
 
-def fill_examples(draft: Draft) -> None:
-    """Set texts from the only word that a description has as an example: "pods" for "(e.g., pods, services)".
-
-    Of inputs that take no kind of thing, those that a look-up may be restricted by: "with a fork" for "Motif such as fork or pin".
-    """
-    for each in draft.open_inputs():
-        is_kind = bool(KIND_WORDS & set(each.words))
-        is_filter = draft.profile.writes is False and not each.is_required and each.role is Role.TEXT
-        if each.role not in (Role.TEXT, Role.NAME) or each.is_list or not (is_kind or is_filter):
-            continue
-        examples = {stem(word) for group in _EXAMPLES.findall(each.text) for word in re.findall(r"[a-z]{3,20}", group)}
-        places = [
-            place
-            for place in draft.free(Kind.WORD)
-            if place != draft.part.verb_place
-            and stem(draft.tokens[place].word) in examples
-            and (is_kind or _restricts(draft, place))
-        ]
-        if len(places) == 1:
-            draft.set(each, draft.tokens[places[0]].value, places)
-
-
-def _restricts(draft: Draft, place: int) -> bool:
-    """Whether a word says which of the entry's things are wanted: "puzzles with a fork", "fork puzzles", "anything overdue"."""
-    following = place + 1
-    if following < len(draft.tokens) and draft.stems(following) & frozenset(draft.profile.name):
-        return True
-    is_last = following >= len(draft.tokens) or draft.tokens[following].kind is Kind.MARK
-    is_object = place > 0 and (draft.tokens[place - 1].word in _ANY or place - 1 == draft.part.verb_place)
-    is_meant = draft.preposition_before(place) in ("with", "in") or (is_last and is_object)
-    return is_meant and not is_in_topic(draft, place)
-
-
 def fill_colours(draft: Draft) -> None:
     """Set the input of a colour from the only one that a part names: "in green"."""
-    inputs = [each for each in draft.open_inputs() if each.role is Role.TEXT and COLOUR_NAMES & set(each.words)]
+    inputs = [
+        each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and COLOUR_NAMES & set(each.words)
+    ]
     places = [place for place in range(1, len(draft.tokens)) if _is_colour(draft, place)]
     if len(inputs) == len(places) == 1 and not inputs[0].is_list:
         draft.set(inputs[0], draft.tokens[places[0]].value, places)
@@ -303,6 +274,8 @@ def fill_switches(draft: Draft) -> None:
             on = []  # "no more thoughts" contains "more thoughts"
         if bool(on) != bool(off):
             draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
+        elif undone := [place for place in draft.free(Kind.WORD) if _is_undone(draft, each, place)]:
+            draft.set(each, False, undone)
         if each.is_required or each.name in draft.args:
             continue
         if "all" in each.words and len(each.words) == 1:
@@ -334,7 +307,23 @@ def fill_switches(draft: Draft) -> None:
             and not is_in_topic(draft, place)
         ]
         if wanted <= {term for place in places for term in _parts_of(draft, place)}:
-            draft.set(each, True, places)
+            draft.set(each, not any(_is_left_out(draft, place) for place in places), places)
+
+
+def _is_left_out(draft: Draft, place: int) -> bool:
+    """Whether a word is what "without" or "no" leaves out: "cancel it without a refund"."""
+    before = place - 1
+    while before >= 0 and draft.tokens[before].word in draft.wording.language.determiners:
+        before -= 1
+    return before >= 0 and (draft.is_one_of(before, "excluding") or draft.is_one_of(before, "none_of"))
+
+
+def _is_undone(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word says the opposite of a switch: "as unread" for ``is_read``."""
+    word = draft.tokens[place].word
+    opposite = stem(OPPOSITES.get(word, ""))
+    is_opposite = word.startswith("un") and opposite in each.labels and stem(word) not in each.labels
+    return is_opposite and place != draft.part.verb_place and _ends_clause(draft, each, place)
 
 
 def fill_switches_beside(draft: Draft, part: Part) -> None:

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import STOP_WORDS, split_identifier, stem, words
+from helmdeck_language import DELETING_WORDS, STOP_WORDS, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.choices import is_request
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import CHOICE_WORDS, NEGATIVE_WORDS, SWITCHING_WORDS
 from helmdeck_planner.embedded.request.parts import Part
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
 from helmdeck_selection import meaning_model, similarity
 
 # Sentences and clauses of a description that do not say what a switch does.
@@ -35,6 +35,8 @@ _BY_DESCRIPTION: Final = 1.0
 # A name says enough to leave a word unexplained.
 _MAX_UNEXPLAINED: Final = 1
 _PREFERRING: Final = word_list("preferring")
+_KEEPING: Final = stemmed("keeping")
+_DELETING: Final = frozenset(map(stem, DELETING_WORDS))
 _LATER: Final = ("afterwards", "already")
 
 
@@ -68,10 +70,22 @@ def fill_excluded(draft: Draft, part: Part) -> None:
     """Set an open switch to false, or a choice to the only other one, from an excluded part: "leave out the scripts", "instead of a link"."""
     own = Draft(draft.source, part, draft.profile, draft.wording)
     inputs = [each for each in draft.open_inputs() if _takes_phrase(each)]
+    act = next((token.word for place, token in enumerate(own.tokens) if not _excludes(own, place)), "")
+    verb = frozenset(map(stem, (part.verb, act, act.removesuffix("ing")))) - draft.profile.verbs
+    switches = [each for each in inputs if each.role is Role.BOOLEAN and verb & frozenset(map(stem, each.words))]
+    if len(switches) == 1 and draft.set(switches[0], not NEGATIVE_WORDS.isdisjoint(switches[0].words), []):
+        draft.stated_by.append(part)  # "don't notify him"
+        return
     rows = [row for phrase in _phrases(own) for each in inputs if (row := _read(own, each, phrase))]
     for _, each, value in sorted(rows, key=lambda row: -row[0])[:1]:
         draft.set(each, value, [])
         draft.stated_by.append(part)
+
+
+def _excludes(draft: Draft, place: int) -> bool:
+    return any(draft.is_one_of(place, key) for key in ("excluding", "none_of")) or _is_contracted(
+        draft.tokens[place].word
+    )
 
 
 def states_only_inputs(draft: Draft) -> bool:
@@ -161,6 +175,12 @@ def _read(draft: Draft, each: Property, phrase: Phrase) -> tuple[float, Property
     if each.role is Role.BOOLEAN:
         names = frozenset(map(stem, set(each.words) - NEGATIVE_WORDS)) - _SWITCHING
         weight = _weight(draft, each, phrase, names, affirmed(each.text))
+        removes = not DELETING_WORDS.isdisjoint(each.words)
+        stems = frozenset(term for place in range(len(draft.tokens)) for term in draft.stems(place))
+        if weight and removes and not _KEEPING.isdisjoint(stems):
+            return weight, each, False  # "keep the branch" for ``remove_branch``
+        if removes and _DELETING.isdisjoint(stems):
+            return None
         # "without the cache" sets ``no_cache``.
         is_negative = not NEGATIVE_WORDS.isdisjoint(each.words)
         return (weight, each, phrase.is_negated is is_negative) if weight else None

@@ -16,6 +16,7 @@ from helmdeck_planner.embedded.arguments.background import fill_background
 from helmdeck_planner.embedded.arguments.context import Earlier, fill_context, fill_shared
 from helmdeck_planner.embedded.arguments.described import fill_described
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.examples import fill_slugs
 from helmdeck_planner.embedded.arguments.exclusions import fill_own_exclusions
 from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import (
@@ -138,6 +139,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_new_paths(draft)
     fill_moved(draft)
     fill_replacement(draft)
+    fill_slugs(draft)
     fill_refs(draft)
     fill_items(draft, sources.earlier)
     fill_rows(draft)

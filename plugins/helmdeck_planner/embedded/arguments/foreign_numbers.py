@@ -1,4 +1,4 @@
-"""Numbers that an input cannot take: "10 GB" for bytes, "70 °F" for degrees Celsius, "five" of "four out of five", "1.5" as an integer."""
+"""Numbers that an input cannot take: "10 GB" for bytes, "70 °F" for degrees Celsius, dollars for euros, "five" of "four out of five", "1.5" as an integer."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ _SIZES: Final[Mapping[str, frozenset[str]]] = {
     word: frozenset(family.split()) for family in _FAMILIES for word in family.split()
 }
 _DEGREES: Final[Mapping[str, frozenset[str]]] = {"f": frozenset(("fahrenheit", "f")), "c": frozenset(("celsius", "c"))}
+_CURRENCIES: Final = tuple(
+    frozenset(family.split())
+    for family in ("euro euros eur \u20ac", "dollar dollars usd $", "pound pounds gbp \u00a3", "franc francs chf", "yen jpy \u00a5")
+)
 _PAGES: Final = frozenset(("page", "per", "limit"))
 _TO: Final = ("to", "through")
 _KELVIN: Final = frozenset(("kelvin", "k"))
@@ -29,7 +33,8 @@ _WHOLES: Final = frozenset(("total", "of", "scale", "max", "maximum", "most", "a
 def cannot_take(tokens: Sequence[Token], place: int, each: Property) -> bool:
     """Whether the words beside a number say that it is not the one of an input."""
     is_share = _is_whole(tokens, place) and _WHOLES.isdisjoint(each.words)
-    is_of_range = _is_of_range(tokens, place) and not each.side and not _PAGES.isdisjoint(each.words)
+    takes_pages = each.unit is None and not each.side and not _PAGES.isdisjoint(each.words)
+    is_of_range = takes_pages and _is_of_range(tokens, place)
     return is_share or is_of_range or _has_foreign_unit(tokens, place, each)
 
 
@@ -49,7 +54,18 @@ def _has_foreign_unit(tokens: Sequence[Token], place: int, each: Property) -> bo
         own = _DEGREES.get(after[1].word, frozenset())
         others = frozenset().union(*_DEGREES.values(), _KELVIN) - own
         return own.isdisjoint(known) and not others.isdisjoint(known)
+    if _has_foreign_currency(tokens, place, known):
+        return True
     return bool(after) and after[0].word in _SIZES and _SIZES[after[0].word].isdisjoint(known)
+
+
+def _has_foreign_currency(tokens: Sequence[Token], place: int, known: frozenset[str]) -> bool:
+    """Whether an amount is in another currency than the one of a description: "100 dollars" for "Amount in euros"."""
+    near = {token.value.lower() for token in (*tokens[max(place - 1, 0) : place], *tokens[place + 1 : place + 2])}
+    near.add(tokens[place].value[:1])
+    stated = [family for family in _CURRENCIES if family & near]
+    taken = [family for family in _CURRENCIES if family & known]
+    return bool(stated and taken) and not any(family in taken for family in stated)
 
 
 def _is_whole(tokens: Sequence[Token], place: int) -> bool:

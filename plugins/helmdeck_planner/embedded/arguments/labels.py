@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helmdeck_language import Kind, Token, stem
+from helmdeck_language import NOUNS_TOO, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -28,7 +28,11 @@ _MAX_BETWEEN: Final = 3
 _RELATIVE: Final = ("that", "which", "who")
 _AUXILIARIES: Final = ("is", "are", "was", "were")
 _MIN_LABEL: Final = 5
+_CONTAINING: Final = ("with", "containing", "having")
+# Endings of words for those who do something: "interviewer", "editor".
+_AGENTS: Final = ("er", "or")
 _WORTH: Final = ("worth", "including")
+_POSSESSIVES: Final = ("'s", "\u2019s")
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
 _PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
@@ -64,6 +68,8 @@ def labelled(draft: Draft, each: Property) -> list[int]:
         for place in range(len(draft.tokens)):
             if place == draft.part.verb_place or not _is_label(draft.stems(place), known):
                 continue
+            if is_act_of(draft.tokens[place].word, each):
+                continue
             value = _value_before(draft, each, place) or _value_after(draft, each, place)
             is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
             if value and not (is_id and known is not labels):
@@ -82,6 +88,12 @@ def labelled(draft: Draft, each: Property) -> list[int]:
             else places
         )
     return []
+
+
+def is_act_of(word: str, each: Property) -> bool:
+    """Whether a word is what the person of an input does: "an interview of Ann" names no interviewer."""
+    agents = [name for name in each.words if name.endswith(_AGENTS)]
+    return word not in agents and any(stem(word) == stem(agent) and agent.startswith(word) for agent in agents)
 
 
 def _described(each: Property) -> frozenset[str]:
@@ -115,7 +127,11 @@ def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
 
 
 def _value_before(draft: Draft, each: Property, place: int) -> list[int]:
-    """Return the place of a value between an article and a label: "the 7.4-alpine tag"."""
+    """Return the places of a value between an article and a label, "the 7.4-alpine tag", or before both: "make Ann Lee the manager of Web"."""
+    if each.role in (Role.NAME, Role.TEXT) and (run := _made(draft, place)):
+        return run
+    if draft.profile.writes is False and not each.is_required and (run := _contained(draft, place)):
+        return run
     is_stated = place > 1 and draft.tokens[place - 1].is_value and _takes(each, draft.tokens[place - 1])
     has_article = is_stated and draft.tokens[place - 2].word in draft.wording.language.determiners
     word = draft.tokens[place - 1].value.lower()
@@ -123,6 +139,39 @@ def _value_before(draft: Draft, each: Property, place: int) -> list[int]:
     # "the 3-day document" has no id, and "the Context7 library" is that of the server.
     is_other = word.rpartition("-")[2] in UNIT_OF or stem(word) in draft.profile.text
     return [place - 1] if is_id and not is_other else []
+
+
+def _made(draft: Draft, place: int) -> list[int]:
+    """Return the name in capitals before "the manager of"."""
+    tokens = draft.tokens
+    is_made = (
+        place > 1
+        and tokens[place - 1].word in draft.wording.language.determiners
+        and draft.preposition(place + 1) == "of"
+    )
+    start = end = place - 1
+    while (
+        is_made
+        and start - 1 > draft.part.verb_place
+        and tokens[start - 1].is_word
+        and tokens[start - 1].value[:1].isupper()
+    ):
+        start -= 1
+    return list(range(start, end))
+
+
+def _contained(draft: Draft, place: int) -> list[int]:
+    """Return the value or the words before "in the title" behind "with"."""
+    end = place - 1
+    while end > 0 and draft.tokens[end].word in draft.wording.language.determiners:
+        end -= 1
+    start = end
+    while start > 0 and draft.tokens[start].word not in _CONTAINING:
+        start -= 1
+    run = list(range(start + 1, end))
+    is_plain = all(token.is_word or token.is_value for token in draft.tokens[start + 1 : end])
+    is_inside = end > 1 and draft.preposition(end) == "in" and start > 0
+    return run if is_inside and is_plain and len(run) <= _MAX_BETWEEN else []
 
 
 def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
@@ -158,8 +207,9 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             token.is_word
             and each.role in _WORD_ROLES
             and (is_plain_word(draft, position) or _ends_phrase(draft, position, in_list=each.is_list))
+            and not _describes_other(draft, each, position)
         ):
-            return (_title(draft, each, position) if is_named else []) or word_run(draft, position)
+            return (_title(draft, each, position) if is_named else []) or _whole_name(draft, each, position)
         return []
     return []
 
@@ -242,6 +292,24 @@ def word_run(draft: Draft, place: int) -> list[int]:
     return run
 
 
+def _describes_other(draft: Draft, each: Property, place: int) -> bool:
+    """Whether a word between an article and the label of another input is the value of that: "the sidecar container"."""
+    following = draft.stems(place + 1) if place + 1 < len(draft.tokens) else frozenset[str]()
+    others = (other for other in draft.open_inputs() if other is not each and other.role in _WORD_ROLES)
+    has_article = draft.tokens[place - 1].word in draft.wording.language.determiners
+    return has_article and any(following & other.labels - each.labels for other in others)
+
+
+def _whole_name(draft: Draft, each: Property, place: int) -> list[int]:
+    """Return a word or a name, with the noun in lower case that ends a name in capitals: "Movie night"."""
+    run = word_run(draft, place)
+    end = run[-1] + 1
+    is_open = each.role in (Role.NAME, Role.TEXT) and draft.tokens[place].value[:1].isupper()
+    is_open = is_open and not draft.tokens[run[-1]].value.endswith(_POSSESSIVES)
+    is_longer = is_open and end < len(draft.tokens) and draft.tokens[end].word not in _WORTH
+    return [*run, end] if is_longer and is_noun_of_name(draft, end) else run
+
+
 def is_inside_name(draft: Draft, place: int) -> bool:
     """Whether a word in lower case joins two in capitals: "do" of "Casa do Mar", "van" of "Jan van den Berg"."""
     first = last = place
@@ -270,7 +338,8 @@ def is_noun_of_name(draft: Draft, place: int) -> bool:
     is_own = token.is_word and token.value.islower() and token.value.isalpha() and is_plain_word(draft, place)
     ends = place + 1 >= len(draft.tokens) or not draft.tokens[place + 1].is_word or draft.is_filler(place + 1)
     ends = ends or draft.tokens[place + 1].word in language.joints or _follows_name(draft, place + 1)
-    is_other = token.word in language.joints | language.trailing or bool(draft.wording.verb(token.word))
+    is_verb = bool(draft.wording.verb(token.word)) and token.word not in NOUNS_TOO
+    is_other = is_verb or token.word in language.joints | language.trailing
     is_other = is_other or bool(draft.stems(place) & draft.profile.text)
     return is_own and ends and not is_other and not _follows_name(draft, place)
 

@@ -12,6 +12,7 @@ import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.examples import is_example
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import COUNTED, takes_names
 from helmdeck_planner.embedded.arguments.left_numbers import SURE_BESIDE, fill_left_numbers
@@ -104,6 +105,8 @@ def replace_doubtful(draft: Draft) -> None:
     inputs = compared(draft.profile.properties)
     for each in [each for each in inputs if draft.stated_at.get(each.name) and each.role in _REPLACED]:
         own = frozenset(draft.stated_at[each.name])
+        if is_example(each, draft.tokens[min(own)].word):
+            continue  # "delete the pod web-1" for "Type of resource (e.g., pods)"
         if any(draft.is_filler(place) for place in own if place > min(own)):
             continue  # "Waiting for parts", "oil the winch": the model has no such values
         if each.is_list or fit.probabilities(stated.at(min(own), max(own)), inputs)[each.name] > _DOUBTFUL:

@@ -8,7 +8,7 @@ from typing import Final
 from helmdeck_language import ACTIONS, Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
-from helmdeck_planner.embedded.arguments.labels import is_inside_name, labelled, named
+from helmdeck_planner.embedded.arguments.labels import is_inside_name, labelled, named, word_run
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, set_names
 from helmdeck_planner.embedded.arguments.refused import image_at
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
@@ -212,12 +212,26 @@ def fill_names(draft: Draft) -> None:
             set_names(draft, each, places)
         elif places:
             draft.set(each, id_text(draft, places), places)
+    _fill_copied(draft)
     fill_by_verb(draft)
     fill_receiver(draft)
     fill_result(draft)
     fill_command(draft)
     fill_content(draft)
     _fill_identifier(draft)
+
+
+def _fill_copied(draft: Draft) -> None:
+    """Set the name of a new thing from the name behind "as" at the end: "copy f12 as Backup"."""
+    names = [each for each in draft.open_inputs() if each.role is Role.NAME and each.words[-1:] == ("name",)]
+    place = next((place for place, token in enumerate(draft.tokens) if place and token.word == "as"), -1) + 1
+    if len(names) != 1 or not draft.profile.writes or not 0 < place < len(draft.tokens):
+        return
+    token = draft.tokens[place]
+    run = word_run(draft, place) if token.is_word else [place]
+    is_name = token.kind in (Kind.ID, Kind.SLUG, Kind.QUOTE) or (token.is_word and token.value[:1].isupper())
+    if is_name and run[-1] + 1 == len(draft.tokens):
+        draft.set(names[0], draft.text(run[0], run[-1]), run)
 
 
 def _fill_identifier(draft: Draft) -> None:

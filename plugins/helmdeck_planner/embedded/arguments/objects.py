@@ -68,6 +68,8 @@ def fill_rows(draft: Draft) -> None:
 def _rows(draft: Draft, owner: Property) -> list[list[int]]:
     """Return the places of the values of each row; a conjunction is between two rows, a comma between two values."""
     others = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each is not owner))
+    if (row := _row_of_words(draft)) is not None:
+        return [row] if row else []
     rows: list[list[int]] = [[]]
     for place, token in enumerate(draft.tokens):
         if token.kind in (Kind.BREAK, Kind.SQL) or token.value == ";" or token.word in draft.wording.language.joints:
@@ -81,6 +83,19 @@ def _rows(draft: Draft, owner: Property) -> list[list[int]]:
         # "the row 'Ada', 'Bern' and 36"
         rows = [] if is_several else [[place for row in rows for place in row]]
     return rows
+
+
+def _row_of_words(draft: Draft) -> list[int] | None:
+    """Return the cells behind "row" where some are words, "the row Ann, 3, yes"; none if one has several words, ``None`` for values only."""
+    start = next((place + 1 for place, token in enumerate(draft.tokens) if token.word == "row"), len(draft.tokens))
+    end = next((place for place in range(start + 1, len(draft.tokens)) if draft.preposition(place)), len(draft.tokens))
+    places = list(range(start, end))
+    cells = [place for place in places if draft.tokens[place].kind is not Kind.MARK]
+    is_listed = len(cells) > 1 and any(draft.tokens[place].value == "," for place in places)
+    if not is_listed or all(draft.tokens[place].is_value for place in cells):
+        return None
+    is_single = all(draft.tokens[place - 1].value in (",", ":") for place in cells[1:])
+    return cells if is_single else []
 
 
 def _fields(draft: Draft) -> list[_Field]:

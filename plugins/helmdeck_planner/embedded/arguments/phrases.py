@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import Kind
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.quantities import quantity_at
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -33,6 +33,7 @@ _APART: Final = (
     Kind.PHONE,
 )
 _MIN_WORDS: Final = 2
+_CONTENT_LABELS: Final = frozenset(map(stem, CONTENT_LABELS))
 _WORTH: Final = ("worth", "including")
 _RELATIVE: Final = ("that", "which", "who")
 # "Tuesday plan", "3 new lamps"
@@ -102,6 +103,8 @@ def _is_named_by(draft: Draft, each: Property, place: int) -> bool:
     word = draft.tokens[place].word
     if word in each.words:
         return True
+    if draft.stems(place) & frozenset(draft.profile.name):
+        return False  # "create a note Packing list"
     contents = [other for other in draft.profile.properties if other.role is Role.CONTENT]
     is_taken = any(word in other.words for other in draft.profile.properties)
     return contents == [each] and word in CONTENT_LABELS and not is_taken
@@ -144,7 +147,10 @@ def end_of_phrase(draft: Draft, each: Property, start: int, *, is_text: bool) ->
     :param is_text: commas and values belong to it, unless the label of another input follows.
     """
     tokens = draft.tokens
-    labels = frozenset[str]().union(*(other.labels for other in draft.profile.properties if other is not each))
+    others = [other for other in draft.profile.properties if other is not each]
+    labels = frozenset[str]().union(*(other.labels for other in others))
+    if any(other.role is Role.CONTENT for other in others):
+        labels |= _CONTENT_LABELS
     end = start
     while end < len(tokens) and end not in draft.used_places and not _ends(draft, end, labels, is_text=is_text):
         end += 1
@@ -161,6 +167,9 @@ def _ends(draft: Draft, place: int, labels: frozenset[str], *, is_text: bool) ->
     while following < len(draft.tokens) and draft.tokens[following].word in _JOINING:
         following += 1
     is_last = following >= len(draft.tokens)
+    is_file = token.kind is Kind.PATH and is_last and "/" not in token.value and draft.tokens[place - 1].is_word
+    if is_file and not is_text:
+        return False  # "rename f12 to Budget 2027.xlsx"
     if token.kind is Kind.BREAK or (not is_text and (token.kind in _APART or token.value in ",;(")):
         return True
     if token.value in ",;" or token.word in draft.wording.language.joints:

@@ -82,9 +82,17 @@ def fill_proper_names(draft: Draft) -> None:
     texts = [each for each in draft.open_inputs() if each.role in (Role.NAME, Role.TEXT)]
     if len(texts) == 1 and not draft.profile.required:
         runs = _names(draft, texts[0])
-        if len(runs) == 1:
+        if len(runs) == 1 and not _is_joined_to_value(draft, runs[0][0]):
             draft.set(texts[0], draft.text(runs[0][0], runs[0][-1]), runs[0])
     _fill_container(draft)
+
+
+def _is_joined_to_value(draft: Draft, place: int) -> bool:
+    """Whether a name is of one list with another value: "web-2" of "delete the pods web-1 and web-2" is no namespace."""
+    is_listed = place > 1 and (
+        draft.tokens[place - 1].word in draft.wording.language.joints or draft.tokens[place - 1].value == ","
+    )
+    return is_listed and place - 2 in draft.used_places
 
 
 def _fill_whole_name(draft: Draft) -> None:
@@ -152,12 +160,17 @@ def _fill_dated(draft: Draft) -> None:
 
 
 def _fill_alike(draft: Draft) -> None:
-    """Set a required text from the only word that looks like the example of its description: "e7e5" for "such as e2e4"."""
+    """Set a text from the only word that looks like the example of its description: "e7e5" for "such as e2e4".
+
+    An optional one needs its own name before the word: "since 5m" for "such as 2h".
+    """
     for each in draft.open_inputs():
-        example = EXAMPLE.search(each.text) if each.is_required and _takes_name(each) else None
+        example = EXAMPLE.search(each.text) if each.role in (Role.NAME, Role.TEXT, Role.ID, Role.DATE) else None
         if example is None or not any(char.isdigit() for char in example[1]):
             continue
         places = draft.free(Kind.WORD, Kind.ID, Kind.PATH, Kind.SLUG)
+        if not (each.is_required and _takes_name(each)):
+            places = [place for place in places if place and draft.tokens[place - 1].word in each.words]
         places = [place for place in places if shape(draft.tokens[place].value) == shape(example[1])]
         if len(places) == 1:
             draft.set(each, draft.tokens[places[0]].value, places)
@@ -172,12 +185,12 @@ def _fill_channel(draft: Draft) -> None:
 
 
 def _fill_container(draft: Draft) -> None:
-    """Set where a named thing is: "worker in batch" for a namespace."""
-    inputs = [each for each in draft.open_inputs() if CONTAINERS & set(each.words) and _takes_name(each)]
+    """Set where a named thing is: "worker in batch" for a namespace, "Invoices under Inbox" for a parent folder."""
+    inputs = [each for each in draft.open_inputs() if CONTAINERS & set(each.words) and _takes_container(each)]
     for place in range(2, len(draft.tokens)):
-        is_inside = draft.preposition(place - 1) == "in" and place - 2 in draft.used_places
+        is_inside = draft.is_one_of(place - 1, "inside") and place - 2 in draft.used_places
         token = draft.tokens[place]
-        is_name = token.is_word and not draft.is_filler(place)
+        is_name = (token.is_word and not draft.is_filler(place)) or token.kind in (Kind.ID, Kind.QUOTE)
         ends = place + 1 >= len(draft.tokens) or not _is_plain(draft, place + 1)
         is_of_name = draft.tokens[place - 2].value in draft.args.values()
         if len(inputs) == 1 and is_inside and is_name and ends and is_of_name:
@@ -196,6 +209,10 @@ def is_person(each: Property) -> bool:
     return bool(
         (PERSON_IDS | PERSON_NAME - {"name", "full", "display"}) & {*each.words, *each.text.lower().split()[-1:]}
     )
+
+
+def _takes_container(each: Property) -> bool:
+    return _takes_name(each) or (each.role is Role.TEXT and each.words == ("parent",))
 
 
 def _takes_name(each: Property) -> bool:

@@ -22,6 +22,9 @@ _NAMED: Final = (Role.TEXT, Role.NAME, Role.ID, Role.QUERY, Role.PLACE, Role.OWN
 _NEAR: Final = 4
 # Words of names of inputs that take a lower bound.
 _LOWER: Final = frozenset(("min", "minimum", "least", "above", "over", "more"))
+# Verbs behind which "by" says how much, and words of inputs that take that.
+_RAISING: Final = word_list("raising")
+_CHANGES: Final = word_list("changes")
 # Inputs with the same choices, from which a word alone says nothing.
 _MANY: Final = 3
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -48,6 +51,7 @@ def is_refused(tokens: Sequence[Token], profile: Profile, each: Property, value:
         or (is_alone and token.kind is Kind.ID and each.role is Role.TEXT and bool(STATE_WORDS & set(each.words)))
         or (each.role is Role.CHOICE and _is_one_of_many(tokens, profile, each))
         or (each.role is Role.NUMBER and _is_lower_bound(tokens, each, places[0]))
+        or (each.role is Role.NUMBER and _is_change(tokens, each, places[0]))
     )
 
 
@@ -106,6 +110,12 @@ def _is_lower_bound(tokens: Sequence[Token], each: Property, place: int) -> bool
     )
     is_bound = size > 0 and not is_negated
     return is_bound and bool(COUNT_WORDS & set(each.words)) and _LOWER.isdisjoint(each.words)
+
+
+def _is_change(tokens: Sequence[Token], each: Property, place: int) -> bool:
+    """Whether a number says by how much something changes, for an input that takes the new value: "raise the price by 2"."""
+    is_step = place > 0 and tokens[place - 1].word == "by" and any(token.word in _RAISING for token in tokens[:place])
+    return is_step and _CHANGES.isdisjoint({*each.words, *words(each.text)})
 
 
 def _is_quantifier(token: Token, each: Property) -> bool:

@@ -43,7 +43,8 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         (
             place
             for place in range(middle + 2, len(tokens))
-            if prepositions[place] in _ENDS and any(token.kind is Kind.PATH for token in tokens[place:])
+            if prepositions[place] in _ENDS
+            and (_names_place(draft, place + 1) or any(token.kind is Kind.PATH for token in tokens[place:]))
         ),
         len(tokens),
     )
@@ -55,6 +56,14 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
     if not old or not new or any(tokens[place].kind is Kind.PATH for place in (*old, *new)):
         return None
     return old, new
+
+
+def _names_place(draft: Draft, place: int) -> bool:
+    """Whether "in" is before what the text is in: "in the note Team plan"."""
+    tokens = draft.tokens
+    while place < len(tokens) and tokens[place].word in draft.wording.language.determiners:
+        place += 1
+    return place + 1 < len(tokens) and bool(draft.stems(place) & frozenset(draft.profile.name))
 
 
 def _ends_text(draft: Draft, place: int) -> bool:

@@ -43,9 +43,10 @@ def _fill_words_of_sides(draft: Draft) -> None:
         return
     needed = {each.side for each in inputs if each.is_required}
     sides = [each.side for each in inputs]
-    prepositions = (
-        {"from": "source", "to": "target"} if sorted(sides) == ["source", "target"] else {"against": "target"}
-    )
+    known = {each.side for each in draft.profile.required if each.name in draft.args}
+    prepositions = {"from": "source", "to": "target"}
+    if sorted(sides) != ["source", "target"] and {*sides, *known} != {"source", "target"}:
+        prepositions = {"against": "target"}
     found: dict[str, list[int]] = {}
     for place in range(draft.part.verb_place + 1, len(draft.tokens) - 1):
         side = prepositions.get(draft.preposition(place))

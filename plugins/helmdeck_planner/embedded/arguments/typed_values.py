@@ -11,11 +11,11 @@ from helmdeck_planner.embedded.arguments.choices import (
     fill_choices,
     fill_coded,
     fill_colours,
-    fill_examples,
     fill_switches,
 )
 from helmdeck_planner.embedded.arguments.dates import fill_date_range, fill_month, in_iso, is_moment, with_date
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.examples import fill_examples
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.refs import is_unlike_path
 from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of

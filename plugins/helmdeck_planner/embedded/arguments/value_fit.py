@@ -16,6 +16,7 @@ import attrs
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fitted_choice import probabilities, weights
+from helmdeck_planner.embedded.arguments.labels import is_act_of
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.stated_values import StatedValue
 from helmdeck_planner.embedded.entries.properties import Property
@@ -140,7 +141,8 @@ class ValueFit:
         draft, role = self.draft, each.role.value
         names = each.labels or frozenset(map(stem, each.words))
         hints = self._hints[each.name]
-        before = draft.stems(value.label) if value.label >= 0 else frozenset[str]()
+        is_label = value.label >= 0 and not is_act_of(draft.tokens[value.label].word, each)
+        before = draft.stems(value.label) if is_label else frozenset[str]()
         after = draft.stems(value.following) if value.following >= 0 else frozenset[str]()
         far = "far " if value.preposition else ""
         found = {

@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Final
 
-from helmdeck_language import ACTIONS, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
+from helmdeck_language import ACTIONS, ENGLISH, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.property_words import STORING_VERBS
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
@@ -26,6 +26,11 @@ _APPENDING: Final = stemmed("appending")
 _OVERWRITING: Final = frozenset({stem("overwrite")})
 _EXCLUDING: Final = word_list("excluding_inputs")
 _ENDS: Final = word_list("ends")
+# "light.kitchen", and "Entity id of the light".
+_TYPED_ID: Final = re.compile(r"([a-z]{3,20}(?:_[a-z]{3,20})?)\.[a-z][a-z0-9_]{1,60}")
+_ID_OF: Final = re.compile(r"^Entity id of (?:the|a|an) (\w+)", re.IGNORECASE)
+_KEEPING: Final = stemmed("keeping")
+_UNDOING: Final = "un"
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
 _CREATING_SQL: Final = re.compile(r"\s*create\b", re.IGNORECASE)
 
@@ -59,14 +64,43 @@ def loses_content(part: Part, profile: Profile) -> bool:
     return part.verb in word_list("appending") or at_end
 
 
+def undoes_verb(part: Part, profile: Profile) -> bool:
+    """Whether an entry undoes the verb of a part, or the reverse: "share" and "Stop sharing a file", "unpause" and ``pause_playback``."""
+    first = part.tokens[0].word if part.tokens else ""
+    bare = first.removeprefix(_UNDOING)
+    is_reversed = bare != first and bare in ENGLISH.verbs and stem(bare) in profile.verbs
+    if is_reversed and stem(first) not in profile.text:
+        return True
+    verbs = {part.verb, first} - {""}
+    return any(stem(verb) == profile.undone or stem(_UNDOING + verb) in profile.name for verb in verbs)
+
+
 def does_too_much(part: Part, profile: Profile) -> bool:
     """Whether an entry has an effect that a question does not request, that was had, or that spares nothing of what a part leaves out."""
     if profile.writes is not False and any(_does_again(done, profile) for done in part.done):
         return True
     if part.only_reads and not _may_answer(part, profile):
         return True
+    if Action.CREATE in ACTIONS.get(profile.verb, frozenset()) and _keeps(part):
+        return True
+    if profile.writes is not False and _takes_another_kind(part, profile):
+        return True
     leaves_out = any(not _EXCLUDING.isdisjoint(each.words) for each in profile.properties)
     return part.is_partial and not (profile.answers or leaves_out)
+
+
+def _keeps(part: Part) -> bool:
+    """Whether a part leaves a thing that exists as it is: "keep the source branch"."""
+    following = part.tokens[part.verb_place + 1 : part.verb_place + 2]
+    is_definite = any(token.word in ENGLISH.determiners - {"a", "an"} for token in following)
+    return part.verb_place >= 0 and stem(part.tokens[part.verb_place].word) in _KEEPING and is_definite
+
+
+def _takes_another_kind(part: Part, profile: Profile) -> bool:
+    """Whether an id says that it is of another kind than the only one that an entry takes: "cover.blind" for "Entity id of the light"."""
+    kinds = {stem(kind) for each in profile.required for kind in _ID_OF.findall(each.text)}
+    typed = [found[1].split("_") for token in part.tokens if (found := _TYPED_ID.fullmatch(token.value))]
+    return bool(kinds) and any(kinds.isdisjoint(map(stem, names)) for names in typed)
 
 
 def _does_again(done: ActDone, profile: Profile) -> bool:
@@ -90,6 +124,8 @@ def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
     if loses_content(part, profile) or does_too_much(part, profile):
         return False
     if any(OPPOSITES[side] in profile.sides for side in sides) and not sides & profile.sides:
+        return False
+    if undoes_verb(part, profile):
         return False
     names_verb = bool(part.verb) and stem(part.verb) in profile.verbs
     if not profile.writes or not actions <= READING:

@@ -24,7 +24,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
-from helmdeck_planner.embedded.choice.effects import does_too_much, loses_content, requested_actions
+from helmdeck_planner.embedded.choice.effects import does_too_much, loses_content, requested_actions, undoes_verb
 from helmdeck_planner.embedded.choice.features import (
     Seen,
     direct_object_of,
@@ -67,6 +67,8 @@ _TRIED: Final = 8
 _READ_WEIGHT: Final = 0.3
 _MAX_COUNT: Final = 3
 _REFERRING: Final = (Kind.ID, Kind.PATH, Kind.URL)
+_NOUN_AND_VALUE: Final = 2
+_PREDICATES: Final = word_list("being") | word_list("finite") | word_list("modals")
 _DELETING: Final = frozenset(stem(word) for word in DELETING_WORDS) | {stem("archive")}
 _ANY_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.TEXT)
 _JOINING: Final = frozenset({",", "and", "&"})
@@ -247,7 +249,9 @@ class _Requested:
 
     def is_undone_by(self, profile: Profile) -> bool:
         """Whether an entry undoes what the part requests, or serves another kind of a thing."""
-        if loses_content(self.part, profile) or is_other_kind(self.stems, {*profile.name, *profile.verbs}):
+        if loses_content(self.part, profile) or undoes_verb(self.part, profile):
+            return True
+        if is_other_kind(self.stems, {*profile.name, *profile.verbs}):
             return True
         # "open the lock" may mean to unlock it, and never to lock it.
         return any(
@@ -277,6 +281,8 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
     verb = "" if is_other or (part.is_question and part.verb == "get") else stem(part.verb)
     is_intended = bool((intended.verbs.keys() | {verb}) & own)
     if profile.deletes:
+        if _makes_thing(part):
+            return False
         is_named = bool((intended.verbs.keys() | {verb}) & own & _DELETING)
         return not part.is_question and (is_named or (close.share >= _DELETES and _is_meant(part, profile, close)))
     if profile.writes and (_is_meant(part, profile, close) or names_statement(part, profile)):
@@ -291,6 +297,14 @@ def _is_safe(part: Part, intended: Reading, profile: Profile, close: Meaning) ->
         return is_intended
     actions = requested_actions(part)
     return is_intended or not actions or not actions <= WRITING or profile.writes is None
+
+
+def _makes_thing(part: Part) -> bool:
+    """Whether the noun at the start of a part is its verb: "snapshot vol-12 before you stop web"; "snapshot vol-12 can go" has another."""
+    if part.verb or part.is_question or len(part.tokens) < _NOUN_AND_VALUE or not part.tokens[0].is_word:
+        return False
+    following = part.tokens[_NOUN_AND_VALUE:]
+    return part.tokens[1].is_value and not (following and following[0].word in _PREDICATES)
 
 
 def _is_meant(part: Part, profile: Profile, close: Meaning) -> bool:

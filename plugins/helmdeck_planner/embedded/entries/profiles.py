@@ -52,6 +52,8 @@ _STATUS: Final = frozenset({"status", "state"})
 # What a question may request: "what is 5 km in miles?" converts.
 _HARMLESS: Final = READING | {Action.PRODUCE}
 _COMPUTING: Final = word_list("computing")
+# Verbs at the start of a description that end what the second word does.
+_ENDING: Final = ("stop", "undo", "end", "revert")
 # Words at the start of a description that may have the verb.
 _LEAD: Final = 6
 # Names made from HTTP methods: "API-post-search".
@@ -73,6 +75,7 @@ class Profile:
     :ivar choice_verbs: stems of the choices of a required input that says which action it takes, "approve", and of the states that it
         sets: "resolved".
     :ivar sides: the first and the last word of its name, if another word undoes it: "decode", "off"; not "pull" of a pull request.
+    :ivar undone: the stem of the verb that it undoes, as its description says first: "share" for "Stop sharing a file".
     :ivar successor: the id of the entry that its description names in its place, if it is deprecated.
     :ivar writes: it changes something; ``None`` if it is unknown.
     :ivar answers: it is known to change nothing, so that a question may have it: it reads or computes something.
@@ -95,6 +98,7 @@ class Profile:
     answers: bool
     choice_verbs: frozenset[str] = frozenset()
     sides: frozenset[str] = frozenset()
+    undone: str = ""
     successor: str = ""
 
     @property
@@ -263,6 +267,7 @@ class Profiles:
             )
             | (_reached_by(found) if writes else frozenset()),
             sides=frozenset(word for word in (*own[:1], *own[-1:]) if word in OPPOSITES),
+            undone=stem(opening[1]) if first in _ENDING and "".join(opening[1:2]).endswith("ing") else "",
             successor=self._successor(entry),
         )
 

@@ -12,6 +12,7 @@ import attrs
 from helmdeck_core import Entry
 from helmdeck_language import split_identifier, stem, words
 from helmdeck_planner.embedded.entries.property_words import (
+    FOLDER_WORDS,
     GENERIC_WORDS,
     NEW_TEXT,
     OLD_TEXT,
@@ -175,7 +176,15 @@ _TARGET_WORDS: Final = frozenset("selector target ref uid element locator".split
 # Topics to which messages are sent; they are no search terms.
 _BROKER: Final = re.compile(r"\b(?:mqtt|kafka|broker|publish|subscribe)\b", re.IGNORECASE)
 _NAMES_URLS: Final = re.compile(r"^(?:the |(?:list|array) of )?URLs?\b", re.IGNORECASE)
-_ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|sha)\b", re.IGNORECASE)
+# Mail addresses, and folders of mail and the like, which have names and no paths.
+_MAILS: Final = re.compile(r"(?:\b|_)(?:e-?)?mails?(?:\b|_)|\bsender\b|\brecipient\b", re.IGNORECASE)
+# What is said of a code that is a program: "Execute Python code"; a discount has one as well.
+_RUNS_CODE: Final = re.compile(
+    r"\b(?:run|runs|execut\w+|evaluat\w+|compil\w+|lint\w*|format\w*|analy[sz]\w+|javascript|typescript|python|source|program|script|snippet|function|language)\b",
+    re.IGNORECASE,
+)
+_NAMES_FOLDERS: Final = re.compile(r"\bname of (?:the |a )?(?:\w+ )?folder\b|\bfolder name\b", re.IGNORECASE)
+_ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|digits|sha)\b", re.IGNORECASE)
 
 
 def properties_of(entry: Entry) -> tuple[Property, ...]:
@@ -348,7 +357,11 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
     if last in ("query", "statement", "q", "sql") and (_SQL.search(text) or _SQL.search(entry.description)):
         return Role.SQL
     if last == "code":
-        return Role.CODE if len(name_words) == 1 or every & {"source", "python", "program"} else Role.ID
+        if len(name_words) == 1:
+            # The code of a discount identifies it, that of a gate is one of several inputs.
+            is_program = len(required_inputs(entry)) > 1 or _RUNS_CODE.search(f"{entry.description} {text}")
+            return Role.CODE if is_program else Role.ID
+        return Role.CODE if every & {"source", "python", "program"} else Role.ID
     if last == "to" and len(name_words) == 1 and "mail" not in f"{entry.id} {entry.description}".lower():
         return Role.TEXT
     if last == "target" and ("language" in text.lower() or "translat" in f"{entry.id}{entry.description}".lower()):
@@ -356,6 +369,10 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
     if last == "state" and not _GEOGRAPHIC.search(" ".join((text, entry.description, *input_properties(entry)))):
         return Role.TEXT
     if last == "topic" and _BROKER.search(f"{text} {entry.description}"):
+        return Role.NAME
+    if "address" in every and _MAILS.search(f"{entry.id} {entry.description} {text}"):
+        return Role.EMAIL
+    if forms & FOLDER_WORDS and _NAMES_FOLDERS.search(text):
         return Role.NAME
     for role in ROLE_WORDS:
         if role in known:

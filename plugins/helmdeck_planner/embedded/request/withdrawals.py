@@ -32,6 +32,7 @@ _REPORTED: Final = word_list("reported_starts")
 _SPEAKING: Final = word_list("speakers")
 _DIRECTED: Final = word_list("directed")
 _FRACTIONS: Final = word_list("fractions")
+_HALFWAY: Final = word_list("halfway")
 _ARTICLES: Final = ("a", "one", "the", "only", "just")
 # A name of two words, with its article.
 _MOST_NAME: Final = 3
@@ -178,9 +179,11 @@ def _names_source(tokens: Sequence[Token]) -> bool:
 
 
 def _takes_fraction(part: Part) -> bool:
-    """Whether a command is for a part of its object only: "refund half of pi_1", "delete some of the pods"."""
+    """Whether a command is for a part of its object only: "refund half of pi_1", "delete some of the pods", "close it halfway"."""
     if part.verb_place != 0:
         return False
+    if part.tokens[-1].word in _HALFWAY:
+        return True
     start = 1 + any(token.word in _ARTICLES for token in part.tokens[1:2])
     share, of = (*part.tokens[start : start + 2], None, None)[:2]
     if share is None or of is None or of.word != "of":
