@@ -74,7 +74,7 @@ def test_a_sentence_with_other_words_is_a_part_of_its_own() -> None:
     assert [step["tool"] for step in steps] == ["list_parcels", "unknown"]
 
 
-PAYMENT = tool("pay", {}, amount=described("Amount in dollars", {"type": "number"}))
+PAYMENT = tool("pay", {}, amount=described("Amount of money", {"type": "number"}))
 PRICE = tool("create_price", {}, unit_amount=described("Amount in cents", WHOLE))
 SCALES = tool("log_weight", {}, weight=described("Weight in kilograms", {"type": "number"}))
 SUM = tool("sum_numbers", {}, numbers={"type": "array", "items": {"type": "number"}})

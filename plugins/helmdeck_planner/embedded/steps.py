@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
 from helmdeck_planner.embedded.arguments.labels import word_run
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
+from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.look_ups import look_up
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.picks import Understood
@@ -25,6 +26,10 @@ _MAX_QUOTE_CHARS: Final = 100
 _LOOKED_UP: Final = 0.9
 # Score from which an entry almost serves a part.
 _ALMOST: Final = 0.5
+# Verbs of entries that only set their optional inputs, and the inputs that say of which thing.
+_UPDATING: Final = ("update", "edit", "modify", "change", "patch")
+_THINGS: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
+_LEAST_OPTIONAL: Final = 2
 
 
 def steps_of(
@@ -114,10 +119,17 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
             if unused:
                 step["rationale"] += f"; left unused: {', '.join(map(quoted, unused))}"
-            if pick.profile is None:
+            if pick.profile is not None and _changes_nothing(pick.profile, args):
+                step = _gap(f"{quoted(part.text)} states nothing that {pick.profile.entry.id} changes")
+                looked_up = []
+            is_gap = step["tool"] == UNKNOWN_TOOL
+            if is_gap:
                 gaps.append((part, step))
-            is_gap = pick.profile is None or pick.probability is None
-            step = step if is_gap else {**step, "probability": round(pick.probability or 0.0, 2)}
+            step = (
+                step
+                if is_gap or pick.probability is None
+                else {**step, "probability": round(pick.probability or 0.0, 2)}
+            )
             for place, found in enumerate(looked_up):
                 # One look-up of the channels serves two messages; two places need two searches.
                 if all(not _is_same(found, before) for _, before, _ in steps):
@@ -173,6 +185,18 @@ def _looked_up(understood: Understood, pick: Pick, profile: Profile, draft: Draf
     ]
 
 
+def _gap(why: str) -> dict[str, Any]:
+    return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} {why}"}
+
+
+def _changes_nothing(profile: Profile, args: Mapping[str, Any]) -> bool:
+    """Whether an entry that updates a thing has its id and none of what could change: "lower the priority of 4512"."""
+    required = [each.name for each in profile.required]
+    is_update = profile.verb in _UPDATING and all(each.role in _THINGS for each in profile.required)
+    has_choice = len(profile.properties) - len(required) >= _LEAST_OPTIONAL
+    return is_update and has_choice and bool(args) and args.keys() <= set(required)
+
+
 def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, Any]:
     quote = quoted(pick.part.text)
     if pick.profile is None:
@@ -181,7 +205,7 @@ def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, An
             why = f"{quote} depends on {quoted(pick.part.condition)}, which no step checks"
         if pick.found and not is_foreign:
             why = f"unsure of {quote}: {pick.found[0].profile.entry.id} is the nearest ({pick.probability:.0%})"
-        return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} {why or f'nothing in the catalog fits {quote}'}"}
+        return _gap(why or f"nothing in the catalog fits {quote}")
     entry = pick.profile.entry
     if entry.kind is EntryKind.PIPELINE:
         return {

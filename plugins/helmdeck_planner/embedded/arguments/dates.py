@@ -7,6 +7,7 @@ from typing import Final
 
 from helmdeck_language import Kind, iso_date
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.refused import DATE_AND_TIME
 from helmdeck_planner.embedded.arguments.times import Time
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.request.parts import Part
@@ -18,6 +19,8 @@ _LATER: Final = ("newer", "later", "after", "younger")
 _MONTH_LENGTH: Final = 31
 _MINUTES: Final = 60
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_FORM: Final = re.compile(r"\biso.?8601\b", re.IGNORECASE)
+_DAYS: Final = re.compile(r"\b(?:date|day)s?\b", re.IGNORECASE)
 _SPACED: Final = re.compile(r"\byyyy-mm-dd hh:mm\b", re.IGNORECASE)
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d\S*")
 
@@ -33,8 +36,9 @@ def is_moment(draft: Draft, place: int) -> bool:
 
 
 def takes_moment(each: Property) -> bool:
-    """Whether a date has a time with a space between: "YYYY-MM-DD HH:MM"."""
-    return bool(_SPACED.search(each.text))
+    """Whether a date may have a time: "YYYY-MM-DD HH:MM", "Date and time", "When to send it, ISO 8601"."""
+    is_stated = _SPACED.search(each.text) or DATE_AND_TIME.search(each.text)
+    return bool(is_stated or (_FORM.search(each.text) and not _DAYS.search(each.text)))
 
 
 def with_date(draft: Draft, each: Property, time: Time) -> tuple[str, list[int]] | None:
@@ -54,7 +58,7 @@ def with_date(draft: Draft, each: Property, time: Time) -> tuple[str, list[int]]
         date = token.value if _ISO.fullmatch(token.value) else iso_date(token.value)
         if date and token.kind is Kind.DATE:
             hour, minute = divmod(time.minutes, _MINUTES)
-            text = f"{date}{' ' if takes_moment(each) else 'T'}{hour:02}:{minute:02}"
+            text = f"{date}{' ' if _SPACED.search(each.text) else 'T'}{hour:02}:{minute:02}"
             return text, sorted((place, *time.places))
     return None
 

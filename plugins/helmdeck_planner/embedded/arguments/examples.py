@@ -15,7 +15,9 @@ from helmdeck_planner.embedded.entries.property_words import KIND_WORDS
 from helmdeck_planner.embedded.request.word_lists import word_list
 
 _EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
-_SLUG_EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?[\w.-]{1,40}/[\w.-]{1,40}(?![\w/])", re.IGNORECASE)
+_SLUG_EXAMPLE: Final = re.compile(
+    r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?[\w.-]{1,40}/[\w.-]{1,40}(?![\w/])", re.IGNORECASE
+)
 _NAMES: Final = (Role.NAME, Role.TEXT, Role.ID)
 _ANY: Final = word_list("demonstratives")
 _WORD: Final = re.compile(r"[A-Za-z]{3,20}")

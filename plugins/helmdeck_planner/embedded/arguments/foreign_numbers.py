@@ -22,7 +22,13 @@ _SIZES: Final[Mapping[str, frozenset[str]]] = {
 _DEGREES: Final[Mapping[str, frozenset[str]]] = {"f": frozenset(("fahrenheit", "f")), "c": frozenset(("celsius", "c"))}
 _CURRENCIES: Final = tuple(
     frozenset(family.split())
-    for family in ("euro euros eur \u20ac", "dollar dollars usd $", "pound pounds gbp \u00a3", "franc francs chf", "yen jpy \u00a5")
+    for family in (
+        "euro euros eur \u20ac",
+        "dollar dollars usd $",
+        "pound pounds gbp \u00a3",
+        "franc francs chf",
+        "yen jpy \u00a5",
+    )
 )
 _PAGES: Final = frozenset(("page", "per", "limit"))
 _TO: Final = ("to", "through")
@@ -34,6 +40,7 @@ def cannot_take(tokens: Sequence[Token], place: int, each: Property) -> bool:
     """Whether the words beside a number say that it is not the one of an input."""
     is_share = _is_whole(tokens, place) and _WHOLES.isdisjoint(each.words)
     takes_pages = each.unit is None and not each.side and not _PAGES.isdisjoint(each.words)
+    takes_pages = takes_pages and "new" not in words(each.text)  # "set the limit of card 1234 to 500"
     is_of_range = takes_pages and _is_of_range(tokens, place)
     return is_share or is_of_range or _has_foreign_unit(tokens, place, each)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helmdeck_language import NOUNS_TOO, Kind, Token, stem
+from helmdeck_language import ACTIONS, NOUNS_TOO, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -109,6 +109,8 @@ def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
         before -= 1
     if before < 0 or before == draft.part.verb_place or draft.is_filler(before) or not draft.tokens[before].is_word:
         return False
+    if before == draft.part.verb_place + 1 and Action.SEND in ACTIONS.get(draft.part.verb, frozenset()):
+        return False  # 'send Anna "Hi"'
     is_field = is_joined or (draft.tokens[before].value[:1].isupper() and before > 0)
     own = labels_of(draft, each) | each.hints | frozenset(draft.profile.name) | draft.profile.verbs
     is_other = (

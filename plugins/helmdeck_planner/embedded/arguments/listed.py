@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Kind
@@ -28,11 +29,18 @@ def joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
     place = runs[0][-1] + 1
     while place + 1 < len(draft.tokens) and (draft.tokens[place].value == "," or draft.tokens[place].word in joints):
         following = place + 1
+        if draft.tokens[place].value == "," and _is_last(draft, runs):
+            break  # "Rome and Lisbon, several answers allowed"
         if is_name_of_list(draft, following) and not _acts(draft, following):
             runs.append(_with_noun(draft, word_run(draft, following)))
             place = runs[-1][-1]
         place += 1
     return runs
+
+
+def _is_last(draft: Draft, runs: Sequence[Sequence[int]]) -> bool:
+    """Whether "and" is before the last name of a list of several."""
+    return len(runs) > 1 and draft.tokens[runs[-1][0] - 1].word in draft.wording.language.joints
 
 
 def _acts(draft: Draft, place: int) -> bool:

@@ -26,6 +26,9 @@ def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool
     if searched := _sender(draft, each):
         return draft.set(each, *searched)
     is_named = draft.part.verb in SEARCHING_VERBS or draft.profile.writes or not each.is_required
+    quotes = draft.free(Kind.QUOTE) if draft.profile.writes else []
+    if len(quotes) == 1:
+        return draft.set(each, draft.tokens[quotes[0]].value, quotes)
     places = named(draft, each) if is_named else []
     places = places or topic(draft)
     is_vague = draft.part.is_question or (bool(places) and describes_entry(draft, places[0]))

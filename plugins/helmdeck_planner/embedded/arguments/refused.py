@@ -31,7 +31,12 @@ _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _DAY_OF_MONTH: Final = re.compile(
     r"\d{1,2}(?:st|nd|rd|th)? [A-Za-z]{3,9},? \d{4}|[A-Za-z]{3,9} \d{1,2}(?:st|nd|rd|th)?,? \d{4}"
 )
+_TIME_OF_DAY: Final = re.compile(r"\d{1,2}:\d\d|\d ?[ap]m\b|T\d\d", re.IGNORECASE)
 _MOMENT: Final = re.compile(r"yyyy-mm-ddthh|\d{4}-\d\d-\d\dt\d\d:\d\d", re.IGNORECASE)
+
+
+DATE_AND_TIME: Final = re.compile(r"\bdate and (?:\w+ )?time\b", re.IGNORECASE)
+"""What a description says of an input that takes a date with a time."""
 
 
 def is_refused(tokens: Sequence[Token], profile: Profile, each: Property, value: Any, places: Sequence[int]) -> bool:
@@ -57,6 +62,8 @@ def is_refused(tokens: Sequence[Token], profile: Profile, each: Property, value:
 
 def _is_possible(value: str, profile: Profile, each: Property) -> bool:
     """Whether a date exists, and has a time where the entry changes something at that time."""
+    if DATE_AND_TIME.search(each.text) and profile.writes is not False and not _TIME_OF_DAY.search(value):
+        return False
     if _DAY.fullmatch(value):
         schema = _schema(profile, each)
         is_moment = schema.get("format") == "date-time" or bool(_MOMENT.search(each.text))

@@ -13,7 +13,14 @@ from helmdeck_planner.embedded.arguments.choices import (
     fill_colours,
     fill_switches,
 )
-from helmdeck_planner.embedded.arguments.dates import fill_date_range, fill_month, in_iso, is_moment, with_date
+from helmdeck_planner.embedded.arguments.dates import (
+    fill_date_range,
+    fill_month,
+    in_iso,
+    is_moment,
+    takes_moment,
+    with_date,
+)
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.examples import fill_examples
 from helmdeck_planner.embedded.arguments.labels import has_label
@@ -40,6 +47,8 @@ _KINDS: Final = {
     Role.EXPRESSION: (Kind.EXPRESSION, Kind.CODE),
     Role.PATTERN: (Kind.GLOB, Kind.CODE),
 }
+# Tokens between a date and its time.
+_NEAR_DATE: Final = 3
 _TARGET: Final = ("to", "until")
 _SOURCE: Final = ("from",)
 _TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
@@ -273,11 +282,13 @@ def _is_unclear(draft: Draft, each: Property, place: int) -> bool:
 
 def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
     if len(places) == 1 and each.role in (Role.TIME, Role.DATE):
-        for place in range(places[0], min(places[0] + 3, len(draft.tokens))):
+        for place in range(max(places[0] - _NEAR_DATE, 0), min(places[0] + _NEAR_DATE, len(draft.tokens))):
             time = time_at(draft, place)
             if time is not None and (moment := with_date(draft, each, time)):
                 draft.set(each, *moment)
                 return
+            if time is not None and each.role is Role.DATE and takes_moment(each):
+                return  # "tomorrow at 9"
     times = [time_at(draft, place) if each.role is Role.TIME else None for place in places]
     values = [
         _whole(draft, each, place) if time is None else in_form_of(each, time)

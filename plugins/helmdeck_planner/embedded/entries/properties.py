@@ -183,6 +183,8 @@ _RUNS_CODE: Final = re.compile(
     r"\b(?:run|runs|execut\w+|evaluat\w+|compil\w+|lint\w*|format\w*|analy[sz]\w+|javascript|typescript|python|source|program|script|snippet|function|language)\b",
     re.IGNORECASE,
 )
+# What a "destination" is that is no place.
+_STORED: Final = re.compile(r"\b(?:bucket|key|object)s?\b", re.IGNORECASE)
 _NAMES_FOLDERS: Final = re.compile(r"\bname of (?:the |a )?(?:\w+ )?folder\b|\bfolder name\b", re.IGNORECASE)
 _ID_SHAPED: Final = re.compile(r"\b(?:id|identifier|ticker|number|digits|sha)\b", re.IGNORECASE)
 
@@ -374,6 +376,8 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.EMAIL
     if forms & FOLDER_WORDS and _NAMES_FOLDERS.search(text):
         return Role.NAME
+    if Role.PLACE in known and _STORED.search(text):
+        return Role.TEXT
     for role in ROLE_WORDS:
         if role in known:
             return Role.URL if role == Role.PATH and _NAMES_URLS.search(text) else Role(role)

@@ -1,0 +1,148 @@
+"""Acts with two verbs or none, and values in the form, the unit and the place that an input takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.case_support import each_case
+from tests.helmdeck_planner.test_argument_values import NUMBER, SWITCH, TEXT, arguments, described, plan, tool
+
+LIST_OF_TEXT = {"type": "array", "items": TEXT}
+PROJECT = described("Project path such as group/app")
+BRANCH = tool("create_branch", project=PROJECT, branch=described("New branch"), ref=described("Branch to start from"))
+ISSUE = tool("create_issue", {"labels": LIST_OF_TEXT}, project=PROJECT, title=described("Title"))
+APPROVE = tool("approve_change", change_id=described("Id of the change"))
+MERGE = tool(
+    "merge_change",
+    {"remove_source_branch": described("Delete the source branch after merging", SWITCH)},
+    change_id=described("Id of the change"),
+)
+STOP = tool("stop_container", container_id=described("Id or name of the container"))
+REMOVE = tool("remove_container", container_id=described("Id or name of the container"))
+TICKET = tool(
+    "update_ticket",
+    {"status": {"enum": ["open", "solved"]}, "assignee_email": described("Mail address of the assignee")},
+    ticket_id=described("Number of the ticket", NUMBER),
+)
+REPLACE = tool(
+    "replace_in_note", title=described("Title of the note"), old=described("Old text"), new=described("New text")
+)
+LIMIT = tool("change_limit", card=described("Last four digits of the card"), limit=described("New limit", NUMBER))
+MOVE_MONEY = tool("transfer_money", recipient=described("Name"), amount=described("Amount in euros", NUMBER))
+REMIND = tool("add_reminder", title=described("Title of the note"), at=described("Date and time, ISO 8601"))
+SEND = tool(
+    "send_message",
+    {"when": described("When to send it, ISO 8601")},
+    chat=described("Name of the chat or person"),
+    text=TEXT,
+)
+POLL = tool("create_poll", question=described("Question"), options={**LIST_OF_TEXT, "description": "Answers"})
+FORWARD = tool(
+    "forward_message",
+    from_chat=described("Chat that has the message"),
+    message_id=described("Number of the message", NUMBER),
+    to_chat=described("Chat to forward to"),
+)
+COPY = tool(
+    "copy_object", source=described("Bucket and key such as b/k"), destination=described("Bucket and key such as b/k")
+)
+NOTE = tool("create_note", {"text": described("Text of the note")}, title=described("Title of the note"))
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (
+            BRANCH,
+            "create branch fix/a from main in acme/web",
+            {"project": "acme/web", "branch": "fix/a", "ref": "main"},
+        ),
+        (ISSUE, 'create an issue "Crash on start" in acme/web', {"project": "acme/web", "title": "Crash on start"}),
+        (
+            REPLACE,
+            "replace Tuesday with Thursday in the note Plan",
+            {"title": "Plan", "old": "Tuesday", "new": "Thursday"},
+        ),
+        (LIMIT, "set the limit of card 1234 to 500", {"card": "1234", "limit": 500}),
+        (LIMIT, "raise the limit of card 1234 by 100", {"card": "1234"}),
+        (REMIND, "add a reminder of Milk at 9:30 on 1 December 2026", {"title": "Milk", "at": "2026-12-01T09:30"}),
+        (REMIND, "add a reminder of Milk on 2026-12-01", {"title": "Milk"}),
+        (SEND, 'send Anna "Hi"', {"chat": "Anna", "text": "Hi"}),
+        (POLL, 'create a poll "Where to?" with the options Rome and Oslo', {"question": "Where to?"}),
+        (
+            FORWARD,
+            "forward message 55 from Family to Work",
+            {"from_chat": "Family", "message_id": 55, "to_chat": "Work"},
+        ),
+        (COPY, "copy data/a.csv to old/a.csv", {"source": "data/a.csv", "destination": "old/a.csv"}),
+        (NOTE, 'create a note Groceries with the text "socks"', {"title": "Groceries", "text": "socks"}),
+    ],
+)
+def test_each_value_goes_whole_to_the_input_that_takes_it(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    found = arguments(request_text, entry)
+    assert {name: found.get(name) for name in args} == args
+
+
+def test_a_list_of_answers_ends_behind_its_last_one() -> None:
+    request = 'create a poll "Where to?" with the options Rome, Oslo and Lisbon, several answers allowed'
+    assert arguments(request, POLL)["options"] == ["Rome", "Oslo", "Lisbon"]
+
+
+@each_case(
+    ("request_text", "amount"),
+    [
+        ("transfer 100 euros to Anna", 100),
+        ("transfer 100 to Anna", 100),
+        ("transfer 100 dollars to Anna", None),
+        ("transfer $100 to Anna", None),
+    ],
+)
+def test_an_amount_in_another_currency_is_not_taken(request_text: str, amount: int | None) -> None:
+    assert plan(request_text, MOVE_MONEY)[0]["args"].get("amount") == amount
+
+
+@each_case(
+    ("request_text", "steps"),
+    [
+        ("approve and merge change C-12", ["approve_change", "merge_change"]),
+        ("stop and remove the container web", ["stop_container", "remove_container"]),
+        ("stop and restart the container web", ["stop_container", "unknown"]),
+    ],
+)
+def test_two_verbs_with_one_object_are_two_steps(request_text: str, steps: list[str]) -> None:
+    found = plan(request_text, APPROVE, MERGE, STOP, REMOVE)
+    assert [step["tool"] for step in found] == steps
+    served = [step["args"] for step in found if step["args"]]
+    assert all(args == served[0] for args in served)
+
+
+@each_case(
+    ("request_text", "value"),
+    [
+        ("merge change C-12 but keep the source branch", False),
+        ("merge change C-12 and delete the source branch", True),
+        ("merge change C-12", None),
+    ],
+)
+def test_what_is_kept_is_not_removed(request_text: str, value: bool | None) -> None:
+    [step] = plan(request_text, MERGE, BRANCH)
+    assert (step["tool"], step["args"].get("remove_source_branch")) == ("merge_change", value)
+
+
+@each_case("request_text", ["lower the priority of ticket 4512", "assign ticket 4512 to Bob", "update ticket 4512"])
+def test_an_update_of_nothing_is_a_gap_that_says_so(request_text: str) -> None:
+    [step] = plan(request_text, TICKET)
+    assert (step["tool"], step["args"]) == ("unknown", {})
+    assert step["rationale"].endswith("states nothing that update_ticket changes")
+
+
+def test_an_update_with_a_new_value_is_a_step() -> None:
+    assert arguments("solve ticket 4512", TICKET) == {"ticket_id": 4512, "status": "solved"}
+
+
+def test_a_noun_that_is_the_verb_deletes_nothing() -> None:
+    snapshot = {"snapshot_id": described("Id of the snapshot, e.g. snap-9")}
+    found = plan("snapshot vol-12 before you stop it", tool("delete_snapshot", **snapshot))
+    assert [step["tool"] for step in found] == ["unknown"]
