@@ -46,6 +46,11 @@ FORWARD = tool(
 COPY = tool(
     "copy_object", source=described("Bucket and key such as b/k"), destination=described("Bucket and key such as b/k")
 )
+PLATE = described("Licence plate, e.g. B-AX 417")
+DRIVER = tool("assign_driver", plate=PLATE, driver=described("Name of the driver"))
+LOCK = tool("lock_vehicle", plate=PLATE)
+CONTACT = tool("create_contact", first_name=described("First name"), last_name=described("Last name"))
+ITEMS = tool("remove_items", items={**LIST_OF_TEXT, "description": "Things to remove"})
 NOTE = tool("create_note", {"text": described("Text of the note")}, title=described("Title of the note"))
 
 
@@ -75,6 +80,10 @@ NOTE = tool("create_note", {"text": described("Text of the note")}, title=descri
             {"from_chat": "Family", "message_id": 55, "to_chat": "Work"},
         ),
         (COPY, "copy data/a.csv to old/a.csv", {"source": "data/a.csv", "destination": "old/a.csv"}),
+        (DRIVER, "make Anna Berg the regular driver of M-KL 12", {"plate": "M-KL 12", "driver": "Anna Berg"}),
+        (LOCK, "lock M-KL 12", {"plate": "M-KL 12"}),
+        (CONTACT, "create a contact for Kim Park of Acme", {"first_name": "Kim", "last_name": "Park"}),
+        (ITEMS, "remove everything from the list", {"items": None}),
         (NOTE, 'create a note Groceries with the text "socks"', {"title": "Groceries", "text": "socks"}),
     ],
 )

@@ -7,11 +7,12 @@ from tests.helmdeck_planner.test_argument_values import NUMBER, described, plan,
 
 REFUND = tool("create_refund", payment=described("The ID of the payment to refund"))
 ENCODE = tool("base64_encode", text=described("The text to encode"))
+DEAL = tool("create_deal", title=described("Title of the deal"))
 TIMER = tool("set_timer", duration=described("Duration in seconds", NUMBER))
 
 
 def reason(request: str) -> str:
-    [step] = plan(request, REFUND, ENCODE, TIMER)
+    [step] = plan(request, REFUND, ENCODE, TIMER, DEAL)
     return str(step["rationale"])
 
 
@@ -21,6 +22,7 @@ def reason(request: str) -> str:
         ("refund pi_1 on 2026-12-01", "'2026-12-01'"),
         ('refund pi_1 with "late" and 7', "'late', '7'"),
         ("refund pi_1 via Ann Lee", "'Ann Lee'"),
+        ("create a deal 'Vans' for c12", "'c12'"),
     ],
 )
 def test_a_value_that_no_input_takes_is_named(request_text: str, values: str) -> None:

@@ -19,6 +19,7 @@ from helmdeck_planner.embedded.look_ups import look_up
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.picks import Understood
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.wording import Wording
 
 _MAX_QUOTE_CHARS: Final = 100
@@ -147,10 +148,10 @@ def _unused(draft: Draft) -> list[str]:
     entry = draft.profile.entry
     taken = " ".join((str(arguments_of(draft)), entry.id, entry.description)).casefold()
     return [
-        draft.text(place, word_run(draft, place)[-1]) if token.is_word else token.value
+        draft.text(place, word_run(draft, place)[-1]) if token.is_word and not is_thing(token) else token.value
         for place, token in enumerate(draft.tokens)
         if place not in draft.used_places and place != draft.part.verb_place
-        if token.is_value or _is_name_behind_preposition(draft, place)
+        if token.is_value or is_thing(token) or _is_name_behind_preposition(draft, place)
         if token.value.casefold() not in taken
     ]
 

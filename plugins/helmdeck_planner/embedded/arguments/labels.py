@@ -144,13 +144,12 @@ def _value_before(draft: Draft, each: Property, place: int) -> list[int]:
 
 
 def _made(draft: Draft, place: int) -> list[int]:
-    """Return the name in capitals before "the manager of"."""
-    tokens = draft.tokens
-    is_made = (
-        place > 1
-        and tokens[place - 1].word in draft.wording.language.determiners
-        and draft.preposition(place + 1) == "of"
-    )
+    """Return the name in capitals before "the manager of" and "the new manager of"."""
+    tokens, determiners = draft.tokens, draft.wording.language.determiners
+    is_of = draft.preposition(place + 1) == "of"
+    if is_of and place > 1 and tokens[place - 1].word not in determiners:
+        place -= 1
+    is_made = is_of and place > 1 and tokens[place - 1].word in determiners
     start = end = place - 1
     while (
         is_made

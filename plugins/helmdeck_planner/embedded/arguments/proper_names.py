@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -29,6 +30,10 @@ from helmdeck_planner.embedded.entries.property_words import (
 
 _JOINED: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+")
 _NAME_OF: Final = re.compile(r"^(?:new |the )?name of\b", re.IGNORECASE)
+# "e.g. B-AX 417"
+_SPACED_EXAMPLE: Final = re.compile(
+    r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([A-Z][\w-]{0,9} \d{1,9})\b", re.IGNORECASE
+)
 _NAMED: Final = re.compile(r"\bnames?\b|\bonly this\b|\bsuch as\b", re.IGNORECASE)
 _INSIDE_NAMES: Final = ("of", "the", "and", "&")
 _SPENT: Final = ("on", "for")
@@ -99,7 +104,11 @@ def _fill_whole_name(draft: Draft) -> None:
     """Set a first and a last name from the only name of two words: "met Paulo Brandt at the fair"."""
     names = [each for each in draft.open_inputs() if each.is_required and (FIRST_NAME | LAST_NAME) & set(each.words)]
     if len(names) == _FIRST_AND_LAST:
-        runs = [[place for place in run if not _is_title(draft, place)] for run in _names(draft, names[0])]
+        found = (
+            itertools.takewhile(lambda at: draft.tokens[at].word not in _INSIDE_NAMES, run)
+            for run in _names(draft, names[0])
+        )
+        runs = [[place for place in run if not _is_title(draft, place)] for run in found]
         runs = [run for run in runs if len(run) > 1]
         if len(runs) == 1:
             set_person(draft, runs[0])
@@ -165,6 +174,8 @@ def _fill_alike(draft: Draft) -> None:
     An optional one needs its own name before the word: "since 5m" for "such as 2h".
     """
     for each in draft.open_inputs():
+        if _fill_spaced(draft, each):
+            continue
         example = EXAMPLE.search(each.text) if each.role in (Role.NAME, Role.TEXT, Role.ID, Role.DATE) else None
         if example is None or not any(char.isdigit() for char in example[1]):
             continue
@@ -174,6 +185,21 @@ def _fill_alike(draft: Draft) -> None:
         places = [place for place in places if shape(draft.tokens[place].value) == shape(example[1])]
         if len(places) == 1:
             draft.set(each, draft.tokens[places[0]].value, places)
+
+
+def _fill_spaced(draft: Draft, each: Property) -> bool:
+    """Set a required text from the only two tokens that look like an example of two: "B-AX 417" for "e.g. M-KL 12"."""
+    example = _SPACED_EXAMPLE.search(each.text) if each.is_required and not each.is_list else None
+    if example is None or each.role not in (Role.NAME, Role.TEXT, Role.ID):
+        return False
+    pairs = [
+        (place, place + 1)
+        for place in range(len(draft.tokens) - 1)
+        if draft.used_places.isdisjoint((place, place + 1))
+        and draft.tokens[place + 1].start == draft.tokens[place].end + 1
+        and shape(draft.text(place, place + 1)) == shape(example[1])
+    ]
+    return len(pairs) == 1 and draft.set(each, draft.text(*pairs[0]), pairs[0])
 
 
 def _fill_channel(draft: Draft) -> None:

@@ -52,7 +52,7 @@ def is_refused(tokens: Sequence[Token], profile: Profile, each: Property, value:
     return (
         _is_negated(tokens, each, places[0])
         or (is_alone and image_at(tokens, places[0]) is not None)
-        or (is_alone and _is_quantifier(token, each))
+        or ((is_alone or value == [token.value]) and _is_quantifier(token, each))
         or (is_alone and token.kind is Kind.ID and each.role is Role.TEXT and bool(STATE_WORDS & set(each.words)))
         or (each.role is Role.CHOICE and _is_one_of_many(tokens, profile, each))
         or (each.role is Role.NUMBER and _is_lower_bound(tokens, each, places[0]))
