@@ -116,7 +116,9 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
                 args = arguments_of(draft)
                 stated += draft.stated_by
                 looked_up = _looked_up(understood, pick, pick.profile, draft)
-                unused = _unused(draft)
+                # What a look-up finds is used.
+                sought = "".join(each["rationale"] for each in looked_up)
+                unused = [value for value in _unused(draft) if value.lstrip("#@") not in sought]
             step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
             if unused:
                 step["rationale"] += f"; left unused: {', '.join(map(quoted, unused))}"
@@ -159,7 +161,8 @@ def _unused(draft: Draft) -> list[str]:
 def _is_name_behind_preposition(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
     is_name = token.is_word and token.value[:1].isupper() and not draft.is_filler(place)
-    return is_name and place > draft.part.verb_place and bool(draft.preposition(place - 1))
+    is_label = place + 1 in draft.used_places  # "on PR 7"
+    return is_name and not is_label and place > draft.part.verb_place and bool(draft.preposition(place - 1))
 
 
 def _is_same(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
+
+_PICTURES: Final = ("images", "pictures", "photos")
 
 
 def fill_patterns(draft: Draft) -> None:
@@ -45,7 +49,8 @@ def _stated(draft: Draft) -> tuple[str, list[int]] | None:
     for place in range(len(tokens) - 1):
         first, second = tokens[place], tokens[place + 1]
         is_free = not {place, place + 1} & draft.used_places
-        if first.is_word and draft.is_one_of(place + 1, "files") and is_free and (found := FILE_TYPES.get(first.word)):
+        is_kind = first.is_word and (draft.is_one_of(place + 1, "files") or second.word in _PICTURES)
+        if is_kind and is_free and (found := FILE_TYPES.get(first.word)):
             return f".{found}", [place, place + 1]
         # ".jpg" is a mark and a word.
         if not is_free or first.value != "." or not second.is_word or first.end != second.start:
