@@ -155,3 +155,35 @@ def test_a_noun_that_is_the_verb_deletes_nothing() -> None:
     snapshot = {"snapshot_id": described("Id of the snapshot, e.g. snap-9")}
     found = plan("snapshot vol-12 before you stop it", tool("delete_snapshot", **snapshot))
     assert [step["tool"] for step in found] == ["unknown"]
+
+
+MOVE = tool("move_file", source=described("Path of the file"), destination=described("New path"))
+MAKE = tool("create_directory", path=described("Path of the directory"))
+TRANSLATE = tool("translate_text", text=TEXT, target_language=described("Language to translate into"))
+WRITE = tool("write_file", path=described("Path of the file"), content=TEXT)
+COMMIT = tool("git_commit", repo_path=described("Path of the repository"), message=described("Commit message"))
+EVENT = tool("create_event", {"location": described("Where it takes place")}, title=TEXT)
+COUPON = tool("create_coupon", name=TEXT, amount_off=described("Amount in cents", NUMBER))
+
+
+def test_files_that_move_into_a_new_folder_keep_their_own_names() -> None:
+    found = plan("create /srv/docs, move /srv/a.md and /srv/b.md into it", MAKE, MOVE)
+    assert [step["args"].get("destination") for step in found[1:]] == ["/srv/docs/a.md", "/srv/docs/b.md"]
+
+
+def test_two_languages_are_two_translations() -> None:
+    found = plan('translate "good morning" into French and German', TRANSLATE)
+    assert [step["args"]["target_language"] for step in found] == ["French", "German"]
+
+
+def test_a_file_is_no_repository() -> None:
+    found = plan('write "build/" to /srv/.gitignore and commit as "Ignore build"', WRITE, COMMIT)
+    assert found[-1]["args"] == {"message": "Ignore build"}
+
+
+def test_what_an_event_is_for_is_no_place() -> None:
+    assert "location" not in arguments("create the event 'Desk' for writing", EVENT)
+
+
+def test_a_charge_is_no_coupon() -> None:
+    assert [step["tool"] for step in plan("charge Anna 500 cents", COUPON)] == ["unknown"]

@@ -23,6 +23,7 @@ def reason(request: str) -> str:
         ('refund pi_1 with "late" and 7', "'late', '7'"),
         ("refund pi_1 via Ann Lee", "'Ann Lee'"),
         ("create a deal 'Vans' for c12", "'c12'"),
+        ("refund pi_1 at the end of the month", "'at the end of the month'"),
     ],
 )
 def test_a_value_that_no_input_takes_is_named(request_text: str, values: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -27,6 +28,12 @@ _MAX_QUOTE_CHARS: Final = 100
 _LOOKED_UP: Final = 0.9
 # Score from which an entry almost serves a part.
 _ALMOST: Final = 0.5
+# When a change is wanted, where it is not at once.
+_DEFERRING: Final = re.compile(
+    r"\b(?:at the (?:end|start|beginning) of (?:the |this |next )?\w+|tonight|later(?: today)?|next (?:week|month|year)|in an? (?:hour|week|month)|"
+    r"in \d+ (?:seconds?|minutes?|hours?|days?|weeks?|months?))\b",
+    re.IGNORECASE,
+)
 # Verbs of entries that only set their optional inputs, and the inputs that say of which thing.
 _UPDATING: Final = ("update", "edit", "modify", "change", "patch")
 _THINGS: Final = (Role.ID, Role.NUMBER, Role.OWNER, Role.REPO)
@@ -148,14 +155,16 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
 def _unused(draft: Draft) -> list[str]:
     """Return the values of a part that its step does not take: the date of "refund pi_1 on 2026-12-01", "UPS" of "ship it via UPS"."""
     entry = draft.profile.entry
+    later = _DEFERRING.search(draft.part.text) if draft.profile.writes is not False else None
+    deferred = [later[0]] if later and not draft.profile.takes(Role.DATE, Role.TIME) else []
     taken = " ".join((str(arguments_of(draft)), entry.id, entry.description)).casefold()
     return [
         draft.text(place, word_run(draft, place)[-1]) if token.is_word and not is_thing(token) else token.value
         for place, token in enumerate(draft.tokens)
         if place not in draft.used_places and place != draft.part.verb_place
         if token.is_value or is_thing(token) or _is_name_behind_preposition(draft, place)
-        if token.value.casefold() not in taken
-    ]
+        if token.value.casefold() not in taken and token.value not in "".join(deferred)
+    ] + deferred
 
 
 def _is_name_behind_preposition(draft: Draft, place: int) -> bool:

@@ -29,7 +29,7 @@ _KINDS: Final = (
 )
 _MAX_VALUES: Final = 20
 # Inputs of which a name in capitals is a value.
-_WORD_ROLES: Final = (Role.PLACE, Role.NAME, Role.ZONE, Role.ID, Role.KEY)
+_WORD_ROLES: Final = (Role.PLACE, Role.NAME, Role.ZONE, Role.ID, Role.KEY, Role.LANGUAGE, Role.CURRENCY)
 
 Run = tuple[int, int]
 

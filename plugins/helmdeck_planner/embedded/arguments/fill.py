@@ -42,13 +42,14 @@ from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.queries import fill_pattern, fill_query
 from helmdeck_planner.embedded.arguments.quotes import fill_described_quotes
 from helmdeck_planner.embedded.arguments.references import alike_of, moved_to, referred, states_anything
-from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fill_revision_paths
+from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fill_revision_paths, takes_repository
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
 from helmdeck_planner.embedded.arguments.sides import fill_field, fill_sides, fill_words_beside_to
 from helmdeck_planner.embedded.arguments.told import fill_dated_title, fill_told
 from helmdeck_planner.embedded.arguments.typed_values import fill_typed
 from helmdeck_planner.embedded.arguments.zones import fill_zones
+from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import QUOTED_ROLES, Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -326,16 +327,15 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
     for each in inputs:
         if each.role in (Role.CONTENT, Role.QUERY, Role.BOOLEAN):
             continue
+        if each.side == "target" and before.profile is draft.profile and each.name in before.args:
+            continue  # "move a.txt into it" has its own new path
         if each.name in before.args and each.role is not Role.CHOICE:
             draft.set(each, before.args[each.name], [])
         elif alike := alike_of(before, each, draft.profile):
             draft.set(each, alike, [])
         elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
-            found = [
-                token.value
-                for token in stating.part.tokens
-                if token.kind in kinds or (each.role is Role.ID and is_opaque(token))
-            ]
+            own = [token for token in stating.part.tokens if not (takes_repository(each) and is_file(token))]
+            found = [token.value for token in own if token.kind in kinds or (each.role is Role.ID and is_opaque(token))]
             if each.role is Role.PATH and (moved := moved_to(before)):
                 found = [moved]
             if each.role is Role.ID:

@@ -113,7 +113,9 @@ def fill_made_folder(draft: Draft, earlier: Sequence[Earlier]) -> None:
     """Set the folder of "move a.txt into it" and "put b.txt there" from the step before, if that creates one or changes a file in one."""
     if not any(_is_into_it(draft, place) for place in range(len(draft.tokens))):
         return
-    folder = _folder_before(draft, earlier[-1]) if earlier else ""
+    # "move a.txt and b.txt into it": the step before is another of the same entry.
+    others = [row for row in earlier if row.profile is not draft.profile]
+    folder = _folder_before(draft, others[-1]) if others else ""
     if not folder.startswith(("/", "~")):
         return
     folder = folder.rstrip("/")

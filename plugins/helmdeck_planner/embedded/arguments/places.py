@@ -34,6 +34,8 @@ def fill_places(draft: Draft) -> None:
             prepositions = _SOURCE if each.side == "source" else _TARGET
         else:
             prepositions = _PLACES
+        if each.role is Role.PLACE and not each.is_required and draft.profile.writes:
+            prepositions = [other for other in prepositions if other != "for"]  # "two hours for writing"
         places = _after_label(draft, each) or _after_preposition(draft, each, prepositions)
         if not places and each.role is Role.LANGUAGE and each.side == "source":
             places = _before_language(draft, each)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -180,7 +181,12 @@ def _hints_of(token: Token, verb: str) -> Sequence[str]:
     return _KIND_WORDS.get(token.kind, ())
 
 
+# Names that start with a full stop are folders otherwise: ".git", ".venv".
+_DOTFILE: Final = re.compile(r"\.(?:\w+ignore|\w+rc|env|gitattributes|gitmodules|editorconfig|profile|htaccess)")
+
+
 def is_file(token: Token) -> bool:
     """Whether a path ends with a file extension, or is a name such as "Makefile"."""
     is_name = "/" not in token.value and token.value != "~"
-    return "." in token.value.rpartition("/")[2].lstrip(".") or (is_name and token.kind is Kind.PATH)
+    last = token.value.rpartition("/")[2]
+    return "." in last.lstrip(".") or bool(_DOTFILE.fullmatch(last)) or (is_name and token.kind is Kind.PATH)
