@@ -200,7 +200,7 @@ class Draft:
         if each.role is Role.PLACE:
             # "destination" may be a path.
             return token.kind not in _NO_PLACES or (is_alone and bool(each.side) and bool(_FILES & self.profile.text))
-        if each.role is Role.ID and token.kind in (Kind.PATH, Kind.SLUG) and "/" in token.value:
+        if each.role is Role.ID and is_path and "/" in token.value:
             return "/" in each.text or bool(_PATHS & each.hints)
         if each.role in (Role.QUERY, Role.TEXT, Role.NAME) and is_path and not is_alone:
             return (each.role is Role.QUERY and token.value[0] not in "/~") or "/" not in token.value

@@ -43,6 +43,8 @@ _CARD_NUMBER: Final = re.compile(r"\d{3,30}")
 _MIN_DIGITS: Final = 5
 _MOMENT: Final = re.compile(r"\d{8,}\.\d{3,}")
 _LONG_NUMBER: Final = re.compile(r"\d{8,30}")
+# Labels of ids that are never "acme/web".
+_APART: Final = frozenset(map(stem, ("channel", "user", "message", "ticket")))
 EXAMPLE: Final = re.compile(r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?([\w.:-]+)", re.IGNORECASE)
 
 
@@ -357,6 +359,7 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         for place in draft.free(Kind.PATH, Kind.HASH, Kind.SLUG)
         if (draft.tokens[place].value.startswith("/") or not is_file(draft.tokens[place]))
         and is_id(draft, needed[0], [place])
+        and (draft.tokens[place].kind is not Kind.SLUG or _takes_slash(draft, needed[0]))
     ]
     # "the PDF document" states no id; a ticker or a code is one.
     symbols = [
@@ -375,6 +378,12 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         draft.set(needed[0], id_text(draft, paths), paths)
     elif len(symbols) == 1:
         draft.set(needed[0], draft.tokens[symbols[0]].value, symbols)
+
+
+def _takes_slash(draft: Draft, each: Property) -> bool:
+    """Whether an id may be "acme/web": what no other input of the entry is for, and no example contradicts."""
+    shown = EXAMPLE.search(each.text)
+    return "/" in each.text or not (shown and any(map(str.isdigit, shown[1])) or each.labels & _APART)
 
 
 def id_text(draft: Draft, places: Sequence[int]) -> str:
