@@ -1,5 +1,6 @@
 """What was planned before gains weight, and drives nothing out that the request itself asks for."""
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from helmdeck_core import (
     HistoryFailed,
     HistoryStoreSpec,
+    LazyScores,
     Ranking,
     Score,
     hookimpl,
@@ -56,6 +58,20 @@ def test_history_prior_is_in_proportion_to_its_weight_and_does_not_overtake_the_
     scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), {3: 0.25, 2: 0.125}, WEIGHTS).scores
     assert [(score.index, score.score) for score in scores] == [(0, 10.0), (1, 7.0), (3, 2.5), (2, 2.25)]
     assert scores[2].matched == (LABEL,) and scores[0].matched == ()
+
+
+def test_history_prior_overtakes_the_best_match_only_in_proportion_to_the_own_score():
+    favoured = with_prior(ranked([10.0, 4.0, 6.0]), {1: 0.9, 2: 0.9}, WEIGHTS)
+    assert [score.index for score in favoured.scores] == [2, 0, 1]
+    assert favoured.scores[0].score == pytest.approx(11.4)
+    assert favoured.scores[2].score == pytest.approx(10.0)
+
+
+def test_weights_that_old_plans_have_no_longer_change_nothing():
+    ranking = ranked([3.0, 0.0])
+    lazy = attrs.evolve(ranking, scores=LazyScores(["000", "001"], {0: 3.0}))
+    assert with_prior(ranking, {1: 0.0}, WEIGHTS) is ranking
+    assert with_prior(lazy, {1: 0.0}, WEIGHTS) is lazy
 
 
 def test_history_prior_alone_ranks_when_nothing_matches():
