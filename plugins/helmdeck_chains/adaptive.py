@@ -32,12 +32,18 @@ LEAST = 0.002
 
 @attrs.frozen
 class Figures:
-    """The estimates for the models of a chain, without its last resort, in the configured order."""
+    """The estimates for the models of a chain, without its last resort, in the configured order.
+
+    :ivar unpriced: whether the price of each model is unknown although that of one before is known; it is not called first.
+    :ivar held: whether each model ended a call a short time ago; it is called after the others.
+    """
 
     models: Sequence[str]
     estimates: Sequence[Estimate]
     ups: Sequence[float]
     costs: Sequence[float]
+    unpriced: Sequence[bool]
+    held: Sequence[bool]
 
     def means(self) -> tuple[list[float], list[float]]:
         """Return the probabilities of a usable answer: as the first model, and after a failure."""
@@ -47,6 +53,12 @@ class Figures:
             first.append(each.usable * factor)
             after.append(each.after * factor)
         return first, after
+
+    def leads(self) -> Sequence[int]:
+        """Return the places of the models that may be the first one, in the configured order."""
+        places = range(len(self.models))
+        free = [place for place in places if not self.held[place]]
+        return [place for place in free if not self.unpriced[place]] or free or places
 
 
 class AdaptivePolicy:
@@ -110,9 +122,9 @@ class AdaptivePolicy:
         kind: Kind = order.state
         if trials := trials_of(attempts):
             with self.lock:
-                self.learning.record(kind, trials)
-            if self._share is not None:
-                self._share(kind, trials)
+                counted = self.learning.record(kind, trials)
+            if counted and self._share is not None:
+                self._share(kind, counted)
 
     def close(self) -> None:
         """Implement ``ChainPolicy.close``."""
@@ -148,28 +160,32 @@ class AdaptivePolicy:
         evidence = [learning.of(model, size_bytes) for model in models]
         estimates = [each.estimate(kind) for each in evidence]
         ups = [each.advance(learning.calls) for each in evidence]
-        return Figures(models, estimates, ups, list(map(learning.cost, models, estimates)))
+        costs, unpriced = learning.costs(models, estimates)
+        return Figures(models, estimates, ups, costs, unpriced, [learning.is_held(model) for model in models])
 
     def _chosen(self, figures: Figures, request: ChainRequest, *, explores: bool) -> tuple[list[int], bool]:
         """Return the order, and whether it explores."""
         first, after = figures.means()
         ordered, rest = rest_costs(figures.costs, after)
         totals = [cost + (1 - share) * other for cost, share, other in zip(figures.costs, first, rest, strict=True)]
-        lead, is_explored = totals.index(min(totals)), False
+        leads = figures.leads()
+        lead, is_explored = min(leads, key=totals.__getitem__), False
         if explores:
-            sample = self._sampled(figures, first, rest)
+            sample = self._sampled(figures, first, rest, leads)
             if sample != lead and self._may_spend(totals[sample] - totals[lead]):
                 lead, is_explored = sample, True
         order = led_by(lead, ordered)
         if self.options.max_latency_s is not None or (request.max_attempts or len(order)) < len(order):
             order = self._within_floors(order, figures, first, after, request)
+        if any(figures.held):
+            order.sort(key=figures.held.__getitem__)
         return order, is_explored
 
-    def _sampled(self, figures: Figures, first: Sequence[float], rest: Sequence[float]) -> int:
+    def _sampled(self, figures: Figures, first: Sequence[float], rest: Sequence[float], places: Sequence[int]) -> int:
         """Return the first model by Thompson sampling: the usable share of each is drawn from what is known about it."""
-        gauss, best, least = self._random.gauss, 0, float("inf")
-        for place, share in enumerate(first):
-            drawn = share + gauss(0.0, SPREAD) * figures.estimates[place].error
+        gauss, best, least = self._random.gauss, places[0], float("inf")
+        for place in places:
+            drawn = first[place] + gauss(0.0, SPREAD) * figures.estimates[place].error
             drawn = LEAST if drawn < LEAST else min(drawn, 1.0)
             total = figures.costs[place] + (1 - drawn) * rest[place]
             if total < least:

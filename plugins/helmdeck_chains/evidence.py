@@ -174,6 +174,12 @@ class ModelEvidence:
         self._cache: dict[Kind, Estimate] = {}
         self._seen = 0
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether an attempt was usable."""
+        level = self._levels.get(())
+        return level is not None and level.first.usable + level.after.usable > 0
+
     def advance(self, calls: int) -> float:
         """Return the probability that the model is up, at a number of calls of the deck."""
         if calls != self._seen:

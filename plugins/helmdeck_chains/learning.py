@@ -21,7 +21,13 @@ MAX_MODELS = 500
 """Models with evidence; ids come from callers, so their number is bounded."""
 
 NOT_THE_MODEL = frozenset((FailureClass.INVALID_REQUEST,))
-"""Causes that say nothing about the model: another one would fail in the same way."""
+"""Causes that say nothing about a model that has answered before: another one would fail in the same way."""
+
+ENDS_A_CALL = NOT_THE_MODEL | {FailureClass.AUTH_FAILED}
+"""Causes after which no other model is called, so that a call whose first model has one fails: a wrong key or name of a model."""
+
+HELD_CALLS = 250
+"""Calls after which a model that ended a call is called again before the others."""
 
 
 @attrs.frozen
@@ -32,6 +38,7 @@ class Trial:
     :ivar usd: US dollars; ``None`` where the cost is unknown.
     :ivar seconds: with the waits between the attempts.
     :ivar first_token_s: of the last attempt; 0 where it was not streamed.
+    :ivar cause: of the last attempt; ``None`` for an answer.
     """
 
     model: str
@@ -40,6 +47,7 @@ class Trial:
     seconds: float
     is_after: bool
     first_token_s: float = 0.0
+    cause: FailureClass | None = None
 
 
 def trials_of(attempts: Sequence[Attempt]) -> list[Trial]:
@@ -48,7 +56,7 @@ def trials_of(attempts: Sequence[Attempt]) -> list[Trial]:
     for model, group in itertools.groupby(attempts, key=lambda attempt: attempt.model):
         own = list(group)
         main = [attempt for attempt in own if not attempt.purpose]
-        if not any(attempt.is_sent for attempt in main) or main[-1].cause in NOT_THE_MODEL:
+        if not any(attempt.is_sent for attempt in main):
             continue
         costs = [attempt.cost_usd for attempt in own if attempt.cost_usd is not None]
         trials.append(
@@ -59,6 +67,7 @@ def trials_of(attempts: Sequence[Attempt]) -> list[Trial]:
                 seconds=sum(attempt.latency_s + attempt.waited_s for attempt in own),
                 is_after=bool(trials),
                 first_token_s=main[-1].first_token_s,
+                cause=main[-1].cause,
             )
         )
     return trials
@@ -84,6 +93,7 @@ class Learning:
         self._price = price
         self._rates: dict[str, float] = {}
         self.models: dict[str, ModelEvidence] = {}
+        self._held: dict[str, int] = {}
 
     def of(self, model: str, size_bytes: int = 0) -> ModelEvidence:
         """Return the evidence of a model; a new one starts with the price list."""
@@ -96,8 +106,22 @@ class Learning:
                 self.models[model] = found
         return found
 
+    def costs(self, models: Sequence[str], estimates: Sequence[Estimate]) -> tuple[list[float], list[bool]]:
+        """Return the expected costs of attempts, and whether each is unknown although that of a model before is known.
+
+        An unknown price is not 0: it counts as the highest of the models before, so that a model moves back but not forward.
+        """
+        costs, is_unknown, highest = list(map(self.cost, models, estimates)), [False] * len(models), None
+        for place, estimate in enumerate(estimates):
+            if estimate.usd is not None or self.options.of_model(models[place]).usd_per_s:
+                highest = max(highest or 0.0, estimate.usd or 0.0)
+            elif highest is not None:
+                costs[place] += highest
+                is_unknown[place] = True
+        return costs, is_unknown
+
     def cost(self, model: str, estimate: Estimate) -> float:
-        """Return the expected cost of an attempt: money, and the price of its seconds."""
+        """Return the expected cost of an attempt: money, where it is known, and the price of its seconds."""
         rate = self._rates.get(model)
         if rate is None:
             rate = self.options.usd_per_s + self.options.of_model(model).usd_per_s
@@ -105,8 +129,13 @@ class Learning:
                 self._rates[model] = rate
         return (estimate.usd or 0.0) + rate * estimate.seconds
 
-    def record(self, kind: Kind, trials: Sequence[Trial]) -> None:
-        """Add the trials of a call."""
+    def is_held(self, model: str) -> bool:
+        """Whether a model ended a call a short time ago, so that others are called before it."""
+        return self.calls < self._held.get(model, 0)
+
+    def record(self, kind: Kind, trials: Sequence[Trial]) -> Sequence[Trial]:
+        """Add the trials of a call; return those that say something about their model."""
+        trials = [each for each in trials if each.cause not in NOT_THE_MODEL or not self.of(each.model).has_answered]
         self.calls += any(trial.usable is not None for trial in trials)
         for trial in trials:
             model = self.of(trial.model)
@@ -120,3 +149,8 @@ class Learning:
                 first_token_s=trial.first_token_s,
                 is_after=trial.is_after,
             )
+            if trial.usable:
+                self._held.pop(trial.model, None)
+            elif trial.cause in ENDS_A_CALL and len(self._held) < MAX_MODELS:
+                self._held[trial.model] = self.calls + HELD_CALLS
+        return trials

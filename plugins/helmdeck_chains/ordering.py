@@ -79,8 +79,12 @@ def rest_costs(costs: Sequence[float], after: Sequence[float]) -> tuple[list[int
     return ordered, rest
 
 
-def best_order(costs: Sequence[float], first: Sequence[float], after: Sequence[float]) -> list[int]:
+def best_order(
+    costs: Sequence[float], first: Sequence[float], after: Sequence[float], leads: Sequence[int] | None = None
+) -> list[int]:
     """Return the order of models with the least expected cost.
+
+    :param leads: the models that may be the first one; by default all.
 
     >>> from helmdeck_chains import best_order
     >>> best_order([0.1, 1.0], [0.6, 0.95], [0.5, 0.9])
@@ -88,7 +92,7 @@ def best_order(costs: Sequence[float], first: Sequence[float], after: Sequence[f
     """
     ordered, rest = rest_costs(costs, after)
     totals = [cost + (1.0 - share) * other for cost, share, other in zip(costs, first, rest, strict=True)]
-    return led_by(totals.index(min(totals)), ordered)
+    return led_by(min(leads or range(len(totals)), key=totals.__getitem__), ordered)
 
 
 def led_by(lead: int, ordered: Sequence[int]) -> list[int]:

@@ -138,14 +138,17 @@ class Posterior:
         seen = self._seen[kind]
         logs = [math.log(each.seconds / each.attempts) for each in seen.values() if each.seconds > 0]
         usual_s = math.exp(sum(logs) / len(logs)) if logs else PRIOR_SECONDS
-        listed = {model: learning.of(model).prior_usd for model in self._models}
-        paid = [(each.usd, each.priced * (listed[model] or 0.0)) for model, each in seen.items() if each.priced]
+        listed: dict[str, float] = {}
+        for model in self._models:  # an unknown price is not 0, but at least that of the models before
+            usd = learning.of(model).prior_usd
+            listed[model] = max(listed.values(), default=0.0) if usd is None else usd
+        paid = [(each.usd, each.priced * listed[model]) for model, each in seen.items() if each.priced]
         known = sum(due for _, due in paid)
         factor = sum(usd for usd, due in paid if due) / known if known else 1.0
         found = []
         for model in self._models:
             estimate, each = learning.of(model).estimate(kind), seen.get(model) or Seen()
-            usd = each.usd / each.priced if each.priced else (listed[model] or 0.0) * factor
+            usd = each.usd / each.priced if each.priced else listed[model] * factor
             seconds = estimate.seconds if model in self._timed else usual_s
             seconds = each.seconds / each.attempts if each.attempts else seconds
             timed_usd = learning.cost(model, attrs.evolve(estimate, usd=0.0, seconds=seconds))

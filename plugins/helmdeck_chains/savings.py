@@ -135,7 +135,7 @@ def estimate_savings(
     allowed, resort = policy.allowed(ChainRequest(models=tuple(models)))
     kinds = [kind for kind, calls in sorted(counted.items(), key=lambda each: (-each[1], each[0])) if calls]
     figures = {kind: policy.figures(kind, allowed) for kind in kinds}
-    orders = {kind: best_order(each.costs, *each.means()) for kind, each in figures.items()}
+    orders = {kind: best_order(each.costs, *each.means(), each.leads()) for kind, each in figures.items()}
     posterior, rng = Posterior(policy.learning, allowed, rows), random.Random(0)  # noqa: S311 - samples of an estimate
     drawn: dict[Kind, list[tuple[float, ...]]] = {kind: [] for kind in kinds}
     for _ in range(draws):

@@ -186,3 +186,53 @@ def test_second_requests_are_sent_after_the_95th_percentile_and_for_at_most_a_tw
     assert 1.0 <= hedge.after_s < 2.0
     assert [hedge.take() for _ in range(7)] == [True] * 5 + [False] * 2
     assert make_policy().order(REQUEST).hedge is None
+
+
+def test_a_model_without_a_known_price_is_not_called_before_one_that_is_configured_before_it():
+    prices = {**PRICES, "acme/unlisted": None}
+    options = ChainOptions(seed=1)
+    policy = AdaptivePolicy(options, Learning(options, lambda model, usage: prices[model]), clock=lambda: 0.0)
+    after = ChainRequest(models=("acme/cheap", "acme/unlisted"), pack="ask")
+    before = ChainRequest(models=("acme/unlisted", "acme/cheap"), pack="ask")
+    assert {policy.order(after).models[0] for _ in range(50)} == {"acme/cheap"}
+    assert policy.explain(before).models[0] == "acme/unlisted"
+    priced = make_policy(models={"acme/unlisted": ModelOptions(usd_per_s=1e-9)})
+    priced.learning = Learning(priced.options, lambda model, usage: prices[model])
+    assert priced.order(after).models[0] == "acme/unlisted"
+
+
+REFUSED = (FailureClass.AUTH_FAILED, FailureClass.INVALID_REQUEST)
+
+
+def refuse(policy, cause):
+    """Make one call that ends at its first model; return the model."""
+    order = policy.order(REQUEST)
+    policy.record(order, (Attempt(number=1, model=order.models[0], cause=cause, latency_s=0.1),))
+    return order.models[0]
+
+
+@pytest.mark.parametrize("cause", REFUSED, ids=[each.value for each in REFUSED])
+def test_a_model_that_ends_a_call_follows_the_others_for_a_while(cause):
+    policy = make_policy()
+    assert refuse(policy, cause) == "acme/cheap"
+    assert policy.order(REQUEST).models == ("acme/middle", "acme/strong", "acme/cheap", "local/lexical")
+    calls = [call(policy, ALL - {"acme/cheap"})[0] for _ in range(400)]
+    assert "acme/cheap" not in calls[:200]
+    assert "acme/cheap" in calls, "it is called again later"
+
+
+def test_a_model_that_ended_a_call_and_answers_again_is_ordered_by_its_cost():
+    policy = make_policy()
+    refuse(policy, FailureClass.AUTH_FAILED)
+    assert call(policy, {"acme/cheap"})[-1] == "acme/cheap"
+    assert policy.order(REQUEST).models[0] == "acme/cheap"
+
+
+def test_requests_that_are_invalid_say_nothing_about_a_model_that_has_answered():
+    policy = make_policy()
+    call(policy, ALL)
+    before = policy.learning.models["acme/cheap"].estimate(kind_of(REQUEST))
+    assert [refuse(policy, FailureClass.INVALID_REQUEST) for _ in range(20)] == ["acme/cheap"] * 20
+    assert policy.learning.models["acme/cheap"].estimate(kind_of(REQUEST)) == before
+    assert refuse(policy, FailureClass.AUTH_FAILED) == "acme/cheap"
+    assert policy.order(REQUEST).models[0] == "acme/middle"
