@@ -1,6 +1,6 @@
 """Prints the hit rate on paraphrases and the false-hit rate on near misses of the semantic cache, by threshold.
 
-The threshold is chosen on every other pair of each kind: the lowest one with the fewest false hits. The other half is reported.
+The check of words was made with every other pair of each kind of a file; the other half is reported.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from helmdeck_cache_semantic import SemanticOptions
 from helmdeck_cache_semantic.encoder import encode
 from helmdeck_cache_semantic.facts import same_facts
 
-PAIRS = Path(__file__).with_name("pairs.txt")
+FILES = [Path(__file__).with_name(name) for name in ("pairs.txt", "further_pairs.txt")]
 THRESHOLDS = [round(0.60 + 0.025 * step, 3) for step in range(16)]
 
 
@@ -29,9 +30,9 @@ class Pair(NamedTuple):
     has_same_facts: bool
 
 
-def read_pairs() -> list[Pair]:
-    """Return the pairs with their similarity."""
-    lines = [line for line in PAIRS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+def read_pairs(path: Path) -> list[Pair]:
+    """Return the pairs of a file with their similarity."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
     rows = [tuple(each.strip() for each in line.split(" | ")) for line in lines]
     firsts, seconds = encode([row[1] for row in rows]), encode([row[2] for row in rows])
     scores = (firsts * seconds).sum(axis=1)
@@ -63,7 +64,7 @@ def rates(pairs: Sequence[Pair], threshold: float, *, checks: bool) -> tuple[int
 def show(title: str, pairs: Sequence[Pair]) -> None:
     """Print a table by threshold."""
     print(f"\n{title}: {rates(pairs, 2, checks=True)[1]} paraphrases, {rates(pairs, 2, checks=True)[3]} near misses\n")
-    print("| threshold | hits | false hits | hits, facts checked | false hits, facts checked |")
+    print("| threshold | hits | false hits | hits, words checked | false hits, words checked |")
     print("|---:|---:|---:|---:|---:|")
     for threshold in THRESHOLDS:
         cells = []
@@ -73,33 +74,20 @@ def show(title: str, pairs: Sequence[Pair]) -> None:
         print(f"| {threshold:.3f} | {' | '.join(cells)} |")
 
 
-def chosen(pairs: Sequence[Pair], *, checks: bool) -> float:
-    """Return the lowest threshold with the fewest false hits."""
-    return min(THRESHOLDS, key=lambda threshold: (rates(pairs, threshold, checks=checks)[2], threshold))
-
-
 def main() -> None:
     """Print all tables."""
-    pairs = read_pairs()
-    first, second = halves(pairs)
-    show("Half for the choice", first)
-    show("Other half", second)
-    for checks in (False, True):
-        threshold = chosen(first, checks=checks)
-        found, same, false, other = rates(second, threshold, checks=checks)
-        name = "with the check of facts" if checks else "similarity alone"
-        print(f"\n{name}: threshold {threshold}, other half: {found} of {same} hits, {false} of {other} false hits")
-        wrong = [
-            pair
-            for pair in second
-            if pair.kind != "same" and pair.score >= threshold and (pair.has_same_facts or not checks)
-        ]
-        for kind in dict.fromkeys(pair.kind for pair in second if pair.kind != "same"):
-            of_kind = [pair for pair in wrong if pair.kind == kind]
-            print(f"  {kind}: {len(of_kind)} of {sum(pair.kind == kind for pair in second)}")
-        if checks:
-            for pair in wrong:
-                print(f"    {pair.score:.2f} {pair.first} | {pair.second}")
+    found = [halves(read_pairs(path)) for path in FILES]
+    for place, title in enumerate(("Half that the check was made with", "Other half")):
+        show(title, [pair for each in found for pair in each[place]])
+    threshold = SemanticOptions().threshold
+    for path, (_, other) in zip(FILES, found, strict=True):
+        for checks in (False, True):
+            hits, same, false, different = rates(other, threshold, checks=checks)
+            name = "words checked" if checks else "similarity alone"
+            print(f"\n{path.name}, other half, {name}: {hits} of {same} hits, {false} of {different} false hits")
+            for kind in dict.fromkeys(pair.kind for pair in other if pair.kind != "same"):
+                own = [pair for pair in other if pair.kind == kind]
+                print(f"  {kind}: {rates(own, threshold, checks=checks)[2]} of {len(own)}")
 
 
 if __name__ == "__main__":

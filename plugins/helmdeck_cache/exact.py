@@ -41,7 +41,8 @@ class ExactCache:
         answer = decoded(data, _owner(query))
         # An earlier process may have had a longer ttl_s.
         oldest_s = self._settings.ttl_s if query.max_age_s is None else min(query.max_age_s, self._settings.ttl_s)
-        return None if answer is None or time.time() - answer.stored_s > oldest_s else answer
+        # An answer from the future was stored before the clock was set back; its age is not known.
+        return None if answer is None or abs(time.time() - answer.stored_s) > oldest_s else answer
 
     async def keep(self, query: CacheQuery, answer: CachedAnswer) -> None:
         """Implement ``ResponseCache.keep``."""

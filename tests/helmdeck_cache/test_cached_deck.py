@@ -97,6 +97,18 @@ def test_a_refresh_replaces_the_answer_and_a_maximum_age_of_zero_reads_none():
     assert run(calls()) == ("refresh", ["new", "new", "newer"])
 
 
+def test_an_answer_that_was_stored_before_the_clock_was_set_back_is_not_returned(monkeypatch):
+    on, texts = stage("old", "new"), []
+
+    async def calls():
+        for now_s in (2.1e9, 2.1e9 - 1, 2.0e9):
+            monkeypatch.setattr("helmdeck_cache.replay.time.time", lambda now_s=now_s: now_s)
+            texts.append((await on.cached.acomplete("q", cache="t")).text)
+
+    run(calls())
+    assert texts == ["old", "old", "new"]
+
+
 def test_without_a_use_and_with_a_temperature_no_cache_is_used():
     on = stage("1", "2", "3", "4")
 

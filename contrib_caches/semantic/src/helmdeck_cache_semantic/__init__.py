@@ -14,7 +14,8 @@ class SemanticOptions:
     """The options of the cache: ``[cache.options.semantic]``.
 
     :ivar threshold: least cosine similarity of two questions, 0 to 1.
-    :ivar checks_facts: both questions must have the same numbers, signs, names, units, and words of negation, direction and time.
+    :ivar checks_facts: both questions must have the same words in the same order; case, articles, greetings and openings such as "how can I"
+        may differ.
     :ivar max_answers: answers in memory; the least recently used ones are removed.
     :ivar max_chars: characters of a question; longer ones are neither searched nor stored.
     """
@@ -33,7 +34,7 @@ def helmdeck_response_caches() -> Sequence[ResponseCacheSpec]:
             name="semantic",
             open=_open,
             options_type=SemanticOptions,
-            summary="answers to similar questions; it may return a wrong answer",
+            summary="answers to questions that are worded alike",
             order=10,
         ),
     )
@@ -44,4 +45,4 @@ def _open(setup: CacheSetup) -> ResponseCache:
     from helmdeck_cache_semantic.encoder import encode
 
     encode([""])  # loads the model, which the first call would wait for
-    return SemanticCache(encode, setup.options, setup.settings.ttl_s)
+    return SemanticCache(encode, setup.options, setup.settings.ttl_s, setup.settings.max_entry_bytes)

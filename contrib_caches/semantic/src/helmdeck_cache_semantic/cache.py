@@ -33,12 +33,20 @@ class SemanticCache:
 
     :param encode: returns the vectors of texts, with a length of 1.
     :param ttl_s: seconds that an answer is kept.
+    :param max_entry_bytes: bytes of an answer; a larger one is not stored.
     """
 
-    def __init__(self, encode: Callable[[Sequence[str]], Vectors], options: SemanticOptions, ttl_s: float) -> None:
+    def __init__(
+        self,
+        encode: Callable[[Sequence[str]], Vectors],
+        options: SemanticOptions,
+        ttl_s: float,
+        max_entry_bytes: int = 1_000_000,
+    ) -> None:
         self._encode = encode
         self._options = options
         self._ttl_s = ttl_s
+        self._max_entry_bytes = max_entry_bytes
         self._lock = threading.Lock()
         self._rows: collections.OrderedDict[tuple[Place, str], _Row] = collections.OrderedDict()
         self._places: dict[Place, dict[str, _Row]] = {}
@@ -52,7 +60,7 @@ class SemanticCache:
 
     async def keep(self, query: CacheQuery, answer: CachedAnswer) -> None:
         """Implement ``ResponseCache.keep``."""
-        if self._takes(query) and not answer.response.tool_calls:
+        if self._takes(query) and not answer.response.tool_calls and _size(answer) <= self._max_entry_bytes:
             await asyncio.to_thread(self._keep, (query.tenant, query.scope), query, answer)
 
     async def clear(self, tenant: str | None = None) -> int:
@@ -87,7 +95,7 @@ class SemanticCache:
             row: _Row = rows[int(index)]
             if scores[index] < self._options.threshold:
                 return None
-            if now_s - row.answer.stored_s > oldest_s:
+            if abs(now_s - row.answer.stored_s) > oldest_s:  # negative if the clock was set back
                 continue
             if row.text == query.text or not self._options.checks_facts or same_facts(row.text, query.text):
                 with self._lock:
@@ -111,3 +119,8 @@ class SemanticCache:
             del self._places[place][key]
             if not self._places[place]:
                 del self._places[place]
+
+
+def _size(answer: CachedAnswer) -> int:
+    response = answer.response
+    return sum(len(text.encode("utf-8", "replace")) for text in (response.text, response.reasoning_content))
