@@ -162,10 +162,10 @@ class Access:
             store.add_facts(facts)
 
     def _complete(self, note: Note) -> PlanRecord:
-        """Add the sketch and the learnable values."""
+        """Add the sketch and the learnable values; nothing is learned from the values of what failed."""
         record, catalog = note.record, None
         steps = list(record.steps)
-        for place, arguments in enumerate(note.arguments[: len(steps)]):
+        for place, arguments in enumerate(note.arguments[: len(steps)] if record.cause is None else ()):
             catalog = catalog or self.setup.catalog()
             values = learnable_values(catalog.get(steps[place].tool), arguments)
             steps[place] = RecordedStep(steps[place].order, steps[place].tool, steps[place].args_sha, values)

@@ -40,6 +40,9 @@ from helmdeck_history.writer import Writer
 RECENT_VALUES = 300
 """The newest values of learnable inputs that defaults are computed from."""
 
+NEWEST_VALUES = 30
+"""The newest of them, which a default must not contradict: a caller who changes a habit is not held to the old one."""
+
 MIN_USES = 3
 MIN_SHARE = 0.6
 """Uses of a value, and its share of all uses of the inputs of its name, from which on it is a default."""
@@ -173,24 +176,17 @@ class LearningHistory(DeckHistory):
         return self._access.use(lambda store: self._computed_defaults(store, self._owners.owner(caller)))
 
     def _computed_defaults(self, store: HistoryStore, caller: str) -> tuple[LearnedDefault, ...]:
-        if _learns(type(store)):
-            rows = cast(LearningStore, store).values(caller, RECENT_VALUES)
-        else:
-            rows = projections.values(store.plans(caller), RECENT_VALUES)
+        rows = _values(store, caller, RECENT_VALUES)
         if not rows:
             return ()
-        totals: Counter[str] = Counter()
-        uses: Counter[tuple[str, str]] = Counter()
-        values: dict[tuple[str, str], Any] = {}
-        for _, name, value, count in rows:
-            totals[name] += count
-            uses[name, repr(value)] += count
-            values[name, repr(value)] = value
-        frequent = {
-            name: values[name, shown]
-            for (name, shown), count in uses.items()
-            if count >= MIN_USES and count >= MIN_SHARE * totals[name]
-        }
+        if frequent := _frequent(rows):
+            newest = _values(store, caller, NEWEST_VALUES)
+            uses, now = _uses(newest), _frequent(newest)
+            frequent = {
+                name: value
+                for name, value in frequent.items()
+                if uses[name] < MIN_USES or (name in now and repr(now[name]) == repr(value))
+            }
         applied = usable_defaults(self._access.setup.catalog(), frequent) if frequent else {}
         per_input: Counter[tuple[str, str]] = Counter()
         for tool, name, _, count in rows:
@@ -327,6 +323,34 @@ class LearningHistory(DeckHistory):
         """Write what waits, and close the store."""
         self._writer.close()
         self._access.close()
+
+
+def _values(store: HistoryStore, caller: str, limit: int) -> Sequence[tuple[str, str, Any, int]]:
+    """Return tool, input, value and number of uses of a caller's newest values."""
+    if _learns(type(store)):
+        return cast(LearningStore, store).values(caller, limit)
+    return projections.values(store.plans(caller), limit)
+
+
+def _uses(rows: Iterable[tuple[str, str, Any, int]]) -> Counter[str]:
+    """Return the number of uses of each input, of all tools."""
+    uses: Counter[str] = Counter()
+    for _, name, _, count in rows:
+        uses[name] += count
+    return uses
+
+
+def _frequent(rows: Sequence[tuple[str, str, Any, int]]) -> dict[str, Any]:
+    """Return the values of inputs that are used often enough to be a default."""
+    totals, uses = _uses(rows), Counter[tuple[str, str]]()
+    values = {(name, repr(value)): value for _, name, value, _ in rows}
+    for _, name, value, count in rows:
+        uses[name, repr(value)] += count
+    return {
+        name: values[name, shown]
+        for (name, shown), count in uses.items()
+        if count >= MIN_USES and count >= MIN_SHARE * totals[name]
+    }
 
 
 @functools.cache  # every plan asks, and a check against a protocol takes as long as a query

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from helmdeck_core import Catalog, HistoryFailed, PackError, intent_sha
-from helmdeck_history import DeckHistory, Fact, history_of
+from helmdeck_core import Catalog, HistoryFailed, PackError, PlanRecord, RecordedStep, intent_sha
+from helmdeck_history import EPOCH_S, DeckHistory, Fact, history_of
 from helmdeck_history import sketch as sketches
 from helmdeck_history.learnable import learnable_values, usable_defaults
 from helmdeck_history.memory import ranked
@@ -19,6 +19,8 @@ from tests.cli_support import Cli, leave_the_machine
 
 FREE = "openrouter/openrouter/free"
 ASK = "make a picture of a boat"
+START_S = EPOCH_S + 30 * 365 * 86_400
+"""A time that does not expire while these tests are in use."""
 
 
 @pytest.fixture
@@ -130,6 +132,38 @@ def test_value_without_a_clear_majority_is_no_default(deck_of):
     for _ in range(6):
         deck.plan(ASK, model=FREE)
     assert [(each.uses, each.is_applied) for each in deck.history.defaults()] == [(3, False), (3, False)]
+
+
+def remember(deck, style, count, *, at_s, cause=None):
+    """Record runs of a pack with a style, one second apart."""
+    for second in range(count):
+        step = RecordedStep(1, "image.generate", "0" * 16)
+        record = PlanRecord(
+            kind="run", caller="local", intent_sha="", outcome="run", cause=cause, model="", duration_s=1.0,
+            time=at_s + second, steps=(step,),
+        )  # fmt: skip
+        deck.history.remember(record, arguments=({"style": style},))
+
+
+def test_values_of_what_failed_become_no_defaults(deck_of):
+    deck, _ = deck_of(picture())
+    remember(deck, "photo", 5, at_s=START_S, cause="handler_failed")
+    assert deck.history.defaults() == ()
+    assert len(deck.history.records()) == 5
+
+
+def test_a_default_ends_when_the_newest_uses_have_another_value(deck_of):
+    deck, _ = deck_of(picture())
+    remember(deck, "photo", 100, at_s=START_S)
+    assert deck.history.learned("local", ASK).defaults == {"style": "photo"}
+    remember(deck, "sketch", 10, at_s=START_S + 1_000)
+    assert deck.history.learned("local", ASK).defaults == {"style": "photo"}
+    remember(deck, "sketch", 10, at_s=START_S + 2_000)
+    assert not deck.history.learned("local", ASK).defaults
+    remember(deck, "photo", 15, at_s=START_S + 3_000)
+    assert not deck.history.learned("local", ASK).defaults
+    remember(deck, "photo", 15, at_s=START_S + 4_000)
+    assert deck.history.learned("local", ASK).defaults == {"style": "photo"}
 
 
 def test_free_text_is_not_recorded(deck_of, data):
