@@ -23,8 +23,11 @@ DAY_S = 86_400.0
 SPREAD = 0.4
 """Standard errors of a sample per standard error of the estimate; the benchmark compares values."""
 
-HEDGE_SHARE = 0.05
-"""Largest share of calls with a second request, as in "The Tail at Scale" (Dean and Barroso, 2013)."""
+CALLS_PER_HEDGE = 20
+"""Calls for each second request: 5 %, as in "The Tail at Scale" (Dean and Barroso, 2013)."""
+
+MAX_HEDGES = 10
+"""Second requests that earlier calls may leave: while a provider is slow, the load of the others does not double."""
 
 LEAST = 0.002
 """The lowest probability of a sample."""
@@ -83,7 +86,7 @@ class AdaptivePolicy:
         self._wait: Callable[[], None] | None = None
         self._clock = clock
         self._day = 0
-        self._hedges = 0
+        self._calls_without_hedge = 0
         self._random = random.Random(options.seed)  # noqa: S311 - exploration, not security
         self.lock: threading.Lock = threading.Lock()
 
@@ -123,6 +126,7 @@ class AdaptivePolicy:
         if trials := trials_of(attempts):
             with self.lock:
                 counted = self.learning.record(kind, trials)
+                self._calls_without_hedge = min(self._calls_without_hedge + 1, MAX_HEDGES * CALLS_PER_HEDGE)
             if counted and self._share is not None:
                 self._share(kind, counted)
 
@@ -226,10 +230,10 @@ class AdaptivePolicy:
         return Hedge(after_s=after_s, first_token_s=first_token_s, take=self._take_hedge)
 
     def _take_hedge(self) -> bool:
-        """Whether a second request keeps their number within the share of calls."""
+        """Whether a second request keeps their number within the share of the calls of this process."""
         with self.lock:
-            is_allowed = self._hedges + 1 <= HEDGE_SHARE * self.learning.calls
-            self._hedges += is_allowed
+            is_allowed = self._calls_without_hedge >= CALLS_PER_HEDGE
+            self._calls_without_hedge -= CALLS_PER_HEDGE if is_allowed else 0
         return is_allowed
 
     def _thresholds(self, figures: Figures, order: Sequence[int], resort: tuple[str, ...]) -> tuple[float, ...]:

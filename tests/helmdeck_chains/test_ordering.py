@@ -236,3 +236,19 @@ def test_requests_that_are_invalid_say_nothing_about_a_model_that_has_answered()
     assert policy.learning.models["acme/cheap"].estimate(kind_of(REQUEST)) == before
     assert refuse(policy, FailureClass.AUTH_FAILED) == "acme/cheap"
     assert policy.order(REQUEST).models[0] == "acme/middle"
+
+
+def test_second_requests_are_a_twentieth_of_the_own_calls_and_do_not_pile_up():
+    policy = make_policy(hedges=True)
+    policy.learning.calls = 100_000  # restored from the history, or of other processes
+    call(policy, ALL)
+
+    def takes(count):
+        return sum(policy.order(REQUEST).hedge.take() for _ in range(count))
+
+    for _ in range(59):
+        call(policy, ALL)
+    assert takes(100) == 3
+    for _ in range(2_000):
+        call(policy, ALL)
+    assert takes(100) == 10
