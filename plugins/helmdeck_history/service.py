@@ -41,7 +41,7 @@ RECENT_VALUES = 300
 """The newest values of learnable inputs that defaults are computed from."""
 
 NEWEST_VALUES = 30
-"""The newest of them, which a default must not contradict: a caller who changes a habit is not held to the old one."""
+"""The newest of them, which a default must not contradict: a caller who changes a habit no longer gets the old value."""
 
 MIN_USES = 3
 MIN_SHARE = 0.6
