@@ -1,6 +1,6 @@
 """Prints the hit rate on paraphrases and the false-hit rate on near misses of the semantic cache, by threshold.
 
-The check of words was made with every other pair of each kind of a file; the other half is reported.
+The check of words was made with ``pairs.txt`` and every other pair of each kind of ``further_pairs.txt``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def show(title: str, pairs: Sequence[Pair]) -> None:
 def main() -> None:
     """Print all tables."""
     found = [halves(read_pairs(path)) for path in FILES]
-    for place, title in enumerate(("Half that the check was made with", "Other half")):
+    for place, title in enumerate(("Every other pair of each kind", "Other half")):
         show(title, [pair for each in found for pair in each[place]])
     threshold = SemanticOptions().threshold
     for path, (_, other) in zip(FILES, found, strict=True):
