@@ -7,7 +7,11 @@ import signal
 import sys
 import threading
 from asyncio.base_subprocess import BaseSubprocessTransport
+from contextlib import asynccontextmanager
+from pathlib import Path
+from unittest.mock import Mock
 
+import anyio
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -16,7 +20,10 @@ from mcp import types
 from mcp.shared.message import SessionMessage
 
 from helmdeck_mcp.client import stdio_transport
+from helmdeck_mcp.client.connection import ServerConnection
 from helmdeck_mcp.client.loop_thread import LoopThread
+from helmdeck_mcp.client.options import ServerOptions
+from helmdeck_mcp.client.tools_cache import ToolsCache
 
 STUBBORN = """
 import signal, sys, time
@@ -73,6 +80,49 @@ def test_loop_that_stops_while_a_process_starts_ends(monkeypatch):
     thread.start(asyncio.create_subprocess_exec(sys.executable, "-c", STUBBORN, stdout=asyncio.subprocess.PIPE))
     thread._thread.join(60)
     assert not thread._thread.is_alive() and started[0].get_returncode() is not None
+
+
+def test_loop_that_stops_while_a_library_starts_a_task_ends():
+    async def child(*, task_status):
+        task_status.started()
+
+    async def parent():
+        async with anyio.create_task_group() as group:
+            asyncio.get_running_loop().stop()
+            await group.start(child)  # would wait forever for a child that is cancelled before its first step
+
+    thread = LoopThread("test")
+    thread.start(parent())
+    thread._thread.join(60)
+    assert not thread._thread.is_alive()
+
+
+def test_connection_that_fails_while_it_is_cancelled_is_not_made_again(monkeypatch):
+    attempts, is_connecting = [], asyncio.Event()
+
+    @asynccontextmanager
+    async def connected(server):
+        attempts.append(server)
+        if len(attempts) > 1:
+            raise asyncio.CancelledError
+        is_connecting.set()
+        try:
+            await asyncio.Event().wait()
+            yield
+        except asyncio.CancelledError:
+            raise OSError("the pipe is broken") from None
+
+    async def cancel():
+        options = ServerOptions(command="unused")
+        server = ServerConnection("notes", options, Mock(), Mock(), ToolsCache(Path("unused"), "notes", options))
+        task = asyncio.create_task(server.keep_connected())
+        await is_connecting.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    monkeypatch.setattr(ServerConnection, "_connected", connected)
+    asyncio.run(cancel())
+    assert len(attempts) == 1
 
 
 ECHO = """

@@ -95,6 +95,8 @@ class ServerConnection:
             finally:
                 self._disconnected()
                 self.is_settled.set()
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError  # a transport that fails while it is closed replaces the cancellation
             failures = 1 if self._was_connected and clock() - start_s > STEADY_S else failures + 1
             # Servers that fail together, such as after a restart of the network, do not return together.
             pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)) * _jitter.uniform(0.8, 1.2)

@@ -27,7 +27,6 @@ class McpSource:
         self._options = read_servers(settings.options, settings.folder)
         self._known: dict[str, KnownTools] = {}  # of servers that are not started
         self._servers: dict[str, ServerConnection] = {}  # those that are
-        self._tasks: list[asyncio.Task[None]] = []
         self._thread: LoopThread | None = None
         self._lock = threading.Lock()
         self._is_loaded = False
@@ -84,7 +83,7 @@ class McpSource:
                 options, cache, known = self._options[name], self._cache(name), self._known.get(name)
                 server = make(name, options, self._publish, self._settings.warn, cache, known)
                 self._servers[name] = server
-                self._tasks.append(asyncio.create_task(server.keep_connected()))
+                self._started().own(asyncio.create_task(server.keep_connected()))
                 started.append(server)
         await asyncio.gather(*map(self._settled, started))
 
